@@ -59,7 +59,7 @@ def running(directory: Path) -> Iterator[Server]:
         raise FileNotFoundError(_INSTALL)
     data = directory / "postgres"
     data.mkdir()
-    prefix = _as_nobody_special(directory, data)
+    prefix = _as_unprivileged(directory, data)
     init = [*prefix, str(binaries / "initdb"), "-D", str(data), "-U", "bench", "-A", "trust", "--no-sync"]
     subprocess.run(init, check=True, capture_output=True, timeout=_TIMEOUT, cwd=data)
     port = free_port()
@@ -79,7 +79,7 @@ def _binaries() -> Path | None:
     return newest.parent if newest else None
 
 
-def _as_nobody_special(directory: Path, data: Path) -> list[str]:
+def _as_unprivileged(directory: Path, data: Path) -> list[str]:
     """PostgreSQL refuses to run as root: then it gets the first account that is meant for it."""
     if os.geteuid() != 0:
         return []

@@ -50,9 +50,9 @@ def short(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
-def _found(look: Callable[[Lookup], float], medians: Lookup) -> float | None:
+def _found(probe: Callable[[Lookup], float], medians: Lookup) -> float | None:
     try:
-        return look(medians)
+        return probe(medians)
     except KeyError:
         return None
 

@@ -85,11 +85,11 @@ class Topics:
         )
         try:
             consumer.assign([TopicPartition(name, number, 0) for name, number in ends])
-            heard = time.monotonic()
+            last_message_at = time.monotonic()
             while left > 0:
                 messages = consumer.consume(_CONSUME, timeout=1)
-                heard = time.monotonic() if messages else heard
-                if time.monotonic() > heard + _SILENCE:
+                last_message_at = time.monotonic() if messages else last_message_at
+                if time.monotonic() > last_message_at + _SILENCE:
                     raise RuntimeError(f"{left} records of {', '.join(names)} could not be read back")
                 left -= len(messages)
                 for message in messages:

@@ -101,10 +101,10 @@ def end_all(token: str) -> None:
     psutil.wait_procs(found, timeout=_KILL_TIMEOUT)
 
 
-def wait_until(look: Callable[[], bool], timeout: float, interval: float = 0.1) -> bool:
+def wait_until(probe: Callable[[], bool], timeout: float, interval: float = 0.1) -> bool:
     """Look until it is true; False after `timeout` seconds."""
     deadline = time.monotonic() + timeout
-    while not look():
+    while not probe():
         if time.monotonic() > deadline:
             return False
         time.sleep(interval)

@@ -22,26 +22,26 @@ from pipelines.domain.runs.protocol import SparkSettings
 from pipelines.foundation import dispatch
 from pipelines.foundation.collector import spare_what_stays
 from pipelines.foundation.interceptors import allowed_interceptors
-from pipelines.services.hosts import hearing
+from pipelines.services.hosts import broker_connection
 from pipelines.services.runs.observations import HostFacts
 from workers.adapters.brokers import KafkaBrokers
 from workers.adapters.clock import SystemClock
 from workers.adapters.clusters import KafkaClusters
 from workers.adapters.filelock import FileLock
-from workers.adapters.intakes import HttpIntakes
+from workers.adapters.host_storage import LocalHostStorage
 from workers.adapters.posts import HttpPosts
 from workers.adapters.processes import HostProcesses
+from workers.adapters.push_sources import HttpPushSources
 from workers.adapters.rundirs import LocalRunDirs
 from workers.adapters.secrets import StoredSecrets
-from workers.adapters.storeroom import LocalStoreroom
 from workers.adapters.surveys import ChildSurveys
 from workers.ports import Now
-from workers.supervisor.background.hearing import EXIT_DEAF, Canary, Hearing
+from workers.supervisor.background.broker_connection import EXIT_BROKER_UNRESPONSIVE, BrokerConnection, Canary
 from workers.supervisor.background.janitor import Janitor
 from workers.supervisor.background.loop import BackgroundLoop
 from workers.supervisor.background.pruning import Limits
-from workers.supervisor.background.replay import Replayer, Way
-from workers.supervisor.background.surveyor import Sight, Surveyor
+from workers.supervisor.background.retry import Replayer, Way
+from workers.supervisor.background.surveyor import InspectionContext, Surveyor
 from workers.supervisor.background.ticker import Ticker
 from workers.supervisor.background.watch import watch
 from workers.supervisor.background.webhooks import WebhookSender
@@ -53,13 +53,13 @@ from workers.supervisor.tick.memory import Memory
 from workers.supervisor.tick.observe import Observer
 from workers.supervisor.tick.reconciling import Reconciler
 from workers.supervisor.tick.tick import Supervisor
-from workers.wake import CANARY_SECONDS, HEARD, LOOK, WAKE
+from workers.wake import CANARIES, CANARY_SECONDS, LOOK, WAKE
 from workers.workflows.runner import Runner
 
 LOCK = "supervisor.lock"
-REPLAY_LOCK = "replays.lock"
+RETRY_LOCK = "replays.lock"
 JANITOR_LOCK = "janitor.lock"
-LOOK_LOCK = "looks.lock"
+INSPECTION_LOCK = "looks.lock"
 WATCH_LOCK = "watch.lock"
 WEBHOOK_LOCK = "webhooks.lock"
 STOP_TIMEOUT = 15.0
@@ -96,15 +96,15 @@ class SupervisorStep(bootsteps.StartStopStep):  # type: ignore[misc]
 def background_loops(worker: Any) -> Sequence[BackgroundLoop]:
     """Everything that `worker` repeats, in the order in which it is started and stopped."""
     ticks = Ticker(supervisor()).loop(WAKE)
-    canaries = canary(worker, partial(_end_deaf, ticks))
+    canaries = canary(worker, partial(_end_unresponsive, ticks))
     return [canaries, ticks, replayer(), surveyor(), watcher(), janitor(), webhook_sender()]
 
 
-def _end_deaf(ticks: BackgroundLoop, words: str) -> None:
+def _end_unresponsive(ticks: BackgroundLoop, words: str) -> None:
     """A worker that hears nothing does not hear a shutdown either: give the lease back and be gone."""
-    log.critical("worker_is_deaf", words=words, exit=EXIT_DEAF)
+    log.critical("broker_connection_unresponsive", words=words, exit=EXIT_BROKER_UNRESPONSIVE)
     ticks.stop(STOP_TIMEOUT)
-    os._exit(EXIT_DEAF)
+    os._exit(EXIT_BROKER_UNRESPONSIVE)
 
 
 def supervisor(keeper: tuple[str, ...] | None = None) -> Supervisor:
@@ -148,15 +148,15 @@ def launcher() -> Launcher:
 def surveyor() -> BackgroundLoop:
     """Looks at the positions of this host's pipelines."""
     environment = settings.HEADGATE
-    sight = Sight(environment.host, launcher(), ChildSurveys())
-    return Surveyor(sight).loop(FileLock(environment.state / LOOK_LOCK), LOOK)
+    context = InspectionContext(environment.host, launcher(), ChildSurveys())
+    return Surveyor(context).loop(FileLock(environment.state / INSPECTION_LOCK), LOOK)
 
 
 def replayer() -> BackgroundLoop:
     """Sends dead letters of this host's pipelines back."""
     environment = settings.HEADGATE
-    way = Way(environment.host, KafkaClusters(), HttpIntakes(), references())
-    return Replayer(way).loop(FileLock(environment.state / REPLAY_LOCK))
+    way = Way(environment.host, KafkaClusters(), HttpPushSources(), references())
+    return Replayer(way).loop(FileLock(environment.state / RETRY_LOCK))
 
 
 def janitor() -> BackgroundLoop:
@@ -168,12 +168,12 @@ def janitor() -> BackgroundLoop:
         checkpoints=timedelta(days=environment.checkpoint_days),
     )
     reconciler = Reconciler(LocalRunDirs(environment.state), HostProcesses())
-    storeroom = LocalStoreroom(environment.state)
-    made = Janitor(environment.host, storeroom, limits, SystemClock(), reconciler.notice_all)
+    host_storage = LocalHostStorage(environment.state)
+    made = Janitor(environment.host, host_storage, limits, SystemClock(), reconciler.notice_all)
     return made.loop(FileLock(environment.state / JANITOR_LOCK))
 
 
-def canary(worker: Any, deaf: Callable[[str], None]) -> BackgroundLoop:
+def canary(worker: Any, unresponsive: Callable[[str], None]) -> BackgroundLoop:
     """Finds out whether `worker` hears on each of its queues."""
     environment = settings.HEADGATE
 
@@ -185,12 +185,14 @@ def canary(worker: Any, deaf: Callable[[str], None]) -> BackgroundLoop:
     def busy() -> bool:
         return len(worker_state.reserved_requests | worker_state.active_requests) >= int(worker.concurrency)
 
-    def report(state: Hearing, words: str, round_trip: float | None, now: Now) -> None:
-        hearing.record(host=environment.host, state=state.value, words=words, round_trip=round_trip, now=now.wall)
+    def report(state: BrokerConnection, words: str, round_trip: float | None, now: Now) -> None:
+        broker_connection.record(
+            host=environment.host, state=state.value, words=words, round_trip=round_trip, now=now.wall
+        )
 
     queues = sorted(worker.app.amqp.queues.consume_from)
-    made = Canary(queues, clock=SystemClock(), send=send, busy=busy, report=report, deaf=deaf)
-    HEARD.listener = made.heard
+    made = Canary(queues, clock=SystemClock(), send=send, busy=busy, report=report, unresponsive=unresponsive)
+    CANARIES.listener = made.received
     return made.loop()
 
 

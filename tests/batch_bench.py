@@ -20,10 +20,10 @@ from pipelines.domain.definitions.document.spec import Read
 from pipelines.domain.ledger.journal import Planned, read_entries
 from pipelines.domain.ledger.ledger import Counts
 from pipelines.domain.ledger.sink_groups import Penalty, Pools, Switch
-from workers.agent.delivery.books import ChannelBooks
-from workers.agent.delivery.dead_letters import Office
+from workers.agent.delivery.dead_letters import DeadLetterQueue
 from workers.agent.delivery.delivery import SinkGroup
 from workers.agent.delivery.gate import Cancelled, Gate
+from workers.agent.delivery.ledger import ChannelLedger
 from workers.agent.delivery.query import ReadQuery
 from workers.agent.graph.batch import Attempt, Refusal
 from workers.agent.graph.component import DeadLetterBuilder, Place, Resolution, SinkBuilder
@@ -54,7 +54,7 @@ FRAME: Any = SimpleNamespace(
     persist=lambda _: FRAME,
     unpersist=lambda: None,
 )
-JUDGE: Any = SimpleNamespace(judgement=lambda *_: SimpleNamespace(dead=lambda _: None))
+CLASSIFIER: Any = SimpleNamespace(classification=lambda *_: SimpleNamespace(dead=lambda _: None))
 ALLOWED = 250
 """Dead letters that a component may make of one batch."""
 
@@ -180,7 +180,7 @@ class InTurn:
         """None are kept."""
 
 
-class Letters(DeadLetterBuilder):
+class DeadLetterStore(DeadLetterBuilder):
     """Keeps dead letters in a list."""
 
     def __init__(self) -> None:
@@ -188,10 +188,10 @@ class Letters(DeadLetterBuilder):
         self.kept: list[int] = []
         self.asked: Callable[[], None] = lambda: None
 
-    def store(self, planned: Planned, letters: Sequence[Refusal]) -> list[str]:
+    def store(self, planned: Planned, dead_letters: Sequence[Refusal]) -> list[str]:
         self.asked()
-        self.kept += [letter.offset for letter in letters]
-        return [f"at {letter.offset}" for letter in letters]
+        self.kept += [dead_letter.offset for dead_letter in dead_letters]
+        return [f"at {dead_letter.offset}" for dead_letter in dead_letters]
 
 
 class Bench:
@@ -202,9 +202,9 @@ class Bench:
         journal: Journal,
         directory: Path,
         sinks: Sequence[Store],
-        letters: Letters,
+        dead_letters: DeadLetterStore,
         processor: Processor | None = None,
-        judge: Any = JUDGE,
+        classifier: Any = CLASSIFIER,
         gate: Gate | None = None,
         **kind: bool,
     ) -> None:
@@ -213,10 +213,18 @@ class Bench:
         named = {sink.place.name: sink for sink in sinks}
         chosen = processor or Default(named, clock=lambda: 0.0, wall=lambda: 0.0)
         self.group = SinkGroup("g" if processor else "", "any", named, chosen, self.gate)
-        office = Office(letters, journal, ALLOWED)
-        self.books = ChannelBooks("shop", "lake", group=self.group, judge=judge, office=office, journal=journal, **kind)
-        self.books.continue_from({KEY: 0}, None)
-        self.query = ReadQuery(Read("shop", ("lake",)), [self.books], checkpoint=self.checkpoint, gate=self.gate)
+        dead_letter_queue = DeadLetterQueue(dead_letters, journal, ALLOWED)
+        self.ledger = ChannelLedger(
+            "shop",
+            "lake",
+            group=self.group,
+            classifier=classifier,
+            dead_letter_queue=dead_letter_queue,
+            journal=journal,
+            **kind,
+        )
+        self.ledger.continue_from({KEY: 0}, None)
+        self.query = ReadQuery(Read("shop", ("lake",)), [self.ledger], checkpoint=self.checkpoint, gate=self.gate)
 
     def plan(self, number: int, *ends: int) -> None:
         """Do as Spark does before a batch; `ends` by partition."""
@@ -240,14 +248,14 @@ class Stage:
         monkeypatch.setattr("workers.agent.graph.batch.Observation", object)
         self.path = path
         self.disk = Disk(path, monkeypatch)
-        self.sink, self.other, self.letters = Store(), Store("second"), Letters()
+        self.sink, self.other, self.dead_letters = Store(), Store("second"), DeadLetterStore()
         self.held: list[float] = []
 
     def bench(self, *, group: bool = False, **kind: Any) -> Bench:
         """A run that begins where nothing has begun."""
         sinks = [self.sink, self.other] if group else [self.sink]
         processor = InTurn("lake", "second") if group else None
-        made = Bench(self.disk.journal(), self.path, sinks, self.letters, processor, **kind)
+        made = Bench(self.disk.journal(), self.path, sinks, self.dead_letters, processor, **kind)
 
         def hold(seconds: float) -> None:
             self.held.append(seconds)
@@ -262,7 +270,7 @@ class Stage:
         self.sink.failing = 1
         bench.gate.stop(cancel=True)
         with pytest.raises(Cancelled):
-            bench.books.deliver(FRAME, 0, {KEY: 6})
+            bench.ledger.deliver(FRAME, 0, {KEY: 6})
         (planned,) = self.disk.of_kind(Planned)
         return planned
 

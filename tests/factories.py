@@ -183,7 +183,7 @@ class DeadLetterFactory(DjangoModelFactory[DeadLetter]):
 
     run = factory.SubFactory(RunFactory)
     pipeline = factory.SelfAttribute("run.pipeline")
-    letter_id = factory.LazyFunction(lambda: uuid.uuid4().hex)
+    dead_letter_id = factory.LazyFunction(lambda: uuid.uuid4().hex)
     source = "shop"
     channel = "main"
     component = "sinks.out"

@@ -8,8 +8,8 @@ RecordProperty = Callable[[str, object], None]
 """Pytest's fixture `record_property`; the report knows tries, missing, duplicates, announced and recovery_seconds."""
 
 
-def tell_arrival(
-    tell: RecordProperty, found: Mapping[int, int], expected: Iterable[Hashable], announced: int = 0
+def report_arrival(
+    tell: RecordProperty, found: Mapping[int, int], expected: Iterable[Hashable], possible_duplicates: int = 0
 ) -> tuple[int, int]:
     """Tell how many expected records are missing, how many are there too often, and how many of those the ledger
     announced; returns the first two."""
@@ -17,5 +17,5 @@ def tell_arrival(
     duplicates = sum(found.values()) - len(found)
     tell("missing", missing)
     tell("duplicates", duplicates)
-    tell("announced", announced)
+    tell("announced", possible_duplicates)
     return missing, duplicates

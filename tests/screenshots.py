@@ -19,7 +19,7 @@ from typing import Any
 from playwright.sync_api import Page, expect
 
 from controlplane.devstack.client import Api
-from controlplane.devstack.demo import Demo, begin
+from controlplane.devstack.demo import Demo, start
 from controlplane.install.services.child import running
 from tests.chaos.installation import Installation, installed, wait_for
 from tests.e2e.conftest import Stack, chromium
@@ -45,7 +45,7 @@ def main() -> None:
 
 def _take(stack: Installation) -> None:
     shown = Demo("demo", stack.servers)
-    begin(stack.api, shown)
+    start(stack.api, shown)
     with running(shown.producer(rate=RATE), log=stack.log.with_name("producer.log")):
         _others(stack.api, shown.definition())
         time.sleep(CHART)

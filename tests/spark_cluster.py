@@ -51,7 +51,7 @@ class SparkCluster:
     def add_worker(self) -> Worker:
         """Start one more worker with one core, and wait until the master knows it."""
         port = free_port()
-        known = {each["id"] for each in look(self.page)["workers"]}
+        known = {each["id"] for each in probe(self.page)["workers"]}
         argv = ["Worker", "--host", LOOPBACK, "--webui-port", str(port), "--cores", "1", "--memory", "900m"]
         argv += ["--work-dir", str(self.directory / f"work-{port}"), *_properties(self.directory), self.master]
         worker = Worker(_daemon(argv, self.directory), f"http://{LOOPBACK}:{port}")
@@ -61,11 +61,11 @@ class SparkCluster:
 
     def alive(self) -> list[dict[str, Any]]:
         """Workers that the master counts on."""
-        return [worker for worker in look(self.page)["workers"] if worker["state"] == "ALIVE"]
+        return [worker for worker in probe(self.page)["workers"] if worker["state"] == "ALIVE"]
 
     def applications(self) -> list[dict[str, Any]]:
         """Applications that the master serves now."""
-        found: list[dict[str, Any]] = look(self.page)["activeapps"]
+        found: list[dict[str, Any]] = probe(self.page)["activeapps"]
         return found
 
     def executors(self) -> list[psutil.Process]:
@@ -109,7 +109,7 @@ def spark_cluster(directory: Path, workers: int = 2) -> Iterator[SparkCluster]:
         _end([process, *(worker.process for worker in cluster.workers)])
 
 
-def look(page: str) -> dict[str, Any]:
+def probe(page: str) -> dict[str, Any]:
     """A page of the cluster, as data."""
     with urllib.request.urlopen(f"{page}/json/", timeout=5) as answer:  # noqa: S310 - an address of this test
         found: dict[str, Any] = json.load(answer)
@@ -118,7 +118,7 @@ def look(page: str) -> dict[str, Any]:
 
 def _answers(page: str) -> bool:
     try:
-        return bool(look(page))
+        return bool(probe(page))
     except (OSError, ValueError):  # at first its page is there and does not serve data yet
         return False
 

@@ -9,7 +9,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def wait_for(look: Callable[[], T | None], what: str, timeout: float = 120.0) -> T:
+def wait_for(probe: Callable[[], T | None], what: str, timeout: float = 120.0) -> T:
     """Look again and again until there is an answer that is not None or False, and return it. No more than a quarter of
     the time goes into looking: the machine is there for what is waited for.
 
@@ -17,9 +17,9 @@ def wait_for(look: Callable[[], T | None], what: str, timeout: float = 120.0) ->
     """
     deadline = time.monotonic() + timeout
     while True:
-        began = time.monotonic()
-        if found := look():
+        started = time.monotonic()
+        if found := probe():
             return found
         now = time.monotonic()
         assert now < deadline, f"waited {timeout:.0f} s for {what}"
-        time.sleep(max(0.02, 3 * (now - began)))
+        time.sleep(max(0.02, 3 * (now - started)))

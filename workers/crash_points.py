@@ -25,7 +25,7 @@ AGENT_POINTS = {
     "agent.staged": "A sink with commits of its own has the whole batch where no reader sees it.",
     "agent.committed": "A sink with commits of its own has committed the batch; the agent does not know it yet.",
     "agent.delivered": "The sink has acknowledged the batch; its dead letters are not kept.",
-    "agent.letters": "The batch's dead letters are kept; it is not done.",
+    "agent.dead_letters": "The batch's dead letters are kept; it is not done.",
     "agent.done": "`done` is in the journal; Spark's commit is not written.",
     "agent.resting": "Spark's commit of the last batch is on disk, and none is in flight.",
     "agent.leaving": "A stop was obeyed and the queries have ended; the exit is not recorded.",

@@ -13,8 +13,8 @@ from typing import Any, Protocol
 from uuid import UUID
 
 from pipelines.domain.base.positions import PartitionPosition
-from pipelines.domain.monitoring.webhooks import Answer as WebhookAnswer
-from pipelines.domain.positions.plan import Answer, Question
+from pipelines.domain.monitoring.webhooks import WebhookResponse
+from pipelines.domain.positions.plan import InspectionRequest, InspectionResult
 from pipelines.domain.reprocessing.dead_letters import HttpTarget, TopicLocation
 from pipelines.domain.runs.protocol import (
     Control,
@@ -150,7 +150,7 @@ class CheckpointDir:
     changed: datetime
 
 
-class Storeroom(Protocol):
+class HostStorage(Protocol):
     """What runs, checkpoints and stores have left on the host's disk, and on storages beside it."""
 
     def runs(self) -> list[RunDir]:
@@ -229,7 +229,7 @@ class Gone(Exception):
     """The whole of a truncated letter is not where it was put; the text says where it was looked for."""
 
 
-class LookFailed(Exception):
+class InspectionFailed(Exception):
     """Nobody could look at the positions; `code` and `hint` say why and what to do."""
 
     def __init__(self, code: str, message: str, hint: str) -> None:
@@ -240,8 +240,8 @@ class LookFailed(Exception):
 class Surveys(Protocol):
     """Looks at positions on this host."""
 
-    def look(self, question: Question) -> Answer:
-        """Ask the disk and the clusters, bounded. Raises LookFailed."""
+    def inspect(self, question: InspectionRequest) -> InspectionResult:
+        """Ask the disk and the clusters, bounded. Raises InspectionFailed."""
 
     def get_ready(self) -> None:
         """Have what makes the next look at another cluster quick: data waits for that one."""
@@ -273,7 +273,7 @@ class Clusters(Protocol):
         """The value of one record, bounded. Raises Gone, or Away."""
 
 
-class Intakes(Protocol):
+class PushSources(Protocol):
     """HTTP sources of this host, for replays."""
 
     def outlet(self, to: HttpTarget) -> Outlet:
@@ -290,5 +290,5 @@ class Workflows(Protocol):
 class Posts(Protocol):
     """The way of webhooks out of this host."""
 
-    def post(self, url: str, headers: Mapping[str, str], body: bytes) -> WebhookAnswer:
+    def post(self, url: str, headers: Mapping[str, str], body: bytes) -> WebhookResponse:
         """Send one message and wait for its answer, bounded as a whole. Raises nothing: a failure is an answer too."""

@@ -13,7 +13,7 @@ from pipelines.services.lifecycle import operations
 from pipelines.services.monitoring import alerts, lag
 from pipelines.services.monitoring.lag import LagRetention
 from pipelines.services.runs.observations import Retention, prune
-from workers.wake import CANARY_SECONDS, HEARD, LOOK, WAKE
+from workers.wake import CANARIES, CANARY_SECONDS, LOOK, WAKE
 
 
 @shared_task(name="workers.wake")  # type: ignore[untyped-decorator]
@@ -27,7 +27,7 @@ def wake() -> None:
 def canary(host: str, queue: str, sent_at: float) -> None:
     """Tell the sender that a message to `queue` was heard. One to a queue of several workers may have met another."""
     if host == settings.HEADGATE.host:
-        HEARD(queue, sent_at)
+        CANARIES(queue, sent_at)
     else:
         dispatch.send_now("workers.canary", queue=f"host.{host}", expires=CANARY_SECONDS, args=[host, queue, sent_at])
 
@@ -40,7 +40,7 @@ def housekeeping() -> None:
         samples=timedelta(days=keep.sample_days),
         events=timedelta(days=keep.event_days),
         dead_letters=timedelta(days=keep.dead_letter_days),
-        letters_each=keep.dead_letters_kept,
+        dead_letters_each=keep.dead_letters_kept,
         deliveries=timedelta(days=keep.webhook_days),
     )
     prune(now=clock.now(), retention=retention)

@@ -26,4 +26,4 @@ class _Bell:
             self.listener(queue, sent_at)
 
 
-HEARD = _Bell()
+CANARIES = _Bell()

@@ -37,7 +37,7 @@ def _pause_resume(bench: Bench, system: Headgate) -> Values:
             for _ in range(bench.options.runs):
                 pauses.append(_obeys(agent, Command.PAUSE))
                 before = bench.topics.size(work.sink)
-                began = time.monotonic()
+                started = time.monotonic()
                 agent.order(Command.RUN)
                 agent.await_(
                     lambda before=before: bench.topics.size(work.sink) > before,  # type: ignore[misc]
@@ -45,7 +45,7 @@ def _pause_resume(bench: Bench, system: Headgate) -> Values:
                     _TIMEOUT,
                     0.005,
                 )
-                resumes.append(time.monotonic() - began)
+                resumes.append(time.monotonic() - started)
                 time.sleep(1)
         finally:
             sent = pacer.end()
@@ -57,10 +57,10 @@ def _pause_resume(bench: Bench, system: Headgate) -> Values:
 
 
 def _obeys(agent: Agent, command: Command) -> float:
-    began = time.monotonic()
+    started = time.monotonic()
     seq = agent.order(command)
     agent.await_(lambda: agent.obeyed(seq), f"{command} done", _TIMEOUT, 0.005)
-    return time.monotonic() - began
+    return time.monotonic() - started
 
 
 def idle(bench: Bench) -> list[Result]:
@@ -79,9 +79,9 @@ def _rest(bench: Bench, system: Headgate) -> tuple[float, float]:
     with bench.source(_BEFORE_IDLE) as source, bench.work(source, hurry=True) as work, system.start(work) as agent:
         agent.await_(lambda: bench.topics.size(work.sink) >= _BEFORE_IDLE, f"{_BEFORE_IDLE:,} records", _TIMEOUT)
         time.sleep(_REST)
-        began, before = time.monotonic(), total_cpu_seconds(agent.token)
+        started, before = time.monotonic(), total_cpu_seconds(agent.token)
         time.sleep(bench.options.seconds / 2)
-        share = (total_cpu_seconds(agent.token) - before) / (time.monotonic() - began)
+        share = (total_cpu_seconds(agent.token) - before) / (time.monotonic() - started)
         memory = proportional_mb(agent.token)
         agent.stop()
         check(system.name, bench.topics.read([work.sink], _BEFORE_IDLE))

@@ -45,9 +45,9 @@ def _measure(bench: Bench, system: System, rate: int) -> dict[str, float]:
         try:
             running.await_(lambda: bench.topics.size(work.sink) > 0, "the first record", _START_TIMEOUT)
             time.sleep(min(_WARM_UP, bench.options.seconds))
-            first, cpu, began = pacer.sent, total_cpu_seconds(running.token), time.monotonic()
+            first, cpu, started = pacer.sent, total_cpu_seconds(running.token), time.monotonic()
             time.sleep(bench.options.seconds)
-            cpu = (total_cpu_seconds(running.token) - cpu) / (time.monotonic() - began)
+            cpu = (total_cpu_seconds(running.token) - cpu) / (time.monotonic() - started)
         finally:
             sent = pacer.end()
         running.await_(lambda: bench.topics.size(work.sink) >= sent, "the last record", _DRAIN_TIMEOUT)

@@ -25,8 +25,8 @@ from pipelines.domain.runs import protocol
 from pipelines.domain.runs.protocol import (
     ComponentStatus,
     Control,
-    Cursor,
     Identity,
+    PartitionProgress,
     ProcessIdentity,
     QueryStatus,
     Status,
@@ -95,8 +95,8 @@ class Agent:
     def report(self, now: Now) -> None:
         """Renew the status."""
         wall = now.wall.timestamp()
-        cursor = [
-            Cursor(topic=f"{self.name}-in", partition=partition, next_offset=offset, end_offset=offset)
+        positions = [
+            PartitionProgress(topic=f"{self.name}-in", partition=partition, next_offset=offset, end_offset=offset)
             for partition, offset in enumerate(self.offsets)
         ]
         query = QueryStatus(
@@ -106,7 +106,7 @@ class Agent:
             read=self.batch * RECORDS,
             delivered=self.batch * RECORDS,
             records_per_second=float(RECORDS * BATCHES_PER_SECOND) if self.busy else 0.0,
-            cursor=cursor,
+            positions=positions,
             first_delivered_at=1.0,
             last_batch_at=wall if self.busy else 1.0,
         )
@@ -114,11 +114,11 @@ class Agent:
         status = Status(
             token=self.token,
             boot_id=now.boot_id,
-            beat=now.boottime,
+            heartbeat=now.boottime,
             at=wall,
             phase=AgentPhase.RUNNING,
             progress=int(now.boottime),
-            progress_beat=now.boottime,
+            progress_heartbeat=now.boottime,
             command_seq=1,
             queries=[query],
             components=components,

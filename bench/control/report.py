@@ -63,7 +63,7 @@ TARGETS = [
 
 def versions() -> dict[str, str]:
     """Of everything that takes part."""
-    told = subprocess.run(
+    reported = subprocess.run(
         [programs() / "postgres", "--version"], capture_output=True, text=True, timeout=30, check=True
     )
     return {
@@ -71,7 +71,7 @@ def versions() -> dict[str, str]:
         "python": platform.python_version(),
         "django": version("django"),
         "sqlite": sqlite3.sqlite_version,
-        "postgresql": told.stdout.split(") ", 1)[-1].split(" ")[0].strip(),
+        "postgresql": reported.stdout.split(") ", 1)[-1].split(" ")[0].strip(),
     }
 
 

@@ -91,10 +91,10 @@ class Running:
         if self.process:
             self.process.wait(_STOP_TIMEOUT)
 
-    def await_(self, look: Callable[[], bool], what: str, timeout: float, interval: float = 0.1) -> None:
+    def await_(self, probe: Callable[[], bool], what: str, timeout: float, interval: float = 0.1) -> None:
         """Wait until it is true; raises Failed when the system ends before, or `timeout` seconds have passed."""
-        wait_until(lambda: look() or not self.alive, timeout, interval)
-        if not look():
+        wait_until(lambda: probe() or not self.alive, timeout, interval)
+        if not probe():
             raise self.failed(f"{what} did not come about: it {'is too slow' if self.alive else 'has ended'}")
 
     def failed(self, what: str) -> Failed:

@@ -72,7 +72,7 @@ class Demo:
         return Service("producer", argv, is_ready=lambda: True)
 
 
-def begin(api: Api, demo: Demo) -> Json:
+def start(api: Api, demo: Demo) -> Json:
     """Create the demo's topics and pipeline where they are missing and start it. Returns the pipeline."""
     demo.create_topics()
     found = api.find(demo.name)

@@ -13,7 +13,7 @@ from controlplane.devstack.console import Console
 from controlplane.install.services.child import Child, Service, end_leftover
 from controlplane.install.services.interrupt import Interrupt
 
-LOOK_INTERVAL = 0.2  # seconds between two looks at the children
+CHECK_INTERVAL = 0.2  # seconds between two looks at the children
 RESTART_DELAY_MAX = 30.0  # seconds; the first restart comes after one, then it doubles
 HEALTHY_AFTER = 60.0  # seconds of life after which the delay begins anew
 
@@ -75,7 +75,7 @@ class Stack:
         return child
 
     def _watch(self) -> None:
-        while not self._over.wait(LOOK_INTERVAL):
+        while not self._over.wait(CHECK_INTERVAL):
             for member in list(self._members):
                 if member.watched and not member.child.alive:
                     self._revive(member, time.monotonic())

@@ -9,7 +9,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from controlplane.install.tools.errors import SetupError
-from workers.agent.kafka.admin import Cluster
+from workers.agent.kafka.admin import KafkaCluster
 
 TIMEOUT = 30.0  # seconds for one request
 READ_TIMEOUT = 120.0  # seconds to read a whole topic
@@ -54,7 +54,7 @@ def end_offsets(servers: str, topic: str) -> dict[int, int]:
         partitions = admin(servers).list_topics(topic, timeout=TIMEOUT).topics[topic]
         if partitions.error is not None:
             raise KafkaException(partitions.error)
-        ends = Cluster.of(servers, {}).latest([(topic, partition) for partition in partitions.partitions], TIMEOUT)
+        ends = KafkaCluster.of(servers, {}).latest([(topic, partition) for partition in partitions.partitions], TIMEOUT)
         return {partition: end for (_, partition), end in ends.items()}
     except KafkaException as error:
         raise SetupError(f"The offsets of {topic} could not be read: {error.args[0]}", _hint(servers)) from error

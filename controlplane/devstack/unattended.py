@@ -13,17 +13,17 @@ from datetime import datetime
 from pathlib import Path
 
 from controlplane.devstack import topics
-from controlplane.devstack.books import Books, read_back
 from controlplane.devstack.client import Api, Json
 from controlplane.devstack.console import Console
 from controlplane.devstack.demo import ACTION_TIMEOUT, Demo, remove
+from controlplane.devstack.ledger import LedgerTotals, read_back
 from controlplane.install.services.child import Child
 from controlplane.install.services.interrupt import Interrupt
 from pipelines.domain.runs.protocol import IDENTITY, Identity
 from workers.adapters.processes import HostProcesses
 
 STEP_TIMEOUT = 120.0  # seconds for any one step
-PAUSE_LOOK = 3.0  # seconds between the two looks at a paused cursor
+PAUSE_CHECK = 3.0  # seconds between the two looks at a paused cursor
 WAITING = 0.05  # part of all records that is there before the start
 PACED = 0.75  # part that has arrived, or is on its way, before the pause; the rest begins to arrive during it
 PAUSE_AT, KILL_AT = 0.25, 0.55  # parts of all records, counted as read
@@ -47,7 +47,7 @@ class Unattended:
         self._rate = rate
         self._tokens: set[str] = set()
 
-    def run(self) -> Books:
+    def run(self) -> LedgerTotals:
         """Raises Failed, Refused, TimeoutError, RuntimeError or SetupError at the first step that goes wrong."""
         self._say("Removing what an earlier run left.")
         remove(self._api, self._demo)
@@ -70,7 +70,7 @@ class Unattended:
                 self._await_producer(during_pause)
                 self._await("the last record", lambda: self._read() >= self._count)
         self._act("stop", drain=True)
-        return self._books(still)
+        return self._ledger(still)
 
     @contextmanager
     def _producing(self, numbers: range) -> Iterator[Child]:
@@ -86,24 +86,24 @@ class Unattended:
         """Look twice at the cursor and the sink while the source grows."""
         source = self._demo.source
         before, grown = self._standing(), sum(topics.end_offsets(self._demo.servers, source).values())
-        self._interrupt.wait(lambda: False, PAUSE_LOOK)
+        self._interrupt.wait(lambda: False, PAUSE_CHECK)
         still = self._standing() == before
         more = sum(topics.end_offsets(self._demo.servers, source).values()) - grown
         self._say(
-            f"Paused: {more:,} records arrived in {PAUSE_LOOK:.0f} s, position {'unchanged' if still else 'MOVED'}."
+            f"Paused: {more:,} records arrived in {PAUSE_CHECK:.0f} s, position {'unchanged' if still else 'MOVED'}."
         )
         return still
 
     def _standing(self) -> tuple[Json, dict[int, int]]:
         queries = self._api.get(f"/pipelines/{self._demo.name}/status")["queries"]
-        cursor = {
+        positions = {
             f"{query['channel']}/{place['topic']}/{place['partition']}": place["next_offset"]
             for query in queries
-            for place in query["cursor"]
+            for place in query["positions"]
         }
-        if not cursor:
+        if not positions:
             raise Failed("the status has no position")
-        return cursor, topics.end_offsets(self._demo.servers, self._demo.sink)
+        return positions, topics.end_offsets(self._demo.servers, self._demo.sink)
 
     def _kill(self) -> None:
         """SIGKILL to the Spark driver, if it still is the process that the run directory names; await the next run."""
@@ -123,13 +123,13 @@ class Unattended:
         if producer.process.returncode != 0:
             raise Failed("the producer could not deliver all its records")
 
-    def _books(self, still: bool) -> Books:
+    def _ledger(self, still: bool) -> LedgerTotals:
         self._say(f"Reading {self._demo.sink} back.")
         sink = read_back(topics.read_all(self._demo.servers, self._demo.sink), self._count)
         runs = self._runs()
         summary = self._api.get(f"/pipelines/{self._demo.name}/ledger/summary")
         left = sum(len(found) for token, found in HostProcesses().holders().items() if token in self._tokens)
-        return Books(self._count, summary, sink, len(runs) - 1, still, left, _seconds_to_first_record(runs[-1]))
+        return LedgerTotals(self._count, summary, sink, len(runs) - 1, still, left, _seconds_to_first_record(runs[-1]))
 
     def _act(self, action: str, **body: bool) -> None:
         started = time.monotonic()

@@ -107,17 +107,17 @@ def _work(options: Options, stack: Stack, console: Console, interrupt: Interrupt
         if password:
             console.say(f"Created the user {access.ADMIN} with the password {password}")
         return _unattended(options, console, interrupt)
-    pipeline = _begin_demo(options, stack, interrupt) if options.demo else None
+    pipeline = _start_demo(options, stack, interrupt) if options.demo else None
     kafka = None if options.kafka_port is None else options.servers
     console.say(welcome(web_url(options.web_port), password=password, kafka=kafka, pipeline=pipeline))
     while True:
         interrupt.wait(lambda: False, 3600.0)
 
 
-def _begin_demo(options: Options, stack: Stack, interrupt: Interrupt) -> str:
+def _start_demo(options: Options, stack: Stack, interrupt: Interrupt) -> str:
     shown = Demo("demo", options.servers)
     try:
-        demo.begin(Api(web_url(options.web_port), access.fresh_token(), interrupt), shown)
+        demo.start(Api(web_url(options.web_port), access.fresh_token(), interrupt), shown)
     except (Refused, RuntimeError, TimeoutError) as error:
         raise SetupError(f"The demo could not be started: {error}", "See the worker's log above.") from error
     stack.start(shown.producer(rate=options.rate))
@@ -128,12 +128,12 @@ def _unattended(options: Options, console: Console, interrupt: Interrupt) -> int
     api = Api(web_url(options.web_port), access.fresh_token(), interrupt)
     shown = Demo(UNATTENDED_NAME, options.servers, batch=UNATTENDED_BATCH)
     try:
-        books = Unattended(api, shown, console, interrupt, count=options.records, rate=UNATTENDED_RATE).run()
+        totals = Unattended(api, shown, console, interrupt, count=options.records, rate=UNATTENDED_RATE).run()
     except (Failed, Refused, RuntimeError, TimeoutError, SetupError) as error:
         console.say(f"FAILED: {error}")
         return 1
-    problems = list(books.problems())
-    console.say("\n" + books.table())
+    problems = list(totals.problems())
+    console.say("\n" + totals.table())
     console.say(
         "FAILED: " + "; ".join(problems) + "." if problems else "No record is missing, and the ledger is balanced."
     )

@@ -25,7 +25,7 @@ export function statusOf(world: World, sim: Simulated): PipelineStatus {
     run: sim.runs[0] ?? null,
     runs: sim.runs.slice(0, 5),
     queries: world.queries(sim),
-    intakes: [],
+    ingest_buffers: [],
     components: alive
       ? [
           { name: 'shop', kind: 'source', type: 'kafka', state: 'ready', detail: '3 partitions' },

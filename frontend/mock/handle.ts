@@ -137,7 +137,7 @@ function onPipeline(world: World, path: string, request: Request, body: Record<s
       return number === 'summary' ? json(summary(sim)) : page(batches(sim))
     case 'dead-letters':
       return number === 'summary'
-        ? json({ new: 0, replayed: 0, discarded: 0, causes: [], more_causes: false })
+        ? json({ new: 0, retried: 0, discarded: 0, causes: [], more_causes: false })
         : page([])
     case 'quarantine':
       return json({ offered: [], ranges: [], operation: null })

@@ -31,7 +31,7 @@ class SecretConverter(StringConverter):
     regex = NAME
 
 
-class LetterConverter(StringConverter):
+class DeadLetterIdConverter(StringConverter):
     """The id of a dead letter."""
 
     regex = "[0-9a-f]{1,64}"
@@ -52,7 +52,7 @@ class NumberConverter:
 
 
 register_converter(NameConverter, "name")
-register_converter(LetterConverter, "letter")
+register_converter(DeadLetterIdConverter, "dead_letter")
 register_converter(NumberConverter, "number")
 register_converter(SecretConverter, "secret")
 
@@ -72,13 +72,13 @@ v1 = [
     path(f"{one}/ledger/summary", records.LedgerSummary.as_view()),
     path(f"{one}/dead-letters", dead_letters.DeadLetterList.as_view()),
     path(f"{one}/dead-letters/summary", dead_letters.DeadLettersSummary.as_view()),
-    path(f"{one}/dead-letters/replay", dead_letters.ReplayDeadLetters.as_view()),
+    path(f"{one}/dead-letters/retry", dead_letters.RetryDeadLetters.as_view()),
     path(f"{one}/dead-letters/discard", dead_letters.DiscardDeadLetters.as_view()),
-    path(f"{one}/dead-letters/<letter:letter_id>", dead_letters.DeadLetterDetail.as_view()),
+    path(f"{one}/dead-letters/<dead_letter:dead_letter_id>", dead_letters.DeadLetterDetail.as_view()),
     path(f"{one}/quarantine", quarantine.Quarantines.as_view()),
     path(f"{one}/positions", positions.Positions.as_view()),
     path(f"{one}/positions/plan", positions.PlanPositions.as_view()),
-    path(f"{one}/positions/plans/<uuid:look_id>", positions.PositionsPlan.as_view()),
+    path(f"{one}/positions/plans/<uuid:inspection_id>", positions.PositionsPlan.as_view()),
     path(f"{one}/positions/apply", positions.ApplyPositions.as_view()),
     path(f"{one}/reconcile", reconciling.Reconcile.as_view()),
     path(f"{one}/range-replays", range_replays.RangeReplays.as_view()),
@@ -121,10 +121,10 @@ v1 = [
     path("alerts/<number:alert_id>/acknowledge", alerts.AcknowledgeAlert.as_view()),
     path("alert-rules", alerts.AlertRules.as_view()),
     path("alert-rules/<slug:rule>", alerts.AlertRuleDetail.as_view()),
-    path("watched-groups", watching.WatchedGroups.as_view()),
-    path("watched-groups/<number:group_id>", watching.WatchedGroupDetail.as_view()),
-    path("watched-groups/<number:group_id>/lag", watching.WatchedGroupLag.as_view()),
-    path("watched-groups/<number:group_id>/plan", watching.WatchedGroupPlan.as_view()),
+    path("consumer-groups", watching.ExternalGroups.as_view()),
+    path("consumer-groups/<number:group_id>", watching.ExternalGroupDetail.as_view()),
+    path("consumer-groups/<number:group_id>/lag", watching.ExternalGroupLag.as_view()),
+    path("consumer-groups/<number:group_id>/plan", watching.ExternalGroupPlan.as_view()),
     path("webhooks", webhooks.WebhookList.as_view()),
     path("webhooks/<number:webhook_id>", webhooks.WebhookDetail.as_view()),
     path("webhooks/<number:webhook_id>/ping", webhooks.PingWebhook.as_view()),

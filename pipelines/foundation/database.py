@@ -14,13 +14,13 @@ T = TypeVar("T")
 async def in_database(read: Callable[[], T]) -> T:
     """Call `read` in the request's own thread, and keep no connection for the time until the next call."""
 
-    def look() -> T:
+    def probe() -> T:
         try:
             return read()
         finally:
             release_connections()
 
-    return await sync_to_async(look)()
+    return await sync_to_async(probe)()
 
 
 def release_connections() -> None:

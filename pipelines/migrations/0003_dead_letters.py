@@ -35,7 +35,7 @@ class Migration(migrations.Migration):
                     "state",
                     models.CharField(
                         choices=[("NEW", "NEW"), ("REPLAYED", "REPLAYED"), ("DISCARDED", "DISCARDED")],
-                        default=pipelines.domain.base.states.LetterState["NEW"],
+                        default=pipelines.domain.base.states.DeadLetterState["NEW"],
                         max_length=16,
                     ),
                 ),

@@ -7,7 +7,7 @@ import uuid
 import django.db.models.deletion
 from django.db import migrations, models
 
-from pipelines.domain.base.states import LedgerState, LookState
+from pipelines.domain.base.states import InspectionState, LedgerState
 
 
 def choices(enum):
@@ -55,7 +55,10 @@ class Migration(migrations.Migration):
             [
                 ("id", models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
                 ("target", models.JSONField(blank=True, null=True)),
-                ("state", models.CharField(choices=choices(LookState), default=LookState.PENDING, max_length=16)),
+                (
+                    "state",
+                    models.CharField(choices=choices(InspectionState), default=InspectionState.PENDING, max_length=16),
+                ),
                 ("asked_by", models.CharField(max_length=150)),
                 ("asked_at", models.DateTimeField()),
                 ("deadline", models.DateTimeField()),
@@ -81,7 +84,7 @@ class Migration(migrations.Migration):
                     models.Index(fields=["pipeline", "-asked_at"], name="position_looks_by_time"),
                     models.Index(fields=["pipeline", "hash"], name="position_looks_by_hash"),
                     models.Index(
-                        condition=models.Q(("state", LookState.PENDING)),
+                        condition=models.Q(("state", InspectionState.PENDING)),
                         fields=["pipeline"],
                         name="pending_position_looks",
                     ),

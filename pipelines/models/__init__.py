@@ -7,7 +7,7 @@ from pipelines.models.definition import Pipeline
 from pipelines.models.event import AuditRow, Event, IdempotencyKey
 from pipelines.models.ledger import LedgerBatch, Position, Sample
 from pipelines.models.migration import ApprovalPolicy, Evacuation, FreezeWindow, Migration, MigrationApproval
-from pipelines.models.positions import LogIdentity, PositionLook
+from pipelines.models.positions import LogIdentity, PositionInspection
 from pipelines.models.purged import Purged
 from pipelines.models.quarantine import Quarantine
 from pipelines.models.reconciliation import Reconciliation
@@ -15,7 +15,7 @@ from pipelines.models.revision import Revision
 from pipelines.models.run import Host, Run, RunNumber
 from pipelines.models.secret import Secret
 from pipelines.models.series import LagPoint
-from pipelines.models.watching import GroupSnapshot, WatchedGroup
+from pipelines.models.watching import ExternalGroup, GroupSnapshot
 from pipelines.models.webhook import Delivery, Webhook
 from pipelines.models.workflow import Operation
 
@@ -29,6 +29,7 @@ __all__ = [
     "Delivery",
     "Evacuation",
     "Event",
+    "ExternalGroup",
     "FreezeWindow",
     "GroupSnapshot",
     "Host",
@@ -41,7 +42,7 @@ __all__ = [
     "Operation",
     "Pipeline",
     "Position",
-    "PositionLook",
+    "PositionInspection",
     "Purged",
     "Quarantine",
     "Reconciliation",
@@ -50,6 +51,5 @@ __all__ = [
     "RunNumber",
     "Sample",
     "Secret",
-    "WatchedGroup",
     "Webhook",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 
-from pipelines.domain.base.states import LetterState
+from pipelines.domain.base.states import DeadLetterState
 from pipelines.models.definition import choices
 
 
@@ -18,7 +18,7 @@ class DeadLetter(models.Model):
 
     pipeline = models.ForeignKey("pipelines.Pipeline", on_delete=models.CASCADE, related_name="dead_letters")
     run = models.ForeignKey("pipelines.Run", on_delete=models.CASCADE, related_name="dead_letters")
-    letter_id = models.CharField(max_length=64)
+    dead_letter_id = models.CharField(max_length=64)
     source = models.CharField(max_length=100)
     channel = models.CharField(max_length=63)
     component = models.CharField(max_length=200)
@@ -34,7 +34,7 @@ class DeadLetter(models.Model):
     truncated = models.BooleanField(default=False)
     location = models.TextField(blank=True, default="")
 
-    state = models.CharField(max_length=16, choices=choices(LetterState), default=LetterState.NEW)
+    state = models.CharField(max_length=16, choices=choices(DeadLetterState), default=DeadLetterState.NEW)
     settled_at = models.DateTimeField(null=True, blank=True)
     settled_by = models.CharField(max_length=150, blank=True, default="")
     operation = models.ForeignKey(
@@ -45,7 +45,7 @@ class DeadLetter(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["pipeline", "letter_id"], name="a_dead_letter_is_listed_once"),
+            models.UniqueConstraint(fields=["pipeline", "dead_letter_id"], name="a_dead_letter_is_listed_once"),
         ]
         indexes = [
             models.Index(fields=["pipeline", "-id"]),

@@ -81,7 +81,7 @@ class Position(models.Model):
     partition = models.PositiveBigIntegerField(help_text="A number that the source gives: an inode has 64 bits.")
     next_offset = models.PositiveBigIntegerField()
     lineage = models.PositiveBigIntegerField()
-    told_at_decision = models.PositiveBigIntegerField(
+    reported_at_decision = models.PositiveBigIntegerField(
         null=True, help_text="The furthest offset that anything told of when a person decided where to go on."
     )
     updated_at = models.DateTimeField(auto_now=True)

@@ -87,7 +87,7 @@ class Migration(models.Model):
     reason = models.TextField()
     created_by = models.CharField(max_length=150)
     created_at = models.DateTimeField()
-    begun_at = models.DateTimeField(null=True, blank=True)
+    started_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:

@@ -7,7 +7,7 @@ import uuid
 from django.db import models
 from django.db.models import Q
 
-from pipelines.domain.base.states import LookState
+from pipelines.domain.base.states import InspectionState
 from pipelines.models.definition import choices
 
 
@@ -29,7 +29,7 @@ class LogIdentity(models.Model):
         return f"{self.source} {self.topic}={self.topic_id}"
 
 
-class PositionLook(models.Model):
+class PositionInspection(models.Model):
     """A look at all positions of a pipeline, asked for by people and taken by the worker of its host.
 
     With a `target` (position_plan.Target) it is a plan: `moves` and `impossible` say what the choice would do, and
@@ -40,7 +40,7 @@ class PositionLook(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     pipeline = models.ForeignKey("pipelines.Pipeline", on_delete=models.CASCADE, related_name="position_looks")
     target = models.JSONField(null=True, blank=True)
-    state = models.CharField(max_length=16, choices=choices(LookState), default=LookState.PENDING)
+    state = models.CharField(max_length=16, choices=choices(InspectionState), default=InspectionState.PENDING)
     asked_by = models.CharField(max_length=150)
     asked_at = models.DateTimeField()
     deadline = models.DateTimeField()
@@ -54,10 +54,13 @@ class PositionLook(models.Model):
     error = models.JSONField(null=True, blank=True)
 
     class Meta:
+        db_table = "pipelines_positionlook"
         indexes = [
             models.Index(fields=["pipeline", "-asked_at"], name="position_looks_by_time"),
             models.Index(fields=["pipeline", "hash"], name="position_looks_by_hash"),
-            models.Index(fields=["pipeline"], condition=Q(state=LookState.PENDING), name="pending_position_looks"),
+            models.Index(
+                fields=["pipeline"], condition=Q(state=InspectionState.PENDING), name="pending_position_looks"
+            ),
         ]
 
     def __str__(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 
-from pipelines.domain.lifecycle.reconciling import Believe
+from pipelines.domain.lifecycle.reconciling import SourceOfTruth
 from pipelines.models.definition import choices
 
 
@@ -12,9 +12,9 @@ class Reconciliation(models.Model):
     """Whom to believe where a host knows more of a pipeline than the database; gone when that was carried out."""
 
     pipeline = models.OneToOneField("pipelines.Pipeline", on_delete=models.CASCADE, related_name="reconciliation")
-    believe = models.CharField(max_length=16, choices=choices(Believe))
+    source_of_truth = models.CharField(max_length=16, choices=choices(SourceOfTruth))
     asked_by = models.CharField(max_length=150)
     at = models.DateTimeField()
 
     def __str__(self) -> str:
-        return f"{self.pipeline_id}: {self.believe}"
+        return f"{self.pipeline_id}: {self.source_of_truth}"

@@ -75,7 +75,7 @@ class Run(models.Model):
     outcome = models.CharField(max_length=16, choices=choices(RunOutcome), null=True, blank=True)
     exit_code = models.IntegerField(null=True, blank=True)
     exit_reason = models.TextField(blank=True, default="")
-    rung = models.CharField(max_length=16, blank=True, default="")
+    stop_stage = models.CharField(max_length=16, blank=True, default="")
 
     keeper_pid = models.PositiveIntegerField(null=True, blank=True)
     driver_pid = models.PositiveIntegerField(null=True, blank=True)
@@ -90,8 +90,8 @@ class Run(models.Model):
     promoted_at = models.DateTimeField(null=True, blank=True, help_text="When a standby became the ACTIVE run.")
     discarded_at = models.DateTimeField(null=True, blank=True, help_text="Since when a standby is not wanted any more.")
 
-    in_hand = models.JSONField(
-        default=list, help_text="crashes.InHand of each batch that it left when it ended by itself."
+    in_flight = models.JSONField(
+        default=list, help_text="crashes.InFlightBatch of each batch that it left when it ended by itself."
     )
     dumps = models.JSONField(default=list, help_text="protocol.Dump of each dump of its stacks that was recorded.")
     dumped_at = models.FloatField(default=0.0, help_text="Wall seconds of the last of them.")

@@ -7,7 +7,7 @@ from django.db import models
 from pipelines.models.series import SeriesPoint
 
 
-class WatchedGroup(models.Model):
+class ExternalGroup(models.Model):
     """A consumer group and how its cluster is reached; `options` may hold references, never secrets themselves.
 
     `host`: whose worker looks, every `interval` seconds. `last`: what it saw last
@@ -23,17 +23,18 @@ class WatchedGroup(models.Model):
     max_rate = models.FloatField(null=True, blank=True)
     leap_records = models.PositiveBigIntegerField(null=True, blank=True)
     host = models.ForeignKey(
-        "pipelines.Host", null=True, blank=True, on_delete=models.PROTECT, related_name="watched_groups"
+        "pipelines.Host", null=True, blank=True, on_delete=models.PROTECT, related_name="external_groups"
     )
     last = models.JSONField(null=True, blank=True)
     history = models.JSONField(default=dict)
     fastest = models.FloatField(default=0.0)
-    looked_at = models.DateTimeField(null=True, blank=True)
+    inspected_at = models.DateTimeField(null=True, blank=True)
     error = models.TextField(blank=True, default="", help_text="Why the last look failed.")
     created_at = models.DateTimeField(auto_now_add=True)
     created_by = models.CharField(max_length=150)
 
     class Meta:
+        db_table = "pipelines_watchedgroup"
         constraints = [
             models.UniqueConstraint(fields=["name", "bootstrap_servers"], name="a_group_is_watched_once"),
         ]
@@ -45,7 +46,7 @@ class WatchedGroup(models.Model):
 class GroupSnapshot(SeriesPoint):
     """What a group had committed. `members`: `[{client, host}]`; a rolled-up point has those of its last look."""
 
-    group = models.ForeignKey(WatchedGroup, on_delete=models.CASCADE, related_name="snapshots")
+    group = models.ForeignKey(ExternalGroup, on_delete=models.CASCADE, related_name="snapshots")
     state = models.CharField(max_length=32, blank=True, default="")
     coordinator = models.CharField(max_length=300, blank=True, default="")
     members = models.JSONField(default=list)

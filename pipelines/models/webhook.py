@@ -14,8 +14,8 @@ _OPEN = Q(state__in=[state.value for state in OPEN])
 class Webhook(models.Model):
     """An endpoint. `events`: types that it wants. `secrets`: references to one or two secrets that sign.
 
-    `cursor`: every event up to this id that it wants has its delivery. `failing_since`: no attempt has succeeded since
-    then. `disabled_reason`: why it was switched off, empty where a person did it.
+    `position`: every event up to this id that it wants has its delivery. `failing_since`: no attempt has succeeded
+    since then. `disabled_reason`: why it was switched off, empty where a person did it.
     """
 
     url = models.CharField(max_length=2000)
@@ -25,7 +25,7 @@ class Webhook(models.Model):
     enabled = models.BooleanField(default=True)
     disabled_reason = models.CharField(max_length=300, blank=True, default="")
     version = models.PositiveIntegerField(default=1)
-    cursor = models.PositiveBigIntegerField(default=0)
+    position = models.PositiveBigIntegerField(default=0)
     failing_since = models.DateTimeField(null=True, blank=True)
     last_success_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField()

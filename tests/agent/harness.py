@@ -45,7 +45,7 @@ T = TypeVar("T")
 
 
 @dataclass
-class Books:
+class Ledger:
     """What a supervisor would have stored of one (source, channel)."""
 
     positions: dict[tuple[str, int], int] = field(default_factory=dict)
@@ -137,7 +137,7 @@ class Run:
         """Wait for a status; fails at once, with the log, where the run ends before. The end is looked at first: what a
         run has said last is there by then."""
 
-        def look() -> Status | None:
+        def inspection() -> Status | None:
             ended = self.exit
             if (status := self.status) and check(status):
                 return status
@@ -145,7 +145,7 @@ class Run:
             return None
 
         try:
-            return wait_for(look, what, timeout)
+            return wait_for(inspection, what, timeout)
         except AssertionError as error:
             raise AssertionError(f"{error}\n{self.status}\n{self.log[-3000:]}") from None
 
@@ -165,7 +165,7 @@ class Run:
         says less: it is as old as the agent's last look at the log."""
 
         def reached(query: QueryStatus) -> bool:
-            at = {(cursor.topic, cursor.partition): cursor.next_offset for cursor in query.cursor}
+            at = {(positions.topic, positions.partition): positions.next_offset for positions in query.positions}
             return all(at.get(key, 0) >= end for key, end in ends.items())
 
         return self.wait_status(lambda s: bool(s.queries) and all(map(reached, s.queries)), "all records", timeout)
@@ -241,7 +241,7 @@ class Pipeline:
     spark: SparkSettings
     run_number: int = 0
     lineage: int = 1
-    books: dict[tuple[str, str], Books] = field(default_factory=lambda: defaultdict(Books))
+    ledger: dict[tuple[str, str], Ledger] = field(default_factory=lambda: defaultdict(Ledger))
     identities: dict[str, SourceIdentity] = field(default_factory=dict)
     current: Run | None = None
     interceptors: list[str] = field(default_factory=list)
@@ -275,7 +275,7 @@ class Pipeline:
             definition=definition.plain(),
             lineage=self.lineage,
             checkpoint_root=str(protocol.checkpoint_root(self.state_dir, self.name, self.lineage)),
-            heads=[self.books[query].head(*query) for query in definition.queries()],
+            heads=[self.ledger[query].head(*query) for query in definition.queries()],
             spark=spark or self.spark,
             identities=list(self.identities.values()),
             interceptors=self.interceptors,
@@ -304,7 +304,7 @@ class Pipeline:
             definition=definition.plain(),
             lineage=0,
             checkpoint_root=str(protocol.checkpoint_root(self.state_dir, self.name, 0)),
-            heads=[self.books[query].head(*query) for query in definition.queries()],
+            heads=[self.ledger[query].head(*query) for query in definition.queries()],
             spark=self.spark,
             interceptors=self.interceptors,
         ).store(directory / protocol.LAUNCH)
@@ -317,8 +317,8 @@ class Pipeline:
         self.run_number += 1
         if not same_lineage:
             self.lineage = self.run_number
-            for book in self.books.values():
-                book.done = []
+            for ledger in self.ledger.values():
+                ledger.done = []
         definition = Definition.model_validate(self.definition)
         standby.order(Command.RUN)
         Promotion(
@@ -326,7 +326,7 @@ class Pipeline:
             epoch=self.run_number,
             lineage=self.lineage,
             checkpoint_root=str(protocol.checkpoint_root(self.state_dir, self.name, self.lineage)),
-            heads=[self.books[query].head(*query) for query in definition.queries()],
+            heads=[self.ledger[query].head(*query) for query in definition.queries()],
             identities=list(self.identities.values()),
         ).store(standby.dir / protocol.PROMOTE)
         self.current = standby
@@ -352,34 +352,34 @@ class Pipeline:
             payload = entry.payload()
             if isinstance(payload, Positions):
                 changes = {(c.topic, c.partition): c.new for c in payload.changes}
-                self.books[payload.source, payload.channel].positions.update(changes)
+                self.ledger[payload.source, payload.channel].positions.update(changes)
             elif isinstance(payload, Identified):
                 self.identities[payload.source] = payload
             elif isinstance(payload, Planned):
-                self.books[payload.source, payload.channel].planned = payload
+                self.ledger[payload.source, payload.channel].planned = payload
             elif isinstance(payload, Done):
-                book = self.books[payload.source, payload.channel]
-                book.done.append(payload)
-                book.planned = None
-                book.positions.update({r.key: r.end for r in payload.ranges})
+                ledger = self.ledger[payload.source, payload.channel]
+                ledger.done.append(payload)
+                ledger.planned = None
+                ledger.positions.update({r.key: r.end for r in payload.ranges})
         self.current = None
 
     def decide(self, survey: Survey, made: Plan) -> None:
         """Do what a plan says, as services.positions does."""
         self.ingest()
         self.lineage = max(self.run_number, self.lineage) + 1
-        told = {(row.source, row.channel, row.key): row.told for row in survey.rows}
+        reported = {(row.source, row.channel, row.key): row.reported for row in survey.rows}
         for move in made.moves:
-            book, key = self.books[move.source, move.channel], (move.topic, move.partition)
-            book.done, book.planned = [], None
-            book.positions[key] = move.new
-            book.decided[key] = told[move.source, move.channel, key]
+            ledger, key = self.ledger[move.source, move.channel], (move.topic, move.partition)
+            ledger.done, ledger.planned = [], None
+            ledger.positions[key] = move.new
+            ledger.decided[key] = reported[move.source, move.channel, key]
         self.identities = {each.source: each for each in survey.identities}
 
     @property
-    def announced_duplicates(self) -> int:
+    def possible_duplicates(self) -> int:
         """Duplicates that the ledger announced, over all runs ingested."""
-        return sum(done.duplicates_max for book in self.books.values() for done in book.done)
+        return sum(done.duplicates_max for ledger in self.ledger.values() for done in ledger.done)
 
     def kill_all(self) -> None:
         """Leave no process behind, also none that was just being started."""
@@ -396,4 +396,4 @@ def _all_dead(token: str) -> bool:
     return not found
 
 
-__all__ = ["Books", "Pipeline", "Resolved", "Run", "alive", "holders"]
+__all__ = ["Ledger", "Pipeline", "Resolved", "Run", "alive", "holders"]

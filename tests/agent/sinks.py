@@ -14,7 +14,7 @@ from pipelines.domain.base.positions import PartitionRange
 from pipelines.domain.definitions.parts import registry
 from pipelines.domain.ledger.journal import Planned
 from pipelines.domain.ledger.ledger import Counts
-from workers.agent.graph.batch import Attempt, Batch, Judge
+from workers.agent.graph.batch import Attempt, Batch, Classifier
 from workers.agent.graph.component import Place, SinkBuilder, builder
 
 SCHEMA = (
@@ -73,8 +73,8 @@ class Sink:
 
     def write(self, events: list[Given], batch: int = 0) -> Counts:
         """Deliver one batch."""
-        judge = Judge("lake", "sources.shop.selector", keeps_bad=True)
-        whole = Batch(frame(self.session, events), planned(batch, len(events)), judge)
+        classifier = Classifier("lake", "sources.shop.selector", keeps_bad=True)
+        whole = Batch(frame(self.session, events), planned(batch, len(events)), classifier)
         self.last = whole.attempt(self.builder.place.path, self.builder.refuses())
         return self.builder.write(self.last)
 

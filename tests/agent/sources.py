@@ -26,7 +26,7 @@ def make_source_pipeline(tmp_path: Path, spark_settings: SparkSettings) -> Itera
     def make(source: dict[str, Any], **more: Any) -> Pipeline:
         definition = {
             "api_version": "headgate/v1",
-            "name": "intake",
+            "name": "ingest",
             "sources": {"src": source},
             "channels": {"lake": {"type": "direct"}},
             "sinks": {"lake": {"type": "file", "channel": "lake", "path": str(tmp_path / "out"), "format": "json"}},

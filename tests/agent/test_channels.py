@@ -61,7 +61,7 @@ def test_memory_channels_share_one_read_and_a_file_channel_is_a_log_and_none_los
     pipeline.ingest()
     checkpoints = {path.name for path in pipeline.checkpoint("shop", "audit+lake").parent.iterdir()}
     assert {name for name in checkpoints if name.startswith("shop.")} == {"shop.audit+lake"}
-    batches = {query: book.done for query, book in pipeline.books.items()}
+    batches = {query: ledger.done for query, ledger in pipeline.ledger.items()}
     assert max(done.counts.read for done in batches["shop", "lake"]) <= 5_000
     out = topics.read()
     assert out.missing(COUNT) == set()

@@ -16,21 +16,21 @@ from pipelines.domain.ledger.journal import DeadLetters
 from pipelines.domain.reprocessing.dead_letters import TopicLocation, flume_event
 from pipelines.models import DeadLetter, Operation
 from pipelines.models import Run as RunRow
-from pipelines.selectors.ledger.ledger import books_view
-from pipelines.selectors.reprocessing.dead_letters import LetterFilter
+from pipelines.selectors.ledger.ledger import ledger_totals
+from pipelines.selectors.reprocessing.dead_letters import DeadLetterFilter
 from pipelines.services.base.audit import Actor
 from pipelines.services.ledger.journals import ingest
-from pipelines.services.reprocessing import replays
-from pipelines.services.reprocessing.replays import Repair, Wanted
+from pipelines.services.reprocessing import retries
+from pipelines.services.reprocessing.retries import Repair, RetryRequest
 from tests.agent.conftest import MakePipeline
 from tests.agent.harness import Run
 from tests.agent.topics import Topics
 from tests.factories import PipelineFactory, RevisionFactory, RunFactory
 from tests.waiting import wait_for
 from workers.adapters.clusters import KafkaClusters
-from workers.adapters.intakes import HttpIntakes
+from workers.adapters.push_sources import HttpPushSources
 from workers.ports import Secrets, Unreadable
-from workers.supervisor.background.replay import Replayer, Way
+from workers.supervisor.background.retry import Replayer, Way
 from workers.supervisor.launch.references import References
 
 RECORDS = 10_000
@@ -101,7 +101,7 @@ def take_in(run: Run, row: RunRow) -> None:
 
 def replayer() -> Replayer:
     secrets: Secrets = NoSecrets()
-    return Replayer(Way("alpha", KafkaClusters(), HttpIntakes(), References({}, None, secrets)))
+    return Replayer(Way("alpha", KafkaClusters(), HttpPushSources(), References({}, None, secrets)))
 
 
 def carried_out(operation: Operation, by: Replayer) -> Operation:
@@ -123,49 +123,52 @@ def test_four_bad_records_of_ten_thousand_are_letters_and_a_mended_one_comes_bac
     pipeline = definition(topics, make_pipeline)
     run = pipeline.start()
     run.wait_delivered(RECORDS - 4, 180)
-    wait_for(lambda: sum(len(each.letters) for each in run.of_kind(DeadLetters)) >= 4, "four letters", 60)
+    wait_for(lambda: sum(len(each.dead_letters) for each in run.of_kind(DeadLetters)) >= 4, "four letters", 60)
     row = stored(topics, pipeline.definition)
     take_in(run, row)
 
     out = topics.read()
     assert out.missing(RECORDS) == {UNDECODABLE, TOO_LARGE, UNROUTED, REFUSED}
     assert out.duplicates == 0
-    letters = {each.component: each for each in DeadLetter.objects.all() if each.size < LARGE}
+    dead_letters = {each.component: each for each in DeadLetter.objects.all() if each.size < LARGE}
     assert DeadLetter.objects.count() == 4
     (large,) = DeadLetter.objects.filter(size__gte=LARGE)
-    assert "not a Flume event" in letters["sources.shop"].cause
-    assert "No channel" in letters["sources.shop.selector"].cause
-    assert "forbidden-topic" in letters["sinks.lake"].cause
+    assert "not a Flume event" in dead_letters["sources.shop"].cause
+    assert "No channel" in dead_letters["sources.shop.selector"].cause
+    assert "forbidden-topic" in dead_letters["sinks.lake"].cause
     assert (large.component, large.truncated, len(large.body)) == ("sinks.lake", True, 16 * 1024)
-    books = books_view(row.pipeline).channels[0]
-    assert (books.read, books.delivered, books.unrouted, books.dead_lettered) == (RECORDS, RECORDS - 4, 1, 3)
-    assert books.balanced
+    ledger = ledger_totals(row.pipeline).channels[0]
+    assert (ledger.read, ledger.delivered, ledger.unrouted, ledger.dead_lettered) == (RECORDS, RECORDS - 4, 1, 3)
+    assert ledger.balanced
 
-    def replay(letter: DeadLetter, **repair: Any) -> Operation:
-        wanted = Wanted(
-            ids=[letter.letter_id], matching=LetterFilter(), rate=100, repair=Repair(**repair) if repair else None
+    def replay(dead_letter: DeadLetter, **repair: Any) -> Operation:
+        wanted = RetryRequest(
+            ids=[dead_letter.dead_letter_id],
+            matching=DeadLetterFilter(),
+            rate=100,
+            repair=Repair(**repair) if repair else None,
         )
-        return replays.request(pipeline=row.pipeline, wanted=wanted, actor=Actor("ana"))
+        return retries.request(pipeline=row.pipeline, wanted=wanted, actor=Actor("ana"))
 
     by = replayer()
     body = base64.b64encode(b"%010d mended" % UNDECODABLE).decode()
     headers = [("way", base64.b64encode(b"lake").decode())]
-    assert carried_out(replay(letters["sources.shop"], body=body, headers=headers), by).state == "SUCCEEDED"
-    assert carried_out(replay(letters["sources.shop.selector"], headers=headers), by).state == "SUCCEEDED"
+    assert carried_out(replay(dead_letters["sources.shop"], body=body, headers=headers), by).state == "SUCCEEDED"
+    assert carried_out(replay(dead_letters["sources.shop.selector"], headers=headers), by).state == "SUCCEEDED"
     assert carried_out(replay(large), by).state == "SUCCEEDED"
     run.wait_delivered(RECORDS - 2, 120)
-    wait_for(lambda: sum(len(each.letters) for each in run.of_kind(DeadLetters)) >= 5, "the large one again", 60)
+    wait_for(lambda: sum(len(each.dead_letters) for each in run.of_kind(DeadLetters)) >= 5, "the large one again", 60)
     assert run.stop().exit_code == 0
     take_in(run, row)
 
     out = topics.read()
     assert out.missing(RECORDS) == {TOO_LARGE, REFUSED}
     assert out.duplicates == 0
-    assert out.headers[UNDECODABLE]["headgate.replay"] == letters["sources.shop"].letter_id.encode()
+    assert out.headers[UNDECODABLE]["headgate.replay"] == dead_letters["sources.shop"].dead_letter_id.encode()
     again = DeadLetter.objects.filter(size__gte=LARGE).latest("id")
-    assert (again.size, again.letter_id != large.letter_id) == (large.size, True)
-    books = books_view(row.pipeline).channels[0]
-    assert (books.read, books.delivered, books.dead_lettered, books.balanced) == (RECORDS + 3, RECORDS - 2, 4, True)
+    assert (again.size, again.dead_letter_id != large.dead_letter_id) == (large.size, True)
+    ledger = ledger_totals(row.pipeline).channels[0]
+    assert (ledger.read, ledger.delivered, ledger.dead_lettered, ledger.balanced) == (RECORDS + 3, RECORDS - 2, 4, True)
 
 
 @pytest.mark.django_db
@@ -183,8 +186,10 @@ def test_letters_in_a_topic_are_read_back_whole_and_what_is_too_large_for_it_lie
     topics.create(f"{topics.name}-other")
     pipeline = definition(topics, make_pipeline, dead_letter={"type": "kafka", "topic": dead})
     run = pipeline.start()
-    wait_for(lambda: sum(len(each.letters) for each in run.of_kind(DeadLetters)) >= 2, "two letters", 180)
-    small, large = sorted((one for each in run.of_kind(DeadLetters) for one in each.letters), key=lambda one: one.size)
+    wait_for(lambda: sum(len(each.dead_letters) for each in run.of_kind(DeadLetters)) >= 2, "two letters", 180)
+    small, large = sorted(
+        (one for each in run.of_kind(DeadLetters) for one in each.dead_letters), key=lambda one: one.size
+    )
     assert run.stop().exit_code == 0
     topic, _, place = small.location.rpartition("/")
     partition, _, offset = place.partition("@")

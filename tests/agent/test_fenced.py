@@ -43,7 +43,7 @@ def test_an_agent_goes_on_while_its_lease_is_renewed_and_stops_between_two_batch
     assert (record.exit_code, record.killed_by) == (Exit.FENCED, None)
     assert run.entries()[-1].data["reason"] == "the supervisor's lease has ended"
     pipeline.ingest()
-    done = sum(batch.counts.delivered for batch in pipeline.books["shop", "lake"].done)
+    done = sum(batch.counts.delivered for batch in pipeline.ledger["shop", "lake"].done)
     assert 2_000 <= done < count, "it ended between two batches, with records left"
     assert topics.numbers().total() == done
 
@@ -54,4 +54,4 @@ def test_an_agent_goes_on_while_its_lease_is_renewed_and_stops_between_two_batch
     pipeline.ingest()
     found = topics.numbers()
     assert not_once(found, range(count)) == {}
-    assert pipeline.announced_duplicates == 0
+    assert pipeline.possible_duplicates == 0

@@ -27,7 +27,7 @@ from tests.counts import not_once
 from tests.waiting import wait_for
 from workers.agent.delivery.delivery import Listener, SinkGroup
 from workers.agent.delivery.gate import Gate
-from workers.agent.graph.batch import Attempt, Batch, Judge
+from workers.agent.graph.batch import Attempt, Batch, Classifier
 from workers.agent.graph.component import Place, Resolution, SinkBuilder
 from workers.agent.sink_processors.failover import Failover
 from workers.agent.spark import deadline
@@ -106,7 +106,7 @@ def test_the_second_broker_takes_over_while_the_first_is_dead_and_gives_back_wha
         pipeline.ingest()
         found = first.read().numbers + topics.read().numbers
     assert set(found) == set(range(count))
-    assert found.total() - len(found) <= pipeline.announced_duplicates
+    assert found.total() - len(found) <= pipeline.possible_duplicates
 
 
 def test_two_sinks_take_batches_in_turn_and_one_of_them_all_while_the_other_fails(
@@ -169,7 +169,7 @@ def test_abandoned_tasks_are_counted_and_end_the_run_where_they_hold_all_slots_o
     clock = iter(range(1000)).__next__
     processor = Failover(["stuck"], {"stuck": 1}, 1, clock=clock, wall=clock)
     group = SinkGroup("g", "failover", {"stuck": stuck}, processor, Gate(1), share=2)
-    batch = Batch(frame(session, numbered(10)).coalesce(1), planned(0, 10), Judge("lake", "", keeps_bad=True))
+    batch = Batch(frame(session, numbered(10)).coalesce(1), planned(0, 10), Classifier("lake", "", keeps_bad=True))
     failures: list[str] = []
     with silent_server() as port:
         stuck.port = port

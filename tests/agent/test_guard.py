@@ -21,7 +21,7 @@ from tests.agent.harness import Pipeline, Run
 from tests.agent.topics import Topics
 from tests.counts import not_once
 from tests.waiting import wait_for
-from workers.agent.kafka.admin import Cluster
+from workers.agent.kafka.admin import KafkaCluster
 
 LONG = 240.0
 """Seconds that a start may take on a machine with other things to do."""
@@ -128,15 +128,15 @@ def refused(pipeline: Pipeline) -> tuple[Run, dict[str, AgentFinding]]:
 def test_what_happens_while_it_is_stopped_is_found_before_a_record_is_read_and_each_decision_does_what_it_said(
     topics: Topics, moved: Pipeline
 ) -> None:
-    book = moved.books["shop", "lake"]
+    ledger = moved.ledger["shop", "lake"]
     _checkpoint_and_ledger_have_to_agree(moved)
 
-    kept = dict(book.positions), list(book.done)
-    book.positions, book.done = {}, []
+    kept = dict(ledger.positions), list(ledger.done)
+    ledger.positions, ledger.done = {}, []
     _, findings = refused(moved)
     assert findings.keys() == {"LEDGER_LOST"}
     assert topics.mirrored() == dict.fromkeys(range(4), 100)
-    book.positions, book.done = kept
+    ledger.positions, ledger.done = kept
 
     topics.commit_everywhere(130)
     topics.produce(400)
@@ -149,10 +149,10 @@ def test_what_happens_while_it_is_stopped_is_found_before_a_record_is_read_and_e
     assert findings.keys() == {"BELOW_LOG_START"}
     assert "30 records" in findings["BELOW_LOG_START"].message
     assert decide(moved, run, Goal.LEDGER) == (30, 0)
-    book.positions[topics.source, 0] = 260
+    ledger.positions[topics.source, 0] = 260
     run, findings = refused(moved)
     assert findings.keys() == {"BEYOND_LOG_END"}
-    book.positions[topics.source, 0] = 100
+    ledger.positions[topics.source, 0] = 100
 
     lose_group(topics)
     topics.add_partitions(topics.source, 5)
@@ -196,15 +196,15 @@ def test_what_happens_while_it_is_stopped_is_found_before_a_record_is_read_and_e
 
 def _checkpoint_and_ledger_have_to_agree(moved: Pipeline) -> None:
     """Each is taken away, or damaged, and put back."""
-    book, log = moved.books["shop", "lake"], moved.checkpoint("shop", "lake")
+    ledger, log = moved.ledger["shop", "lake"], moved.checkpoint("shop", "lake")
     kept = log.rename(log.with_name("kept"))
     assert "CHECKPOINT_LOST" in refused(moved)[1]
     shutil.rmtree(log, ignore_errors=True)
     kept.rename(log)
 
-    last = book.done.pop()
+    last = ledger.done.pop()
     assert "LEDGER_BEHIND" in refused(moved)[1]
-    book.done.append(last)
+    ledger.done.append(last)
 
     metadata = (log / "metadata").read_bytes()
     (log / "metadata").write_text("")
@@ -227,12 +227,12 @@ def test_what_is_wrong_with_each_source_is_found_at_once_and_one_decision_leads_
 ) -> None:
     """The position of one source is beyond the end, the topic of another was made again with fewer records than were
     read, and the ledger of the third is lost while its group is not."""
-    cluster, again, lost = Cluster.of(topics.servers, {}), Topics(topics.servers), Topics(topics.servers)
+    cluster, again, lost = KafkaCluster.of(topics.servers, {}), Topics(topics.servers), Topics(topics.servers)
     pipeline = make_pipeline()
     pipeline.definition["sources"] |= {"again": again.as_source(), "lost": lost.as_source()}
     topics.produce(400)
-    pipeline.books["shop", "lake"].positions = {(topics.source, n): 160 if n == 0 else 40 for n in range(4)}
-    pipeline.books["again", "lake"].positions = {(again.source, n): 100 for n in range(4)}
+    pipeline.ledger["shop", "lake"].positions = {(topics.source, n): 160 if n == 0 else 40 for n in range(4)}
+    pipeline.ledger["again", "lake"].positions = {(again.source, n): 100 for n in range(4)}
     old = SourceIdentity(source="again", cluster_id=cluster.cluster_id(), topics=cluster.topic_ids([again.source]))
     pipeline.identities = {"again": old}
     again.make_again(again.source)
@@ -264,9 +264,9 @@ def test_a_cluster_that_is_replaced_behind_its_address_is_another_log(
     tmp_path: Path, spark_settings: SparkSettings
 ) -> None:
     with running_kafka(tmp_path / "old") as servers:
-        old, cluster = Topics(servers), Cluster.of(servers, {})
+        old, cluster = Topics(servers), KafkaCluster.of(servers, {})
         pipeline = Pipeline(tmp_path / "state", define(old, delivery={}), spark_settings)
-        pipeline.books["shop", "lake"].positions = {(old.source, number): 10 for number in range(4)}
+        pipeline.ledger["shop", "lake"].positions = {(old.source, number): 10 for number in range(4)}
         known = SourceIdentity(source="shop", cluster_id=cluster.cluster_id(), topics=cluster.topic_ids([old.source]))
         pipeline.identities = {"shop": known}
     with running_kafka(tmp_path / "new", port=int(servers.rpartition(":")[2])):

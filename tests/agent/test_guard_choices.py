@@ -16,10 +16,10 @@ from pipelines.domain.base.positions import PartitionPosition, PartitionRange
 from pipelines.domain.definitions.document.spec import Definition
 from pipelines.domain.ledger.journal import Done
 from pipelines.domain.ledger.ledger import Counts
-from pipelines.domain.positions.plan import Answer, Goal, Question, choices
+from pipelines.domain.positions.plan import Goal, InspectionRequest, InspectionResult, choices
 from pipelines.domain.runs.protocol import LAUNCH, Launch
 from tests.agent.conftest import MakePipeline
-from tests.agent.harness import Books, Pipeline
+from tests.agent.harness import Ledger, Pipeline
 from tests.agent.topics import Topics
 from workers.agent.graph import compile as compiler
 from workers.agent.startup import survey
@@ -38,20 +38,20 @@ class Stage:
 
     def __post_init__(self) -> None:
         self.topics.produce(4 * READ)
-        self.book.positions = {(self.topics.source, number): READ for number in range(4)}
+        self.ledger.positions = {(self.topics.source, number): READ for number in range(4)}
         ranges = [PartitionRange(topic=self.topics.source, partition=n, start=0, end=READ) for n in range(4)]
         counts = Counts(read=4 * READ, delivered=4 * READ)
-        self.book.done = [Done(source="shop", channel="lake", batch=0, ranges=ranges, counts=counts, sink="lake")]
+        self.ledger.done = [Done(source="shop", channel="lake", batch=0, ranges=ranges, counts=counts, sink="lake")]
         self.finish_batch(dict.fromkeys(range(4), READ))
         self.commit(READ, ours=True)
-        answer = self.look()
+        answer = self.inspection()
         assert (answer.findings, answer.survey is not None) == ([], True)
         assert answer.survey is not None
         self.pipeline.identities = {each.source: each for each in answer.survey.identities}
 
     @property
-    def book(self) -> Books:
-        return self.pipeline.books["shop", "lake"]
+    def ledger(self) -> Ledger:
+        return self.pipeline.ledger["shop", "lake"]
 
     def finish_batch(self, ends: Mapping[int, int]) -> None:
         """Write the checkpoint's entries of batch 0 as Spark does."""
@@ -70,12 +70,12 @@ class Stage:
         """Commit to the group, as this pipeline's mirror or as somebody else."""
         self.topics.commit_everywhere(offset, "headgate 1" if ours else "")
 
-    def look(self) -> Answer:
+    def inspection(self) -> InspectionResult:
         """What the guard sees before a start."""
         launch = Launch.load(self.pipeline.prepare().dir / LAUNCH)
         assert launch is not None
         definition = Definition.model_validate(launch.definition)
-        return survey.answer(launch, definition, Question(launch=launch.model_dump(mode="json")))
+        return survey.answer(launch, definition, InspectionRequest(launch=launch.model_dump(mode="json")))
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ def made_again(stage: Stage) -> None:
 def ledger_lost(stage: Stage) -> None:
     """While the group is ahead of the checkpoint."""
     stage.topics.produce(4 * READ)
-    stage.book.positions, stage.book.done = {}, []
+    stage.ledger.positions, stage.ledger.done = {}, []
     stage.commit(130, ours=True)
 
 
@@ -104,7 +104,7 @@ def group_ahead(stage: Stage) -> None:
 
 def beyond_the_end(stage: Stage) -> None:
     """Of one partition, in the ledger and the checkpoint alike."""
-    stage.book.positions[stage.topics.source, 0] = 160
+    stage.ledger.positions[stage.topics.source, 0] = 160
     stage.finish_batch({0: 160, 1: READ, 2: READ, 3: READ})
 
 
@@ -167,7 +167,7 @@ def test_each_choice_says_what_it_skips_and_replays_and_is_agreed_with_once_it_i
     stage: Stage, happens: Callable[[Stage], None], code: str, words: str, offered: dict[Goal, tuple[int, int]]
 ) -> None:
     happens(stage)
-    answer = stage.look()
+    answer = stage.inspection()
     assert answer.survey is not None
     assert {finding["code"] for finding in answer.findings} == {code}
     assert any(words in finding["message"] for finding in answer.findings), answer.findings
@@ -176,10 +176,10 @@ def test_each_choice_says_what_it_skips_and_replays_and_is_agreed_with_once_it_i
 
     for plan in made.values():
         stage.pipeline.decide(answer.survey, plan)
-        agreed = stage.look()
+        agreed = stage.inspection()
         assert agreed.findings == []
         assert agreed.survey is not None
-        assert {row.key: row.ledger for row in agreed.survey.rows} == stage.book.positions
+        assert {row.key: row.ledger for row in agreed.survey.rows} == stage.ledger.positions
 
 
 def test_a_position_that_retention_comes_near_is_told_with_the_time_that_is_left(

@@ -211,7 +211,7 @@ def test_aborted_and_compacted_records_balance_in_the_books(
     run.wait_status(lambda s: bool(s.queries) and s.queries[0].lag == 0, "all records", 120)
     assert run.stop().exit_code == 0
     pipeline.ingest()
-    counts = total(done.counts for book in pipeline.books.values() for done in book.done)
+    counts = total(done.counts for ledger in pipeline.ledger.values() for done in ledger.done)
     arrived = sorted(int(m.value() or b"") for m in records(topics, topics.sink))
     assert [n for n in arrived if n < 1000] == [n for n in range(120) if (n // 4) % 3 != 2]
     assert last in arrived
@@ -282,7 +282,7 @@ def test_what_reached_a_partition_that_is_newer_than_the_plan_is_counted(
     topics.add_partitions(topics.sink, 6)
     batch = planned(0, 12_000).model_copy(update={"sink_ends": {made.builder.place.name: before}})
     both = [range_.model_copy(update={"partition": number}) for range_ in batch.ranges for number in (0, 1)]
-    monkeypatch.setattr(kafka, "_LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(kafka, "_CHECK_SECONDS", 0.0)
     assert len(made.builder.ends()) == 6
     made.write([Given(b"%d" % number) for number in range(12_000)])
     assert len({message.partition() for message in records(topics, topics.sink, 6)}) == 6

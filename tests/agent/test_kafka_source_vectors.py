@@ -50,7 +50,7 @@ class Story:
     directory: Path
     pipeline: Pipeline
     seen: dict[str, dict[str, Any]] = field(default_factory=dict)
-    told: int = 0
+    reported: int = 0
 
     def produce(self, *bodies: str) -> None:
         producer = Producer({"bootstrap.servers": self.topics.servers})
@@ -67,7 +67,7 @@ class Story:
         run.wait_read(self.topics.ends(self.topics.source))
         run.wait_status(at_rest, "the source to be read to its end")
         arrived = self.arrived()
-        new, self.told = arrived[self.told :], len(arrived)
+        new, self.reported = arrived[self.reported :], len(arrived)
         return new
 
     def arrived(self) -> list[str]:
@@ -125,7 +125,7 @@ def be_held_up(story: Story, run: Run) -> None:
     own.write_text("in the way")
     story.produce(*PRODUCED["KS-013"])
     run.wait_status(lambda s: s.queries[0].holding is not None, "the batch to be held")
-    held = status(story.arrived()[story.told :])
+    held = status(story.arrived()[story.reported :])
     own.unlink()
     moved.rename(own)
     bodies = story.process(run)

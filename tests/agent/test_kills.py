@@ -11,7 +11,7 @@ from tests.agent.conftest import MakePipeline
 from tests.agent.harness import holders
 from tests.agent.topics import Topics
 from tests.chaos.extent import WHOLE, at_most
-from tests.figures import RecordProperty, tell_arrival
+from tests.figures import RecordProperty, report_arrival
 from tests.waiting import wait_for
 
 COUNT, BATCH = (1_000_000, 20_000) if WHOLE else (200_000, 5_000)
@@ -27,9 +27,9 @@ def test_killed_processes_at_full_rate_lose_nothing_and_double_what_was_announce
         run.wait_delivered(2 * BATCH)
         run.order(stop, kill_in=30)
         record = run.wait_exit()
-        assert (record.exit_code, record.rung) == (0, "token")
+        assert (record.exit_code, record.stop_stage) == (0, "token")
     pipeline.ingest()
-    assert pipeline.announced_duplicates == 0
+    assert pipeline.possible_duplicates == 0
     assert max(topics.numbers().values()) == 1
 
     run = pipeline.start()
@@ -52,7 +52,7 @@ def test_killed_processes_at_full_rate_lose_nothing_and_double_what_was_announce
     wait_for(lambda: not holders(token), "driver and JVM to follow the keeper", 60)
     assert run.entries()[-1].data["code"] == Exit.KEEPER_LOST
     pipeline.ingest()
-    done = sum(batch.counts.read for batch in pipeline.books["shop", "lake"].done)
+    done = sum(batch.counts.read for batch in pipeline.ledger["shop", "lake"].done)
     assert done < COUNT, "records were left for every one of them"
 
     run = pipeline.start()
@@ -60,5 +60,5 @@ def test_killed_processes_at_full_rate_lose_nothing_and_double_what_was_announce
     assert run.stop().exit_code == 0
     pipeline.ingest()
     found = topics.numbers()
-    missing, duplicates = tell_arrival(record_property, found, range(COUNT), pipeline.announced_duplicates)
-    assert (missing, duplicates) == (0, pipeline.announced_duplicates)
+    missing, duplicates = report_arrival(record_property, found, range(COUNT), pipeline.possible_duplicates)
+    assert (missing, duplicates) == (0, pipeline.possible_duplicates)

@@ -173,7 +173,7 @@ def test_it_is_initialised_once_per_process_and_in_all_of_them_at_once(session: 
 def test_a_polite_interceptor_gives_the_batch_up_when_the_run_is_stopped(session: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "control.json").write_text('{"command": "stop"}')
     interceptor = build("Waits", run=tmp_path, on_error="drop")
-    began = time.monotonic()
+    started = time.monotonic()
     with pytest.raises(Exception, match="being stopped"):
         sent_to(session, events("a"), [interceptor])
-    assert time.monotonic() - began < 600
+    assert time.monotonic() - started < 600

@@ -57,8 +57,8 @@ def test_the_record_that_kills_an_interceptor_is_found_and_becomes_a_dead_letter
     run = started(pipeline, quarantined=[poison])
     wait_for(lambda: sum(done.counts.read for done in run.of_kind(Done)) >= RECORDS, "all records", 120)
     assert run.stop().exit_code == 0
-    (letter,) = [letter for entry in run.of_kind(DeadLetters) for letter in entry.letters]
-    assert (letter.component, letter.cause, letter.offset) == ("quarantine", poison.cause, record.offset)
+    (dead_letter,) = [dead_letter for entry in run.of_kind(DeadLetters) for dead_letter in entry.dead_letters]
+    assert (dead_letter.component, dead_letter.cause, dead_letter.offset) == ("quarantine", poison.cause, record.offset)
     assert all(done.counts.balanced for done in run.of_kind(Done))
     expected = (f"n{n}" for n in range(RECORDS) if n != POISON)
     assert not not_once(bodies(tmp_path / "out"), expected)

@@ -60,14 +60,14 @@ def test_a_range_comes_once_more_and_only_it_although_the_agent_is_killed(
     assert [each.code for each in written if isinstance(each, Exited)] == [0]
     assert sum(each.counts.delivered for each in done) == 50
     out, replayed = topics.read(), {4 * offset for offset in range(10, 60)}
-    announced = sum(each.duplicates_max for each in done)
+    possible_duplicates = sum(each.duplicates_max for each in done)
     assert out.missing(400) == set()
     assert not_once({n: c for n, c in out.numbers.items() if n not in replayed}, set(range(400)) - replayed) == {}
     assert min(out.numbers[number] for number in replayed) >= 2
-    assert out.duplicates == 50 + announced
+    assert out.duplicates == 50 + possible_duplicates
     assert b".replay-" in out.headers[40]["headgate.origin"]
     (query,) = status.queries
-    assert {cursor.partition: cursor.next_offset for cursor in query.cursor} == dict.fromkeys(range(4), 100)
+    assert {positions.partition: positions.next_offset for positions in query.positions} == dict.fromkeys(range(4), 100)
 
     again.obey(Command.PAUSE, timeout=240)
     topics.trim(0, 25)

@@ -48,8 +48,8 @@ def test_a_pause_waits_for_the_boundary_and_every_record_that_a_killed_driver_se
     out = topics.read()
     assert set(out.numbers) == wanted(count)
     assert out.duplicates > 0
-    assert out.duplicates == pipeline.announced_duplicates
-    done = [batch.counts for book in pipeline.books.values() for batch in book.done]
+    assert out.duplicates == pipeline.possible_duplicates
+    done = [batch.counts for ledger in pipeline.ledger.values() for batch in ledger.done]
     assert all(counts.balanced for counts in done)
     assert sum(counts.filtered for counts in done) == count - len(wanted(count))
 

@@ -143,7 +143,7 @@ def test_a_rehearsal_and_the_agent_agree_on_every_event(
     assert result.keys() == {"channels", "filtered", "unrouted", "dead_letters"}
     assert result["filtered"] == 1
     assert [json.loads(event["body"])["number"] for event in result["unrouted"]] == [4, 5]
-    assert [letter["component"] for letter in result["dead_letters"]] == [
+    assert [dead_letter["component"] for dead_letter in result["dead_letters"]] == [
         "sources.shop.interceptors[9]",
         "sources.shop.interceptors[6]",
         "sources.shop.interceptors[9]",
@@ -173,8 +173,8 @@ def test_a_rehearsal_and_the_agent_agree_on_every_event(
     assert (counts.read, counts.filtered) == (len(EVENTS), result["filtered"])
     assert (counts.unrouted, counts.dead_lettered) == (len(result["unrouted"]), len(result["dead_letters"]))
     assert all(each.counts.balanced for each in run.of_kind(Done))
-    letters = {(each.component, each.cause) for entry in run.of_kind(DeadLetters) for each in entry.letters}
-    assert letters >= {(letter["component"], letter["cause"]) for letter in result["dead_letters"]}
+    dead_letters = {(each.component, each.cause) for entry in run.of_kind(DeadLetters) for each in entry.dead_letters}
+    assert dead_letters >= {(dead_letter["component"], dead_letter["cause"]) for dead_letter in result["dead_letters"]}
 
 
 def alone(

@@ -19,7 +19,7 @@ from tests.postgres import running_postgres
 from workers.agent.base.findings import Blocked, Refused
 from workers.agent.delivery.delivery import Listener, SinkGroup
 from workers.agent.delivery.gate import Gate
-from workers.agent.graph.batch import Batch, Judge
+from workers.agent.graph.batch import Batch, Classifier
 from workers.agent.postgres.connection import Database
 from workers.agent.sink_processors.default import Default
 
@@ -53,7 +53,7 @@ CREATE TABLE shop.events (
 COLUMNS = {
     "n": "body.n",
     "name": "body.name",
-    "price": "body.price",
+    "impact": "body.impact",
     "at": "body.at",
     "even": "body.even",
     "doc": "body.doc",
@@ -69,7 +69,7 @@ def test_values_arrive_in_the_types_of_the_table_and_bad_events_are_refused(
     session: SparkSession, server: str, database: psycopg.Connection[Any]
 ) -> None:
     database.execute(TABLE)
-    more = {"name": 'Zoë "\\', "price": 1.5, "at": "2026-01-31T12:00:00Z", "even": True, "doc": {"a": [1, "x"]}}
+    more = {"name": 'Zoë "\\', "impact": 1.5, "at": "2026-01-31T12:00:00Z", "even": True, "doc": {"a": [1, "x"]}}
     events = [
         *numbered(20, **more),
         Given(b'{"n": 20}', {"country": "CZ", "small": "-7", "tags": "{a,b}"}),
@@ -179,7 +179,9 @@ def test_a_batch_whose_key_stands_for_other_ranges_blocks_and_leaves_the_table_a
     assert made.write(numbered(5)).delivered == 5
     processor = Default(["lake"], clock=time.monotonic, wall=time.time)
     group = SinkGroup("", "default", {"lake": made.builder}, processor, Gate(1))
-    batch = Batch(frame(session, numbered(6)), planned(0, 6), Judge("lake", "sources.shop.selector", keeps_bad=True))
+    batch = Batch(
+        frame(session, numbered(6)), planned(0, 6), Classifier("lake", "sources.shop.selector", keeps_bad=True)
+    )
     with pytest.raises(Blocked) as blocked:
         group.deliver(batch, Listener(lambda _: None, lambda _: None))
     assert (blocked.value.finding.code, blocked.value.finding.path) == ("BATCH_KEY_REUSED", "sinks.lake")

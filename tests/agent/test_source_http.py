@@ -12,7 +12,7 @@ import httpx2 as httpx
 from controlplane.install.services.ports import free_port, is_free
 from pipelines.domain.base.states import Command
 from pipelines.domain.ledger.journal import Done, SinkFailed
-from pipelines.domain.runs.protocol import IntakeStatus
+from pipelines.domain.runs.protocol import IngestBufferStatus
 from tests.agent.sources import MakeSourcePipeline, bodies, delivered, make_source_pipeline
 from tests.waiting import wait_for
 
@@ -58,7 +58,7 @@ def test_every_accepted_event_arrives_although_the_agent_is_killed(
     make_source_pipeline: MakeSourcePipeline, tmp_path: Path
 ) -> None:
     port = free_port()
-    source = {"type": "http", "port": port, "path": "/events", "intake": "file"}
+    source = {"type": "http", "port": port, "path": "/events", "ingest_buffer": "file"}
     pipeline = make_source_pipeline(source)
     run = pipeline.start()
     sender = Sender(f"http://127.0.0.1:{port}/events")
@@ -87,7 +87,7 @@ def test_a_full_log_behind_a_sink_that_fails_is_answered_with_503_and_names_the_
     source = {
         "type": "http",
         "port": port,
-        "intake": "file",
+        "ingest_buffer": "file",
         "capacity": 200,
         "transaction_capacity": 50,
         "keep_alive": "200ms",
@@ -103,16 +103,19 @@ def test_a_full_log_behind_a_sink_that_fails_is_answered_with_503_and_names_the_
     blocked.write_text("no directory any more")
     wait_for(lambda: [text for code, text in sender.refused if code == 503 and "sinks.lake" in text], "a 503", 120)
 
-    def counted(intake: IntakeStatus) -> bool:
+    def counted(ingest_buffer: IngestBufferStatus) -> bool:
         """Answers are counted a moment after they are given."""
-        given = intake.answers
-        return bool(given.get("503")) and 200 <= intake.taken <= given.get("200", 0) * 25
+        given = ingest_buffer.answers
+        return bool(given.get("503")) and 200 <= ingest_buffer.taken <= given.get("200", 0) * 25
 
     status = run.wait_status(
-        lambda s: bool(s.intakes) and counted(s.intakes[0]) and "sinks.lake" in s.intakes[0].held_up_by, "the counts"
+        lambda s: (
+            bool(s.ingest_buffers) and counted(s.ingest_buffers[0]) and "sinks.lake" in s.ingest_buffers[0].held_up_by
+        ),
+        "the counts",
     )
-    (intake,) = status.intakes
-    assert (intake.source, intake.capacity, intake.failure) == ("src", 200, "")
+    (ingest_buffer,) = status.ingest_buffers
+    assert (ingest_buffer.source, ingest_buffer.capacity, ingest_buffer.failure) == ("src", 200, "")
 
     run.order(Command.DRAIN_AND_STOP)
     wait_for(lambda: is_free(port), "the port to be closed while the batch is still held")
@@ -133,7 +136,7 @@ def test_an_optional_channel_whose_sink_fails_is_overrun_counted_and_holds_nobod
     source = {
         "type": "http",
         "port": port,
-        "intake": "file",
+        "ingest_buffer": "file",
         "byte_capacity": "64MiB",
         "keep_alive": "200ms",
         "selector": {"type": "replicating", "channels": ["lake", "audit"], "optional": ["audit"]},

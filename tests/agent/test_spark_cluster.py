@@ -57,8 +57,8 @@ def nothing_is_missing(pipeline: Pipeline, topics: Topics) -> None:
     """Read the sink back: everything is there, doubles were announced, and the books balance to the record."""
     found = topics.numbers()
     assert set(found) == set(range(topics.produced))
-    assert found.total() - len(found) <= pipeline.announced_duplicates
-    counts = total(done.counts for book in pipeline.books.values() for done in book.done)
+    assert found.total() - len(found) <= pipeline.possible_duplicates
+    counts = total(done.counts for ledger in pipeline.ledger.values() for done in ledger.done)
     assert counts.balanced
     assert counts.read == counts.delivered == topics.produced
 
@@ -66,12 +66,12 @@ def nothing_is_missing(pipeline: Pipeline, topics: Topics) -> None:
 def refusal(run: Run) -> tuple[AgentFinding, float]:
     """Wait for the end of a run that was just started, and return its first finding and when it was there; nothing was
     read."""
-    began = boottime()
+    started = boottime()
     record = run.wait_exit(LONG)
     assert record.exit_code == Exit.INIT_FAILED, run.log[-3000:]
     assert run.status is not None
     assert not run.of_kind(Done)
-    return run.status.findings[0], record.boottime - began
+    return run.status.findings[0], record.boottime - started
 
 
 PYTHON = {"type": "python", "class": "tests.agent.interceptors:Various"}

@@ -10,11 +10,11 @@ from confluent_kafka import Consumer, Message, Producer, TopicPartition
 
 from pipelines.domain.base.positions import PartitionPosition, SourceIdentity
 from pipelines.domain.positions.cluster_move import By, ClusterMove, PartitionTranslation, Translate, pairs_back
-from pipelines.domain.positions.plan import Answer, Question
+from pipelines.domain.positions.plan import InspectionRequest, InspectionResult
 from pipelines.domain.runs.protocol import Launch, QueryHead, SparkSettings
 from tests.agent.topics import Topics
 from workers.agent.kafka import translating
-from workers.agent.kafka.admin import Cluster
+from workers.agent.kafka.admin import KafkaCluster
 
 PARTITIONS = 4
 COUNT = 100
@@ -83,7 +83,7 @@ class Copied:
                 producer.produce(self.syncs, struct.pack(">qq", offset, self.offsets[partition][offset]), key)
         assert producer.flush(30) == 0
 
-    def ask(self, how: dict[str, Any] | None, *, cluster_id: str | None = None, **more: Any) -> Answer:
+    def ask(self, how: dict[str, Any] | None, *, cluster_id: str | None = None, **more: Any) -> InspectionResult:
         """What becomes of a source that stands at the 95th record of each partition."""
         topics = self.topics
         to = {**topics.as_source(), "topics": [self.there], "group_id": f"headgate.{self.there}"}
@@ -96,10 +96,12 @@ class Copied:
                 **more,
             }
         )
-        return translating.looked(Question(launch=self._launch(cluster_id).model_dump(mode="json"), move=move))
+        return translating.inspected(
+            InspectionRequest(launch=self._launch(cluster_id).model_dump(mode="json"), move=move)
+        )
 
     def _launch(self, cluster_id: str | None) -> Launch:
-        topics, cluster = self.topics, Cluster.of(self.topics.servers, {})
+        topics, cluster = self.topics, KafkaCluster.of(self.topics.servers, {})
         at = [PartitionPosition(topic=topics.source, partition=number, offset=AT) for number in range(PARTITIONS)]
         definition = {
             "api_version": "headgate/v1",
@@ -142,7 +144,7 @@ def copied(broker: str) -> Copied:
     return found
 
 
-def codes(answer: Answer) -> set[str]:
+def codes(answer: InspectionResult) -> set[str]:
     assert answer.translation is None
     return {str(each["code"]) for each in answer.findings}
 
@@ -188,7 +190,7 @@ def test_what_stands_in_the_way_is_told_before_anything_is_touched(copied: Copie
 
     group = f"headgate.{copied.there}"
     ahead = PartitionPosition(topic=copied.there, partition=1, offset=copied.offsets[1][AT] + 1)
-    Cluster.of(topics.servers, {}).commit(group, [ahead])
+    KafkaCluster.of(topics.servers, {}).commit(group, [ahead])
     assert [row.code for row in copied.rows(mapping)] == ["", "GROUP_AHEAD", "", ""]
 
     ends = copied.ask(None, source="", sink="lake", to=topics.as_sink(), topics={}).translation

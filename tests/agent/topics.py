@@ -23,7 +23,7 @@ from confluent_kafka.admin import (
 
 from pipelines.domain.base.positions import PartitionPosition
 from tests.waiting import wait_for
-from workers.agent.kafka.admin import Cluster
+from workers.agent.kafka.admin import KafkaCluster
 
 _PARTITIONS = 4
 EVERY_MS = 1000
@@ -77,7 +77,7 @@ class Topics:
     def _is_led(self, topic: str, partitions: range) -> bool:
         try:
             known = self._admin.list_topics(topic, timeout=10).topics[topic].partitions
-            Cluster.of(self.servers, {}).latest([(topic, number) for number in partitions])
+            KafkaCluster.of(self.servers, {}).latest([(topic, number) for number in partitions])
         except KafkaException:
             return False
         return len(known) == len(partitions)
@@ -93,7 +93,7 @@ class Topics:
         wait_for(lambda: settings.items() <= self._settings(topic).items(), f"the settings of {topic}")
 
     def _settings(self, topic: str) -> dict[str, str]:
-        return Cluster.of(self.servers, {}).settings_of([topic]).get(topic, {})
+        return KafkaCluster.of(self.servers, {}).settings_of([topic]).get(topic, {})
 
     def delete(self, topic: str) -> None:
         """Remove a topic."""
@@ -123,7 +123,7 @@ class Topics:
         positions = [
             PartitionPosition(topic=self.source, partition=number, offset=offset) for number, offset in offsets.items()
         ]
-        Cluster.of(self.servers, {}).commit(group, positions, metadata)
+        KafkaCluster.of(self.servers, {}).commit(group, positions, metadata)
 
     def commit_everywhere(self, offset: int, metadata: str = "") -> None:
         """Commit one offset for every partition to the declared group."""
@@ -189,7 +189,7 @@ class Topics:
 
     def ends(self, topic: str) -> dict[tuple[str, int], int]:
         """Where the log of each partition ends now."""
-        return Cluster.of(self.servers, {}).latest([(topic, number) for number in range(_PARTITIONS)])
+        return KafkaCluster.of(self.servers, {}).latest([(topic, number) for number in range(_PARTITIONS)])
 
     def delivered(self) -> int:
         """How many records the sink's topic holds now."""

@@ -64,11 +64,11 @@ _STALE = f"{_OWNERSHIP}::test_a_worker_stopped_past_its_lease_at_any_instant_and
 _RACE = (
     "chaos/test_ownership.py::test_of_many_pairs_of_starts_each_pipeline_gets_one_holder_whoever_is_stopped_or_killed"
 )
-_HEARS = "chaos/test_worker_hears.py"
+_HEALTHY = "chaos/test_broker_connection.py"
 _STRUCK = "chaos/test_migration_kills.py"
-_LADDER = "unit/keeper/test_ladder.py"
+_ESCALATION = "unit/keeper/test_escalation.py"
 _SILENT = "db/test_silent_hosts.py"
-_STOPPED = "chaos/test_ladder.py"
+_STOPPED = "chaos/test_stop_escalation.py"
 _LOGS = "agent/test_guard.py"
 _BEHIND = (
     f"{_LOGS}::test_what_happens_while_it_is_stopped_is_found_before_a_record_is_read_"
@@ -82,7 +82,7 @@ _CHOICES = (
     "agent/test_guard_choices.py::test_each_choice_says_what_it_skips_and_replays_and_is_agreed_with_once_it_is_made"
 )
 _FORGOTTEN = "db/test_reconciling.py"
-_WATCHED = "db/test_watched_groups.py"
+_WATCHED = "db/test_external_groups.py"
 _NETWORK = "chaos/test_data_plane_network.py"
 _BROKEN = f"{_NETWORK}::test_a_broken_network_to_the_broker_costs_no_record"
 _MIGRATIONS = "simulation/test_migrations_survive_everything.py"
@@ -141,15 +141,15 @@ FAULTS = [
     _fault(
         9,
         "Worker alive and unresponsive after Redis came back",
-        f"{_HEARS}::test_a_worker_hears_again_after_every_restart_of_redis_or_is_restarted",
-        f"{_HEARS}::test_a_deaf_worker_ends_itself_with_a_code_of_its_own_and_its_beat_ends_with_it",
-        "unit/supervisor/test_hearing.py::test_one_deaf_queue_ends_the_worker_within_ten_seconds_and_is_named",
+        f"{_HEALTHY}::test_a_worker_hears_again_after_every_restart_of_redis_or_is_restarted",
+        f"{_HEALTHY}::test_a_deaf_worker_ends_itself_with_a_code_of_its_own_and_its_beat_ends_with_it",
+        "unit/supervisor/test_broker_connection.py::test_one_deaf_queue_ends_the_worker_within_ten_seconds_and_is_named",
     ),
     _fault(
         10,
         "Redis full or evicting",
-        f"{_HEARS}::test_a_full_redis_is_an_error_that_can_be_seen",
-        "unit/supervisor/test_hearing.py::test_a_full_broker_is_told_as_such",
+        f"{_HEALTHY}::test_a_full_redis_is_an_error_that_can_be_seen",
+        "unit/supervisor/test_broker_connection.py::test_a_full_broker_is_told_as_such",
     ),
     _fault(
         11,
@@ -252,14 +252,14 @@ FAULTS = [
         31,
         "Cancel hook blocks",
         f"{_STOPPED}::test_a_component_whose_close_hangs_is_interrupted_again_and_not_killed",
-        f"{_LADDER}::test_an_interrupt_is_repeated_and_each_one_dumps_the_stacks_with_the_component_at_work",
+        f"{_ESCALATION}::test_an_interrupt_is_repeated_and_each_one_dumps_the_stacks_with_the_component_at_work",
     ),
     _fault(
         32,
         "Sink hangs where nothing interrupts it",
         f"{_STOPPED}::test_a_component_that_nothing_interrupts_is_killed_at_the_deadline",
         f"{_STOPPED}::test_the_watchdog_in_the_driver_needs_neither_the_interpreters_lock_nor_a_keeper",
-        f"{_LADDER}::test_a_driver_that_holds_the_interpreters_lock_is_dumped_and_killed_on_time",
+        f"{_ESCALATION}::test_a_driver_that_holds_the_interpreters_lock_is_dumped_and_killed_on_time",
     ),
     _fault(
         33,
@@ -461,13 +461,13 @@ FAULTS = [
         67,
         "Commit of an external consumer group jumps forward",
         f"{_WATCHED}::test_jumps_are_events_with_before_and_after_and_coordinator",
-        "agent/test_watched_groups.py::test_commits_that_vanish_go_back_and_go_on_beyond_the_log_are_seen",
+        "agent/test_external_groups.py::test_commits_that_vanish_go_back_and_go_on_beyond_the_log_are_seen",
     ),
     _fault(
         68,
         "One stuck channel behind a push source",
-        "chaos/test_data_plane_intake.py::test_a_required_sink_that_hangs_ends_in_503_which_names_it",
-        "chaos/test_data_plane_intake.py::test_an_optional_sink_that_hangs_does_not_hold_the_others",
+        "chaos/test_data_plane_ingest.py::test_a_required_sink_that_hangs_ends_in_503_which_names_it",
+        "chaos/test_data_plane_ingest.py::test_an_optional_sink_that_hangs_does_not_hold_the_others",
         "agent/test_source_http.py::test_an_optional_channel_whose_sink_fails_is_overrun_counted_and_holds_nobody",
     ),
     _fault(

@@ -46,7 +46,7 @@ class Trial:
         """Keep its evidence among the examples of the documentation, where that was asked for."""
         keep_example(name, self.api.get(f"{self.address}/evidence"))
 
-    def begin(self) -> Trial:
+    def start(self) -> Trial:
         """Approve the plan that is there and begin it."""
         self.api.post(f"{self.address}/approve", {"hash": self.shown["plan_hash"]})
         return self.advance()
@@ -110,7 +110,7 @@ def stamped(demo: Demo, release: str) -> dict[str, Any]:
     return intercepted(demo, type="static", key="release", value=release)
 
 
-def told(evidence: dict[str, Any]) -> str:
+def reported(evidence: dict[str, Any]) -> str:
     """Its end, its pause and the time of each step, for whoever watches the test."""
     seconds = {step["step"]: step["seconds"] for step in evidence["steps"]}
     return f"{evidence['stage']}: delivery pause (measured) {evidence['pause']['seen']} s, steps {seconds}"

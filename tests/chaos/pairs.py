@@ -20,7 +20,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from controlplane.install.services.ports import free_port
 from pipelines.domain.base.positions import discontinuities
-from tests.agent.harness import Books
+from tests.agent.harness import Ledger
 from tests.agent.topics import Topics
 from tests.fakes.http_servers import BulkIndex, Reply, serving
 from tests.postgres import running_postgres
@@ -47,15 +47,15 @@ def number_in(text: str | bytes) -> int:
     return int(json.loads(text)["n"])
 
 
-def balanced_reads(books: Books) -> int:
+def balanced_reads(ledger: Ledger) -> int:
     """What was read in all, where every batch balances and begins where the one before it ended."""
     ends: dict[tuple[str, int], int] = {}
-    for done in books.done:
+    for done in ledger.done:
         assert done.counts.balanced
         known = {item.key: ends.get(item.key, item.start) for item in done.ranges}
         assert discontinuities(known, done.ranges) == []
         ends.update({item.key: item.end for item in done.ranges})
-    return sum(done.counts.read for done in books.done)
+    return sum(done.counts.read for done in ledger.done)
 
 
 class Feed(ABC):
@@ -69,7 +69,7 @@ class Feed(ABC):
     def spec(self) -> dict[str, Any]:
         """The source of a definition."""
 
-    def begin(self) -> None:  # noqa: B027 - some feed themselves
+    def start(self) -> None:  # noqa: B027 - some feed themselves
         """Feed, or begin to."""
 
     def end(self) -> None:  # noqa: B027
@@ -84,7 +84,7 @@ class FromKafka(Feed):
     def spec(self) -> dict[str, Any]:
         return self.topics.as_source()
 
-    def begin(self) -> None:
+    def start(self) -> None:
         producer = Producer(
             {"bootstrap.servers": self.topics.servers, "queue.buffering.max.messages": 1_000_000, "linger.ms": 20}
         )
@@ -97,7 +97,7 @@ class FromTaildir(Feed):
     def spec(self) -> dict[str, Any]:
         return {"type": "taildir", "file_groups": {"app": {"directory": str(self.directory), "pattern": r"app\.log"}}}
 
-    def begin(self) -> None:
+    def start(self) -> None:
         (self.directory / "app.log").write_text("".join(f"{body(n)}\n" for n in range(self.count)))
 
 
@@ -105,11 +105,11 @@ class FromSpooldir(Feed):
     def spec(self) -> dict[str, Any]:
         return {"type": "spooldir", "directory": str(self.directory), "scan_interval": "100ms"}
 
-    def begin(self) -> None:
-        for begin in range(0, self.count, 5000):
-            part = self.directory / f".{begin:06}"
-            part.write_text("".join(f"{body(n)}\n" for n in range(begin, min(begin + 5000, self.count))))
-            part.rename(self.directory / f"{begin:06}.txt")
+    def start(self) -> None:
+        for start in range(0, self.count, 5000):
+            part = self.directory / f".{start:06}"
+            part.write_text("".join(f"{body(n)}\n" for n in range(start, min(start + 5000, self.count))))
+            part.rename(self.directory / f"{start:06}.txt")
 
 
 class FromSequence(Feed):
@@ -127,9 +127,9 @@ class FromHttp(Feed):
         self._over = threading.Event()
 
     def spec(self) -> dict[str, Any]:
-        return {"type": "http", "port": self._port, "intake": "file"}
+        return {"type": "http", "port": self._port, "ingest_buffer": "file"}
 
-    def begin(self) -> None:
+    def start(self) -> None:
         self._sender.start()
 
     def end(self) -> None:
@@ -139,8 +139,8 @@ class FromHttp(Feed):
 
     def _send(self) -> None:
         with httpx.Client(timeout=20) as client:
-            for begin in range(0, self.count, _CHUNK):
-                numbers = range(begin, begin + _CHUNK)
+            for start in range(0, self.count, _CHUNK):
+                numbers = range(start, start + _CHUNK)
                 while not self._over.is_set() and not self._accepted(client, numbers):
                     time.sleep(0.05)
 

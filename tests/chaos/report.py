@@ -53,17 +53,17 @@ def result(fault: Fault, outcomes: Sequence[Outcome]) -> dict[str, Any]:
     }
 
 
-def _told(outcomes: Sequence[Outcome], figure: str) -> list[float]:
+def _described(outcomes: Sequence[Outcome], figure: str) -> list[float]:
     return [each.figures[figure] for each in outcomes if figure in each.figures]
 
 
 def _sum(outcomes: Sequence[Outcome], figure: str) -> int | None:
-    told = _told(outcomes, figure)
-    return int(sum(told)) if told else None
+    reported = _described(outcomes, figure)
+    return int(sum(reported)) if reported else None
 
 
 def _longest(outcomes: Sequence[Outcome]) -> float | None:
-    return max((round(each, 1) for each in _told(outcomes, "recovery_seconds")), default=None)
+    return max((round(each, 1) for each in _described(outcomes, "recovery_seconds")), default=None)
 
 
 def write(results: Sequence[dict[str, Any]], seeds: Sequence[int], path: Path = JSON, page: Path = MARKDOWN) -> None:

@@ -29,7 +29,7 @@ TEST_WITHIN: float = _SETTINGS["faulthandler_timeout"]
 """Seconds that a test may take, with what it needs; then its session shows where it hangs, and ends."""
 ENDS_WITHIN = 120.0
 """Seconds in which the processes of a finished session may end by themselves."""
-_LOOK_EVERY = 0.5
+_CHECK_EVERY = 0.5
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def _ended(session: subprocess.Popen[bytes], record: Path) -> bool:
     """Wait for the session's end; False where a test takes too long and the session does not end itself."""
     size, since = -1, time.monotonic()
     while session.poll() is None:
-        time.sleep(_LOOK_EVERY)
+        time.sleep(_CHECK_EVERY)
         if (now := record.stat().st_size) != size:
             size, since = now, time.monotonic()
         elif time.monotonic() - since > TEST_WITHIN + ENDS_WITHIN:
@@ -135,11 +135,11 @@ def outcomes(record: Path, lost: str) -> list[Outcome]:
     """What the recorder has written. An error after a test that passed makes it fail, and so does the silence after one
     that was begun: `lost` says why."""
     found: dict[str, Outcome] = {}
-    begun: list[str] = []
+    started: list[str] = []
     for line in _lines(record):
         if node := line.pop("finished", None):
             before = found.get(node)
             found[node] = Outcome(node, **line) if before is None or before.passed else before
         else:
-            begun.append(line["started"])
-    return [*found.values(), *(Outcome(node, False, why=lost) for node in begun if node not in found)]
+            started.append(line["started"])
+    return [*found.values(), *(Outcome(node, False, why=lost) for node in started if node not in found)]

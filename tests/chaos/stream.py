@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from controlplane.devstack import topics
-from controlplane.devstack.books import Readback, read_back
 from controlplane.devstack.demo import Demo
+from controlplane.devstack.ledger import Readback, read_back
 from controlplane.install.services.child import Child
 from pipelines.domain.runs.protocol import IDENTITY, LAUNCH, Identity, Launch
 from tests.agent.harness import name_of
@@ -24,7 +24,7 @@ from workers.adapters.processes import HostProcesses
 RATE = 500.0
 EVERY_MS = 1000
 """Between two batches: with five a second one pipeline takes a whole core."""
-LOOK_EVERY = 0.05
+CHECK_EVERY = 0.05
 MOVING_WITHIN = 180.0
 GONE_ON = 1000
 """Records that must be read after a fault before the stream counts as going on."""
@@ -54,7 +54,7 @@ class Watch(threading.Thread):
         return ours & set(self._processes.holders())
 
     def run(self) -> None:
-        while not self._over.wait(LOOK_EVERY):
+        while not self._over.wait(CHECK_EVERY):
             alive = self.alive()
             self.looks += 1
             self.seen |= alive
@@ -86,12 +86,12 @@ class Stream:
         return found
 
     @property
-    def books(self) -> dict[str, Any]:
+    def ledger(self) -> dict[str, Any]:
         return self.installation.api.get(f"/pipelines/{self.demo.name}/ledger/summary")
 
     @property
     def read(self) -> int:
-        return int(self.books["read"])
+        return int(self.ledger["read"])
 
     @property
     def identity(self) -> Identity:
@@ -99,7 +99,7 @@ class Stream:
         assert identity is not None
         return identity
 
-    def tells_the_truth(self) -> bool:
+    def is_truthful(self) -> bool:
         """Whether what the API shows agrees with this host: nobody supervises, or the processes are as it says."""
         pipeline, runs = self.pipeline, self.runs
         alive = self._driver_lives(runs[0])
@@ -128,10 +128,10 @@ class Stream:
         raise AssertionError("there is no JVM")
 
     @property
-    def cursor(self) -> list[dict[str, Any]]:
+    def positions(self) -> list[dict[str, Any]]:
         """Where the agent says that it stands."""
         status = self.installation.api.get(f"/pipelines/{self.demo.name}/status")
-        return [place for query in status["queries"] for place in query["cursor"]]
+        return [place for query in status["queries"] for place in query["positions"]]
 
     @property
     def produced(self) -> int:
@@ -181,13 +181,15 @@ class Stream:
         """Let it run out: everything was delivered, and what came twice was announced."""
         produced, sink = self.finish()
         assert (sink.missing, sink.foreign) == (0, 0)
-        assert sink.duplicates <= self.books["duplicates_max"]
+        assert sink.duplicates <= self.ledger["duplicates_max"]
         self.balances(produced)
 
     def balances(self, produced: int) -> None:
         """Every record was read once."""
-        books = self.books
-        assert (books["read"], books["gaps"], books["overlaps"], books["balanced"]) == (produced, 0, 0, True), books
+        ledger = self.ledger
+        assert (ledger["read"], ledger["gaps"], ledger["overlaps"], ledger["balanced"]) == (produced, 0, 0, True), (
+            ledger
+        )
 
 
 def kill(pid: int) -> None:

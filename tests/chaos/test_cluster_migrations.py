@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 
 from controlplane.devstack import topics
-from controlplane.devstack.books import read_back
 from controlplane.devstack.demo import PARTITIONS
+from controlplane.devstack.ledger import read_back
 from controlplane.install.services.kafka import running_kafka
 from tests.chaos.extent import whole_only
 from tests.chaos.installation import Installation, wait_for
-from tests.chaos.migrating import asked, told
+from tests.chaos.migrating import asked, reported
 from tests.chaos.mirror import SYNCS, mirrored
 from tests.chaos.stream import MOVING_WITHIN, Stream, streaming
 from workers.agent.kafka import windows
-from workers.agent.kafka.admin import Cluster
+from workers.agent.kafka.admin import KafkaCluster
 
 MAPPING = {"by": "mapping", "topic": SYNCS}
 
@@ -30,7 +30,7 @@ def move(stream: Stream, servers: str, positions: dict[str, Any], rollback_at: s
         "positions": positions,
         "rules": {"window": 600 if rollback_at else 3, "band": 0.05},
     }
-    trial = asked(stream.installation.api, stream.demo.name, "cluster", spec).begin()
+    trial = asked(stream.installation.api, stream.demo.name, "cluster", spec).start()
     if rollback_at:
         trial.reaches(rollback_at)
         stream.goes_on(stream.read)
@@ -45,7 +45,7 @@ def move(stream: Stream, servers: str, positions: dict[str, Any], rollback_at: s
 def repeated(servers: str, topic: str, rows: list[dict[str, Any]]) -> int:
     """Records of the announced ones that the pipeline delivers."""
     ranges = {(topic, row["partition"]): (row["translated"], row["translated"] + row["replay"]) for row in rows}
-    messages = windows.messages(Cluster.of(servers, {}), ranges)
+    messages = windows.messages(KafkaCluster.of(servers, {}), ranges)
     return sum((message.value() or b"").startswith(b"{") for message in messages)
 
 
@@ -54,7 +54,7 @@ def is_exact(found: dict[str, Any]) -> None:
     rows = found["positions"]
     assert [row["translated"] != row["stopped_at"] for row in rows] == [True] * PARTITIONS
     assert all(row["exact"] and row["evidence"]["proof"] == "records" for row in rows)
-    assert (found["gap"], found["overlap"], found["announced"]) == (0, 0, {"skip": 0, "replay": 0})
+    assert (found["gap"], found["overlap"], found["expected"]) == (0, 0, {"skip": 0, "replay": 0})
 
 
 def test_a_source_moves_by_a_mirrors_mapping_and_is_taken_back(installation: Installation, tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_a_source_moves_by_a_mirrors_mapping_and_home_by_time(
             is_exact(exact)
             stream.goes_on(stream.read)
             by_time = move(stream, here, {"by": "timestamp"})
-        again = by_time["announced"]["replay"]
+        again = by_time["expected"]["replay"]
         assert (by_time["gap"], by_time["overlap"]) == (0, again)
         assert again >= PARTITIONS
         twice = repeated(here, stream.demo.source, by_time["positions"])
@@ -92,7 +92,12 @@ def test_a_source_moves_by_a_mirrors_mapping_and_home_by_time(
         sink = read_back(topics.read_all(here, stream.demo.sink), produced)
         with capsys.disabled():
             print(f"\n{produced} records; {again} announced, {twice} of them valid and delivered twice")
-            print("\n".join(map(told, (exact, by_time))))
+            print("\n".join(map(reported, (exact, by_time))))
         assert (sink.missing, sink.foreign, sink.duplicates) == (0, 0, twice)
-        books = stream.books
-        assert (books["read"], books["gaps"], books["overlaps"], books["balanced"]) == (produced + again, 0, 0, True)
+        ledger = stream.ledger
+        assert (ledger["read"], ledger["gaps"], ledger["overlaps"], ledger["balanced"]) == (
+            produced + again,
+            0,
+            0,
+            True,
+        )

@@ -32,7 +32,7 @@ from tests.chaos.data_plane import MakeDefined
 from tests.chaos.extent import SEEDS, WHOLE
 from tests.chaos.pairs import balanced_reads
 from tests.counts import not_once
-from tests.figures import RecordProperty, tell_arrival
+from tests.figures import RecordProperty, report_arrival
 from tests.postgres import running_postgres
 from workers.crash_points import AGENT_POINTS
 
@@ -112,12 +112,14 @@ def produce(topics: Topics) -> None:
 
 def kept(runs: list[Run]) -> dict[str, int]:
     """The numbers of all dead letters in the journals, by their ids; each letter is on disk where its entry says."""
-    letters = [letter for run in runs for each in run.of_kind(DeadLetters) for letter in each.letters]
-    for letter in letters:
-        path, _, start = letter.location.rpartition(":")
+    dead_letters = [
+        dead_letter for run in runs for each in run.of_kind(DeadLetters) for dead_letter in each.dead_letters
+    ]
+    for dead_letter in dead_letters:
+        path, _, start = dead_letter.location.rpartition(":")
         line = json.loads(Path(path).read_bytes()[int(start) :].splitlines()[0])
-        assert line["body"] == letter.body
-    return {letter.id: int(base64.b64decode(letter.body)[:10]) for letter in letters}
+        assert line["body"] == dead_letter.body
+    return {dead_letter.id: int(base64.b64decode(dead_letter.body)[:10]) for dead_letter in dead_letters}
 
 
 def die(pipeline: Pipeline, topics: Topics, fault: str) -> Run:
@@ -167,16 +169,16 @@ def test_an_agent_that_dies_anywhere_loses_nothing_and_doubles_what_was_counted(
         pipeline.ingest()
         found = numbers()
 
-    books = pipeline.books["shop", "lake"]
+    ledger = pipeline.ledger["shop", "lake"]
     bad = [number for number in range(topics.produced) if is_bad(number)]
     good = [number for number in range(topics.produced) if not is_bad(number)]
-    _, duplicates = tell_arrival(record_property, found, good, pipeline.announced_duplicates)
+    _, duplicates = report_arrival(record_property, found, good, pipeline.possible_duplicates)
     record_property("tries", len(lives))
     waits = [seconds_between(*pair) for pair in zip(lives, [*lives[1:], last], strict=True)]
     record_property("recovery_seconds", max(waits))
     assert not not_once(dict.fromkeys(found, 1), good)
     assert sorted(kept([*lives, last]).values()) == bad
-    assert balanced_reads(books) == topics.produced
-    assert duplicates == pipeline.announced_duplicates
+    assert balanced_reads(ledger) == topics.produced
+    assert duplicates == pipeline.possible_duplicates
     assert sink == "kafka" or duplicates == 0
     assert not list((tmp_path / "out").rglob("*.staging"))

@@ -29,11 +29,11 @@ from tests.chaos.extent import WHOLE, whole_only
 from tests.chaos.pairs import balanced_reads
 from tests.fakes.http_servers import Reply, serving
 from tests.fakes.proxy import Network, relaying
-from tests.figures import RecordProperty, tell_arrival
+from tests.figures import RecordProperty, report_arrival
 from tests.waiting import wait_for
 
 KILLS = 10
-TROUBLES = ["cut", "deaf", "reset"] if WHOLE else ["reset"]
+TROUBLES = ["cut", "unresponsive", "reset"] if WHOLE else ["reset"]
 HASTE = {"write_timeout": "10s", "options": {"request.timeout.ms": 5000}}
 
 
@@ -61,9 +61,9 @@ def finish(pipeline: Pipeline, run: Run, ends: dict[tuple[str, int], int]) -> No
 
 def wait_for_batch(run: Run, tell: RecordProperty) -> None:
     """Tell how long it takes until a batch is done from now on."""
-    before, began = batches(run), time.monotonic()
+    before, started = batches(run), time.monotonic()
     wait_for(lambda: batches(run) > before, "records to flow again", 180)
-    tell("recovery_seconds", round(time.monotonic() - began, 1))
+    tell("recovery_seconds", round(time.monotonic() - started, 1))
 
 
 @pytest.mark.parametrize("trouble", TROUBLES)
@@ -91,15 +91,15 @@ def test_a_broken_network_to_the_broker_costs_no_record(
         wait_for_batch(run, record_property)
         finish(pipeline, run, ends)
         found = topics.read().numbers
-    announced = pipeline.announced_duplicates
-    missing, duplicates = tell_arrival(record_property, found, range(12_000), announced)
+    possible_duplicates = pipeline.possible_duplicates
+    missing, duplicates = report_arrival(record_property, found, range(12_000), possible_duplicates)
     assert (missing, set(found) - set(range(12_000))) == (0, set())
-    assert duplicates <= announced
-    assert balanced_reads(pipeline.books["shop", "lake"]) == 12_000
+    assert duplicates <= possible_duplicates
+    assert balanced_reads(pipeline.ledger["shop", "lake"]) == 12_000
 
 
 @whole_only
-@pytest.mark.parametrize("trouble", [Network.DEAF, Network.DRIBBLES])
+@pytest.mark.parametrize("trouble", [Network.UNRESPONSIVE, Network.DRIBBLES])
 def test_a_server_whose_answers_do_not_come_is_given_up_in_time_and_what_it_took_was_announced(
     trouble: Network, topics: Topics, make_defined: MakeDefined, record_property: RecordProperty
 ) -> None:
@@ -123,10 +123,10 @@ def test_a_server_whose_answers_do_not_come_is_given_up_in_time_and_what_it_took
         wait_for_batch(run, record_property)
         finish(pipeline, run, topics.ends(topics.source))
         found = Counter(int(item["body"][:10]) for asked in server.seen for item in data_plane.events(asked))
-    announced = pipeline.announced_duplicates
-    missing, duplicates = tell_arrival(record_property, found, range(2000), announced)
+    possible_duplicates = pipeline.possible_duplicates
+    missing, duplicates = report_arrival(record_property, found, range(2000), possible_duplicates)
     assert missing == 0
-    assert 0 < duplicates <= announced
+    assert 0 < duplicates <= possible_duplicates
 
 
 class Mortal:
@@ -193,9 +193,9 @@ def test_a_broker_that_is_killed_again_and_again_costs_no_record(
         wait_for(lambda: sum(topics.ends(topics.source).values()) == count, "all records in the source", 60)
         finish(pipeline, run, topics.ends(topics.source))
         found = topics.read().numbers
-    announced = pipeline.announced_duplicates
-    missing, duplicates = tell_arrival(record_property, found, range(count), announced)
+    possible_duplicates = pipeline.possible_duplicates
+    missing, duplicates = report_arrival(record_property, found, range(count), possible_duplicates)
     record_property("tries", KILLS)
     assert missing == 0
-    assert duplicates <= announced
-    assert balanced_reads(pipeline.books["shop", "lake"]) == count
+    assert duplicates <= possible_duplicates
+    assert balanced_reads(pipeline.ledger["shop", "lake"]) == count

@@ -54,7 +54,7 @@ def test_nothing_is_missing_and_doubles_were_announced_although_the_agent_dies_w
             sinks={"lake": {**spec, "channel": "lake"}},
             delivery={"max_events_per_batch": BATCH},
         )
-        feed.begin()
+        feed.start()
         for death in DEATHS:
             assert pipeline.start(crash_at=death).wait_exit(240).signal == signal.SIGKILL, death
             pipeline.ingest()
@@ -67,10 +67,10 @@ def test_nothing_is_missing_and_doubles_were_announced_although_the_agent_dies_w
         assert run.stop().exit_code == 0
         pipeline.ingest()
         found = store.numbers()
-    read = balanced_reads(pipeline.books["shop", "lake"])
+    read = balanced_reads(pipeline.ledger["shop", "lake"])
     assert set(found) == feed.expected(set(found))
     assert read == len(found) or feed.doubled
     doubled = sum(times - 1 for number, times in found.items() if number not in feed.doubled)
     if store.counts_exactly:
-        assert doubled == pipeline.announced_duplicates
-    assert doubled <= (0 if store.exactly_once else pipeline.announced_duplicates)
+        assert doubled == pipeline.possible_duplicates
+    assert doubled <= (0 if store.exactly_once else pipeline.possible_duplicates)

@@ -10,7 +10,7 @@ import pytest
 
 from controlplane.cli.base.errors import ExitCode
 from controlplane.devstack import topics
-from controlplane.devstack.books import read_back
+from controlplane.devstack.ledger import read_back
 from tests import command_line
 from tests.chaos.extent import whole_only
 from tests.chaos.installation import Installation, wait_for
@@ -66,7 +66,7 @@ def test_a_gap_is_shown_in_the_status_and_a_reviewed_decision_leads_on(stream: S
     installation.api.act(name, "start", timeout=LONG)
     wait_for(lambda: stream.read > read + GONE_ON, LONG, f"reading goes on after {read}")
     assert stream.runs[0]["lineage"] == stream.runs[0]["number"]
-    assert stream.books["gaps"] == stream.books["overlaps"] == 0
+    assert stream.ledger["gaps"] == stream.ledger["overlaps"] == 0
     actions = [row["action"] for row in installation.api.get("/audit")["results"]]
     assert actions.count("positions.apply") == 1
     wait_for(lambda: stream.pipeline["phase"] == "RUNNING", LONG, "it runs")
@@ -88,8 +88,8 @@ def test_a_decision_to_go_back_reads_all_again_with_the_next_start(installation:
         installation.api.act(name, "start", timeout=LONG)
         wait_for(lambda: stream.read == 2 * produced, LONG, "all was read again")
         stream.act("stop", drain=True)
-        books = stream.books
-        assert (books["gaps"], books["overlaps"], books["balanced"]) == (0, 0, True)
+        ledger = stream.ledger
+        assert (ledger["gaps"], ledger["overlaps"], ledger["balanced"]) == (0, 0, True)
         sink = read_back(topics.read_all(stream.demo.servers, stream.demo.sink), produced)
         assert (sink.missing, sink.foreign, sink.duplicates) == (0, 0, sink.records // 2)
 

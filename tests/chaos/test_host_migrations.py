@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from controlplane.devstack.books import read_back
+from controlplane.devstack.ledger import read_back
 from tests.chaos import data_plane, fussy
 from tests.chaos.extent import WHOLE, whole_only
 from tests.chaos.installation import Installation, another_host, installed, wait_for
-from tests.chaos.migrating import ENDED_WITHIN, Trial, asked, told
+from tests.chaos.migrating import ENDED_WITHIN, Trial, asked, reported
 from tests.chaos.stream import MOVING_WITHIN, Stream, streaming
 from tests.fakes.http_servers import Asked, Reply, serving
 
@@ -37,7 +37,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
 def move(stream: Stream, host: str, **spec: Any) -> Trial:
     """Begin a move."""
     spec = {"host": host, "rules": {"window": 5}, **spec}
-    return asked(stream.installation.api, stream.demo.name, "host", spec).begin()
+    return asked(stream.installation.api, stream.demo.name, "host", spec).start()
 
 
 def active(stream: Stream) -> int:
@@ -54,7 +54,7 @@ def test_a_pipeline_moves_to_another_host_and_home_again(
     with streaming(site, name="roaming", rate=5000.0, batch=50_000) as stream, another_host(site, tmp_path, BETA):
         there = move(stream, BETA)
         lines.append(moved(stream, there, BETA, "host-moved"))
-        lines.append(moved(stream, there.revert().begin(), ALPHA, "host-moved-home"))
+        lines.append(moved(stream, there.revert().start(), ALPHA, "host-moved-home"))
         stream.delivered_once()
     with capsys.disabled():
         print("", *lines, sep="\n")
@@ -67,28 +67,28 @@ def moved(stream: Stream, trial: Trial, host: str, example: str) -> str:
     assert (evidence["gap"], evidence["overlap"], stream.pipeline["host"]) == (0, 0, host)
     stream.goes_on(stream.read)
     trial.keep(example)
-    return told(evidence)
+    return reported(evidence)
 
 
 def test_a_move_is_taken_back_at_every_gate_and_after_the_cut(installation: Installation, tmp_path: Path) -> None:
     with streaming(installation, name="hesitant") as stream, another_host(installation, tmp_path, BETA):
         for gate in GATES:
             trial = move(stream, BETA, gates=[gate]).waits_before(gate)
-            taken_back(stream, trial, "ROLLED_BACK" if gate == "READY_TO_CUT_OVER" else "ABORTED")
+            rolled_back(stream, trial, "ROLLED_BACK" if gate == "READY_TO_CUT_OVER" else "ABORTED")
         trial = move(stream, BETA, rules={"window": 600}).reaches("VERIFYING")
         stream.goes_on(stream.read)
-        taken_back(stream, trial, "ROLLED_BACK")
+        rolled_back(stream, trial, "ROLLED_BACK")
         stream.delivered_once()
 
 
-def taken_back(stream: Stream, trial: Trial, end: str) -> None:
+def rolled_back(stream: Stream, trial: Trial, end: str) -> None:
     """It is at home again, for the price that was shown."""
-    price = next(each["price"] for each in trial.shown["choices"] if each["choice"] == "rollback")
+    impact = next(each["impact"] for each in trial.shown["choices"] if each["choice"] == "rollback")
     made = trial.roll_back().ends()
     trial.keep(f"host-{end.lower().replace('_', '-')}")
     assert (made["stage"], stream.pipeline["host"]) == (end, ALPHA), made
     evidence = trial.evidence
-    assert (price["skip"], price["replay"], evidence["gap"], evidence["overlap"]) == (0, 0, 0, 0)
+    assert (impact["skip"], impact["replay"], evidence["gap"], evidence["overlap"]) == (0, 0, 0, 0)
     stream.goes_on(stream.read)
 
 
@@ -112,7 +112,7 @@ def test_an_interceptor_that_cannot_initialise_costs_the_old_agent_nothing(site:
         place = "sources.orders.interceptors[2]"
         for kind, spec, host in asked_for:
             read, produced = stream.read, stream.produced
-            made = asked(site.api, stream.demo.name, kind, spec).begin().ends()
+            made = asked(site.api, stream.demo.name, kind, spec).start().ends()
             assert (made["stage"], [each["path"] for each in made["findings"]]) == ("ABORTED", [place]), made
             assert [step["state"] for step in made["steps"][:2]] == ["failed", "skipped"]
             assert stream.read - read > 0.8 * (stream.produced - produced) > 0

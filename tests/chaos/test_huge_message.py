@@ -12,7 +12,7 @@ from confluent_kafka import Producer
 from pipelines.domain.ledger.journal import DeadLetters
 from tests.agent.topics import Topics
 from tests.chaos.data_plane import MakeDefined
-from tests.figures import RecordProperty, tell_arrival
+from tests.figures import RecordProperty, report_arrival
 from tests.waiting import wait_for
 
 HUGE = 20 * 1000 * 1000
@@ -37,14 +37,16 @@ def test_a_record_of_20_mb_is_a_dead_letter_and_holds_nobody_up(
     )
     run = pipeline.start()
     run.wait_read(topics.ends(topics.source), 180)
-    letters = wait_for(lambda: [one for each in run.of_kind(DeadLetters) for one in each.letters], "the letter", 60)
+    dead_letters = wait_for(
+        lambda: [one for each in run.of_kind(DeadLetters) for one in each.dead_letters], "the letter", 60
+    )
     assert run.stop().exit_code == 0
     pipeline.ingest()
-    (letter,) = letters
-    assert (letter.component, letter.size, letter.truncated) == ("sinks.lake", HUGE + 4, True)
-    assert "more than" in letter.cause
+    (dead_letter,) = dead_letters
+    assert (dead_letter.component, dead_letter.size, dead_letter.truncated) == ("sinks.lake", HUGE + 4, True)
+    assert "more than" in dead_letter.cause
     found = topics.read().numbers
-    assert tell_arrival(record_property, found, range(SMALL), pipeline.announced_duplicates) == (0, 0)
-    counts = [done.counts for done in pipeline.books["shop", "lake"].done]
+    assert report_arrival(record_property, found, range(SMALL), pipeline.possible_duplicates) == (0, 0)
+    counts = [done.counts for done in pipeline.ledger["shop", "lake"].done]
     assert sum(each.dead_lettered for each in counts) == 1
     assert all(each.balanced for each in counts)

@@ -31,8 +31,8 @@ STRIKES: dict[str, Callable[[Stream], None]] = {
 def test_an_agent_whose_process_is_killed_comes_back_as_a_new_run(stream: Stream, whom: str) -> None:
     before, number = stream.read, stream.runs[0]["number"]
     STRIKES[whom](stream)
-    wait_for(lambda: stream.runs[0]["number"] > number or not stream.tells_the_truth(), TRUE_WITHIN, "the kill is seen")
-    wait_for(stream.tells_the_truth, TRUE_WITHIN, f"the API is true after the kill of the {whom}")
+    wait_for(lambda: stream.runs[0]["number"] > number or not stream.is_truthful(), TRUE_WITHIN, "the kill is seen")
+    wait_for(stream.is_truthful, TRUE_WITHIN, f"the API is true after the kill of the {whom}")
     stream.goes_on(before)
     assert stream.runs[0]["number"] > number
 
@@ -42,7 +42,7 @@ def test_an_agent_does_not_care_about_the_death_of_the_control_plane(stream: Str
     before, run, identity = stream.read, stream.runs[0], stream.identity
     stream.installation.kill(service)
     what = f"the API is true after the kill of {service}"
-    wait_for(stream.tells_the_truth, TRUE_WITHIN, what)
+    wait_for(stream.is_truthful, TRUE_WITHIN, what)
     stream.goes_on(before)
     assert stream.runs[0]["number"] == run["number"]
     assert stream.identity == identity
@@ -51,15 +51,15 @@ def test_an_agent_does_not_care_about_the_death_of_the_control_plane(stream: Str
 def test_a_pipeline_obeys_after_all_of_that(stream: Stream) -> None:
     stream.act("pause")
     assert stream.pipeline["phase"] == "PAUSED"
-    cursor, read, produced = _positions(stream), stream.read, stream.produced
+    positions, read, produced = _positions(stream), stream.read, stream.produced
     wait_for(lambda: stream.produced > produced + GONE_ON, TRUE_WITHIN, "records arrive during the pause")
-    assert (_positions(stream), stream.read) == (cursor, read)
+    assert (_positions(stream), stream.read) == (positions, read)
     stream.act("resume")
     stream.goes_on(read)
 
 
 def _positions(stream: Stream) -> list[int]:
-    return [place["next_offset"] for place in stream.cursor]
+    return [place["next_offset"] for place in stream.positions]
 
 
 def test_nothing_is_missing_and_there_was_never_a_second_agent(stream: Stream) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.chaos.extent import whole_only
 from tests.chaos.installation import Installation
-from tests.chaos.migrating import Trial, asked, intercepted, stamped, told
+from tests.chaos.migrating import Trial, asked, intercepted, reported, stamped
 from tests.chaos.stream import Stream, streaming
 
 
@@ -22,7 +22,7 @@ def changing(installation: Installation) -> Iterator[Stream]:
 def migrate(stream: Stream, definition: dict[str, Any], *, rollback_at: str | None = None) -> Trial:
     """Plan, approve and begin a migration, and wait for its end."""
     spec = {"definition": definition, "rules": {"window": 600 if rollback_at else 5}}
-    trial = asked(stream.installation.api, stream.demo.name, "revision", spec).begin()
+    trial = asked(stream.installation.api, stream.demo.name, "revision", spec).start()
     if rollback_at:
         trial.reaches(rollback_at).roll_back()
     trial.ends()
@@ -46,14 +46,14 @@ def test_a_release_that_damages_records_takes_itself_back(installation: Installa
     with streaming(installation, name="damaged") as stream:
         wrong = intercepted(stream.demo, type="morph_json", cast={"country": "integer"})
         spec = {"definition": wrong, "rules": {"window": 3}}
-        trial = asked(stream.installation.api, stream.demo.name, "revision", spec, "a wrong release").begin()
+        trial = asked(stream.installation.api, stream.demo.name, "revision", spec, "a wrong release").start()
         made, evidence = trial.ends(), trial.evidence
         assert (made["stage"], [each["path"] for each in made["findings"]]) == ("ROLLED_BACK", ["dead_letters"])
         assert (evidence["gap"], evidence["overlap"], stream.pipeline["revision"]) == (0, 0, 1)
         trial.keep("revision-rolled-back-by-a-rule")
         stream.goes_on(stream.read)
         produced, sink = stream.finish()
-        (channel,) = stream.books["channels"]
+        (channel,) = stream.ledger["channels"]
         assert channel["dead_lettered"] > 0
         assert (sink.missing, sink.foreign, sink.duplicates) == (channel["dead_lettered"], 0, 0)
         stream.balances(produced)
@@ -70,7 +70,7 @@ def test_a_revision_is_changed_and_taken_back_under_load(changing: Stream, capsy
         changing.goes_on(changing.read)
         owners.append(made["new_revision"] if end == "COMMITTED" else made["old_revision"])
         assert changing.pipeline["revision"] == owners[0]
-        lines.append(told(evidence))
+        lines.append(reported(evidence))
         trial.keep("revision-committed" if end == "COMMITTED" else "revision-rolled-back")
     assert owners[0] == owners[1]
     with capsys.disabled():

@@ -9,7 +9,7 @@ from pathlib import Path
 from pipelines.domain.runs.protocol import Exit
 from tests.agent.topics import Topics
 from tests.chaos.data_plane import MakeDefined
-from tests.figures import RecordProperty, tell_arrival
+from tests.figures import RecordProperty, report_arrival
 
 
 def allow_no_more(pid: int) -> None:
@@ -44,5 +44,5 @@ def test_an_agent_without_memory_ends_with_its_cause_and_loses_nothing(
     assert run.stop().exit_code == 0
     pipeline.ingest()
     found = topics.read().numbers
-    missing, duplicates = tell_arrival(record_property, found, range(201_000), pipeline.announced_duplicates)
-    assert (missing, duplicates) == (0, pipeline.announced_duplicates)
+    missing, duplicates = report_arrival(record_property, found, range(201_000), pipeline.possible_duplicates)
+    assert (missing, duplicates) == (0, pipeline.possible_duplicates)

@@ -8,11 +8,11 @@ import psutil
 import pytest
 
 from pipelines.domain.positions.cluster_move import ClusterMove
-from pipelines.domain.positions.plan import Question
+from pipelines.domain.positions.plan import InspectionRequest
 from workers.adapters.surveys import ChildSurveys
-from workers.ports import LookFailed
+from workers.ports import InspectionFailed
 
-NONSENSE = Question(launch={}, move=ClusterMove(source="shop", to={}))
+NONSENSE = InspectionRequest(launch={}, move=ClusterMove(source="shop", to={}))
 
 
 def children() -> list[int]:
@@ -46,8 +46,8 @@ def test_one_child_waits_until_nobody_wants_it(surveys: ChildSurveys) -> None:
 def test_the_child_that_waits_is_asked_once(surveys: ChildSurveys) -> None:
     surveys.get_ready()
     for _ in range(2):
-        with pytest.raises(LookFailed, match="ended with 1"):
-            surveys.look(NONSENSE)
+        with pytest.raises(InspectionFailed, match="ended with 1"):
+            surveys.inspect(NONSENSE)
         assert children() == []
 
 

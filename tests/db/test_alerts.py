@@ -31,7 +31,7 @@ def kinds() -> list[str]:
     return list(Event.objects.order_by("id").values_list("kind", flat=True))
 
 
-def judge(patience: Patience, now: float, *given: tuple[Pipeline, dict[str, Any]]) -> None:
+def evaluate(patience: Patience, now: float, *given: tuple[Pipeline, dict[str, Any]]) -> None:
     facts = {row.id: Facts(pipeline=row.name, **{"phase": Phase.RUNNING, **fields}) for row, fields in given}
     alerts.evaluate(facts=facts, patience=patience, now=now)
 
@@ -69,10 +69,10 @@ def test_an_alert_that_was_seen_stays_seen_until_it_is_over() -> None:
 def test_an_alert_opens_with_its_cause_and_is_over_with_it() -> None:
     pipeline, patience = PipelineFactory.create(name="orders"), Patience()
     for _ in range(3):
-        judge(patience, 0.0, (pipeline, {"phase": Phase.BLOCKED, "phase_message": "Decide."}))
+        evaluate(patience, 0.0, (pipeline, {"phase": Phase.BLOCKED, "phase_message": "Decide."}))
     alert = Alert.objects.get()
     assert (alert.rule, alert.key, alert.pipeline, alert.message) == ("blocked", "orders", pipeline, "Decide.")
-    judge(patience, 1.0, (pipeline, {}))
+    evaluate(patience, 1.0, (pipeline, {}))
     alert.refresh_from_db()
     assert alert.state == AlertState.RESOLVED
     assert kinds() == ["alert.opened", "alert.resolved"]
@@ -82,9 +82,9 @@ def test_a_rule_with_patience_waits_until_it_was_broken_for_long_enough_without_
     pipeline, patience = PipelineFactory.create(), Patience()
     late: dict[str, Any] = {"lag_seconds": 10_000.0}
     for now, fields in ((0.0, late), (119.0, late), (119.5, {}), (120.0, late), (239.0, late)):
-        judge(patience, now, (pipeline, fields))
+        evaluate(patience, now, (pipeline, fields))
         assert not Alert.objects.exists()
-    judge(patience, 240.0, (pipeline, late))
+    evaluate(patience, 240.0, (pipeline, late))
     assert Alert.objects.get().rule == "lag"
 
 
@@ -92,7 +92,7 @@ def test_alerts_of_others_are_left_alone() -> None:
     mine, other = PipelineFactory.create(), PipelineFactory.create()
     alerts.raise_alert(rule="blocked", key=other.name, message="x", pipeline=other)
     alerts.raise_alert(rule="crash_loop", key=mine.name, message="x", pipeline=mine)
-    judge(Patience(), 0.0, (mine, {}))
+    evaluate(Patience(), 0.0, (mine, {}))
     assert Alert.objects.filter(state=AlertState.OPEN).count() == 2
 
 
@@ -100,11 +100,11 @@ def test_a_setting_decides_whether_a_rule_is_judged_and_can_be_taken_back() -> N
     pipeline = PipelineFactory.create(name="orders")
     scope = {"rule": AlertRule.BLOCKED, "label": "", "pipeline_name": "orders", "actor": ANA}
     alerts.configure(values={"enabled": False}, **scope)  # type: ignore[arg-type]
-    judge(Patience(), 0.0, (pipeline, {"phase": Phase.BLOCKED}))
+    evaluate(Patience(), 0.0, (pipeline, {"phase": Phase.BLOCKED}))
     assert alerts.raise_alert(rule="blocked", key="orders", message="x", pipeline=pipeline) is None
     assert not Alert.objects.exists()
     alerts.unset(**scope)  # type: ignore[arg-type]
-    judge(Patience(), 0.0, (pipeline, {"phase": Phase.BLOCKED}))
+    evaluate(Patience(), 0.0, (pipeline, {"phase": Phase.BLOCKED}))
     assert Alert.objects.exists()
     with pytest.raises(NotFound):
         alerts.unset(**scope)  # type: ignore[arg-type]
@@ -113,12 +113,12 @@ def test_a_setting_decides_whether_a_rule_is_judged_and_can_be_taken_back() -> N
 def test_judging_a_hundred_pipelines_takes_as_many_queries_as_judging_one() -> None:
     rows = [PipelineFactory.create() for _ in range(20)]
     patience = Patience()
-    judge(patience, 0.0, *((row, {"phase": Phase.STALLED}) for row in rows))
+    evaluate(patience, 0.0, *((row, {"phase": Phase.STALLED}) for row in rows))
     counted = []
     for some in (rows[:1], rows):
         with CaptureQueriesContext(
             connection,
         ) as queries:
-            judge(patience, 1.0, *((row, {"phase": Phase.STALLED}) for row in some))
+            evaluate(patience, 1.0, *((row, {"phase": Phase.STALLED}) for row in some))
         counted.append(len(queries))
     assert counted == [2, 2]

@@ -307,7 +307,7 @@ def test_purging_wants_the_name_typed_and_leaves_only_the_last_run_number(
     assert admin.delete(f"{url}?confirm=orders").status_code == 404
 
 
-def given_up(pipeline: Pipeline, **more: Any) -> Migration:
+def abandoned(pipeline: Pipeline, **more: Any) -> Migration:
     """A migration that was begun, and given up before anything had changed."""
     ana = Actor("ana")
     made = migrations.create(
@@ -325,8 +325,8 @@ def test_purging_takes_migrations_along_also_where_one_takes_another_back(admin:
     HostFactory.create(name="beta")
     pipeline = PipelineFactory.create(name="orders", phase=Phase.RUNNING, desired_state=DesiredState.RUNNING)
     run = RunFactory.create(pipeline=pipeline)
-    emptied = evacuations.begin(host="alpha", at_once=1, go_on=False, reason="x", actor=Actor("ana"))
-    given_up(pipeline, reverts=given_up(pipeline), evacuation=emptied)
+    evacuated = evacuations.start(host="alpha", at_once=1, go_on=False, reason="x", actor=Actor("ana"))
+    abandoned(pipeline, reverts=abandoned(pipeline), evacuation=evacuated)
     times = {"created_at": now(), "created_by": "ana"}
     hook = Webhook.objects.create(url="https://example.test", updated_at=now(), updated_by="ana", **times)
     Delivery.objects.create(webhook=hook, event=Event.objects.filter(pipeline=pipeline)[0], created_at=now())
@@ -340,7 +340,7 @@ def test_purging_takes_migrations_along_also_where_one_takes_another_back(admin:
         assert not model.objects.exists(), model
     assert not Event.objects.exclude(pipeline=None).exists()
     assert AuditRow.objects.filter(action="migration.advance", pipeline_name="orders").count() == 2
-    assert Evacuation.objects.filter(pk=emptied.pk).exists()
+    assert Evacuation.objects.filter(pk=evacuated.pk).exists()
 
 
 def test_a_pipeline_that_does_not_exist_is_a_problem_in_words(viewer: APIClient) -> None:

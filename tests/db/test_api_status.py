@@ -33,7 +33,7 @@ from tests.settings import HEADGATE
 
 pytestmark = pytest.mark.django_db
 ORDERS = "/api/v1/pipelines/orders"
-CURSOR = {"topic": "orders-in", "partition": 0, "next_offset": 90, "end_offset": 100}
+POSITION = {"topic": "orders-in", "partition": 0, "next_offset": 90, "end_offset": 100}
 OBSERVED: dict[str, Any] = {
     "at": 1_700_000_000.0,
     "queries": [
@@ -45,7 +45,7 @@ OBSERVED: dict[str, Any] = {
             "delivered": 90,
             "records_per_second": 30.5,
             "last_batch_at": 1_700_000_000.0,
-            "cursor": [CURSOR],
+            "positions": [POSITION],
             "holding": {"component": "sinks.out", "cause": "timed out", "attempts": 2, "since": 1_700_000_000.0},
         }
     ],
@@ -79,7 +79,7 @@ def test_the_status_has_figures_queries_components_and_conditions(viewer: APICli
     assert (live["records_per_second"], live["lag_records"], live["in_flight"]) == (30.5, 10, 1)
     assert live["last_batch_at"] == "2023-11-14T22:13:20Z"
     query = body["queries"][0]
-    assert query["cursor"] == [{**CURSOR, "lag": 10}]
+    assert query["positions"] == [{**POSITION, "lag": 10}]
     assert (query["holding"]["cause"], query["delivered"]) == ("timed out", 90)
     assert body["components"][0]["state"] == "ready"
     assert (body["run"]["number"], body["run"]["epoch"]) == (3, 3)
@@ -97,10 +97,10 @@ def test_the_status_says_what_a_source_that_is_pushed_to_took_in_and_what_its_lo
     viewer: APIClient, run: Run
 ) -> None:
     shop = {"source": "shop", "taken": 90, "held": 7, "capacity": 100, "answers": {"200": 9, "503": 1}}
-    run.observed = {**OBSERVED, "intakes": [shop]}
+    run.observed = {**OBSERVED, "ingest_buffers": [shop]}
     run.save()
-    (intake,) = viewer.get(f"{ORDERS}/status").json()["intakes"]
-    assert intake == shop | {"held_up_by": "", "failure": ""}
+    (ingest_buffer,) = viewer.get(f"{ORDERS}/status").json()["ingest_buffers"]
+    assert ingest_buffer == shop | {"held_up_by": "", "failure": ""}
 
 
 def test_conditions_are_those_that_the_supervisor_recorded(viewer: APIClient, run: Run) -> None:
@@ -161,13 +161,13 @@ def test_the_books_add_up_over_runs_with_what_is_open_apart(
     position = PositionFactory.create(pipeline=run.pipeline)
 
     with django_assert_num_queries(4):  # role, pipeline, sums, positions
-        books = viewer.get(f"{ORDERS}/ledger/summary").json()
+        totals = viewer.get(f"{ORDERS}/ledger/summary").json()
 
-    assert (books["read"], books["delivered"], books["filtered"], books["duplicates_max"]) == (200, 140, 60, 20)
-    assert books["balanced"]
-    (channel,) = books["channels"]
+    assert (totals["read"], totals["delivered"], totals["filtered"], totals["duplicates_max"]) == (200, 140, 60, 20)
+    assert totals["balanced"]
+    (channel,) = totals["channels"]
     assert (channel["batches"], channel["open_batches"]) == (20, 1)
-    assert books["positions"][0]["next_offset"] == position.next_offset
+    assert totals["positions"][0]["next_offset"] == position.next_offset
 
 
 @pytest.mark.parametrize("wrong", [{"delivered": 9}, {"gaps": 2}, {"overlaps": 1}])
@@ -176,10 +176,10 @@ def test_the_books_do_not_balance_with_a_gap_an_overlap_or_a_missing_verdict(
 ) -> None:
     LedgerBatchFactory.create(run=run)
     LedgerBatchFactory.create(run=run, **wrong)
-    books = viewer.get(f"{ORDERS}/ledger/summary").json()
+    totals = viewer.get(f"{ORDERS}/ledger/summary").json()
 
-    assert books["balanced"] is False
-    assert books["channels"][0]["balanced"] is False
+    assert totals["balanced"] is False
+    assert totals["channels"][0]["balanced"] is False
 
 
 @pytest.mark.parametrize("path", ["ledger", "runs"])
@@ -303,9 +303,9 @@ def test_an_operation_is_awaited_until_it_ends(server: Server) -> None:
 def test_a_wait_ends_after_the_seconds_asked_for(server: Server) -> None:
     operation = OperationFactory.create()
     url = f"{server.url}/api/v1/operations/{operation.id}"
-    began = time.monotonic()
+    started = time.monotonic()
     response = httpx2.get(f"{url}?wait=0.6", headers=server.headers, timeout=30)
 
     assert (response.status_code, response.json()["state"]) == (200, "PENDING")
-    assert time.monotonic() - began >= 0.6
+    assert time.monotonic() - started >= 0.6
     assert httpx2.get(f"{url}?wait=61", headers=server.headers, timeout=30).status_code == 400

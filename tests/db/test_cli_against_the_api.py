@@ -119,19 +119,19 @@ def test_the_stream_of_events_continues_after_the_last_event(
 
 def test_dead_letters_are_listed_shown_retried_and_discarded(run: Run) -> None:
     row = RunFactory.create(pipeline=PipelineFactory.create(name="orders"))
-    letters = [DeadLetterFactory.create(run=row) for _ in range(3)]
-    first, second, third = (letter.letter_id for letter in letters)
+    dead_letters = [DeadLetterFactory.create(run=row) for _ in range(3)]
+    first, second, third = (dead_letter.dead_letter_id for dead_letter in dead_letters)
     assert [each["id"] for each in json.loads(run("dead-letters", "list", "orders", "-o", "json").stdout)] == [
         third,
         second,
         first,
     ]
     assert "3 new" in run("dead-letters", "list", "orders", "--since", "1h", "--state", "new").stdout
-    assert f"body {letters[0].offset}" in run("dead-letters", "show", "orders", first).stdout
+    assert f"body {dead_letters[0].offset}" in run("dead-letters", "show", "orders", first).stdout
     assert run("dead-letters", "discard", "orders", third, "--reason", "test").stdout == "1 discarded\n"
     assert run("dead-letters", "retry", "orders", third).exit_code == ExitCode.REFUSED
     asked = json.loads(run("dead-letters", "retry", "orders", first, "--body", "-", "-o", "json", text="mended").stdout)
-    assert (asked["kind"], asked["progress"]["of"]) == ("replay", 1)
+    assert (asked["kind"], asked["progress"]["of"]) == ("retry", 1)
     refused = run("dead-letters", "retry", "orders", "--all")
     assert refused.exit_code == ExitCode.REFUSED
     assert asked["id"] in refused.stderr

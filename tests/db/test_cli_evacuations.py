@@ -17,8 +17,8 @@ from tests.factories import HostFactory, PipelineFactory, RunFactory
 @pytest.fixture
 def run(command_line: CommandLine) -> Run:
     """A command line of an admin; one pipeline runs on alpha, and nobody carries an evacuation out."""
-    HostFactory.create(heard=True)
-    HostFactory.create(name="beta", heard=True)
+    HostFactory.create(responding=True)
+    HostFactory.create(name="beta", responding=True)
     row = PipelineFactory.create(name="orders", phase=Phase.RUNNING, desired_state=DesiredState.RUNNING)
     RunFactory.create(pipeline=row)
     return command_line("admin", Role.ADMIN)
@@ -26,10 +26,10 @@ def run(command_line: CommandLine) -> Run:
 
 def test_an_evacuation_is_listed_followed_and_cancelled(run: Run) -> None:
     assert "No evacuations." in run("hosts", "evacuations", "list").stdout
-    begun = run("hosts", "evacuate", "alpha", "--reason", "kernel")
-    assert begun.exit_code == 0, begun.output
+    started = run("hosts", "evacuate", "alpha", "--reason", "kernel")
+    assert started.exit_code == 0, started.output
     named = str(Evacuation.objects.get().pk)
-    assert f"{named}: evacuating alpha. Follow it: headgate hosts evacuations watch {named}" in begun.stdout
+    assert f"{named}: evacuating alpha. Follow it: headgate hosts evacuations watch {named}" in started.stdout
     listed = run("hosts", "evacuations", "list").stdout
     assert all(word in listed for word in (named, "alpha", "in progress", "kernel"))
     late = run("hosts", "evacuations", "watch", named, "--timeout", "0.1")

@@ -20,8 +20,8 @@ from tests.factories import HostFactory, PipelineFactory, RunFactory, definition
 @pytest.fixture
 def run(command_line: CommandLine) -> Run:
     """A command line that may act, on an installation where orders runs on alpha."""
-    HostFactory.create(heard=True)
-    HostFactory.create(name="beta", heard=True)
+    HostFactory.create(responding=True)
+    HostFactory.create(name="beta", responding=True)
     pipeline = PipelineFactory.create(name="orders", phase=Phase.RUNNING, desired_state=DesiredState.RUNNING)
     RunFactory.create(pipeline=pipeline)
     return command_line("operator", Role.OPERATOR)
@@ -96,9 +96,9 @@ def test_a_file_that_is_blocked_leaves_nothing_in_the_way_of_the_next_run(run: R
         assert done.exit_code == ExitCode.REFUSED
         assert "HOST_UNKNOWN" in done.stderr
     assert {row.stage for row in Migration.objects.all()} == {MigrationStage.ABORTED}
-    began = run("migrations", "apply", "-f", file_of(tmp_path))
-    assert began.exit_code == 0, began.output
-    assert "PREFLIGHT" in began.stdout
+    started = run("migrations", "apply", "-f", file_of(tmp_path))
+    assert started.exit_code == 0, started.output
+    assert "PREFLIGHT" in started.stdout
     second = run("migrations", "apply", "-f", file_of(tmp_path))
     assert second.exit_code == ExitCode.REFUSED
     assert "headgate migrations show" in second.stderr

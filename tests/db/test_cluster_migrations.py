@@ -11,12 +11,12 @@ import pytest
 from rest_framework.test import APIClient
 
 from pipelines.domain.base.positions import SourceIdentity
-from pipelines.domain.base.states import DesiredState, LookState, Phase
+from pipelines.domain.base.states import DesiredState, InspectionState, Phase
 from pipelines.domain.migration import evidence
 from pipelines.domain.positions.cluster_move import By, ClusterMove, PartitionTranslation, SinkEnd, Translation
-from pipelines.domain.positions.plan import Answer, Question
+from pipelines.domain.positions.plan import InspectionRequest, InspectionResult
 from pipelines.domain.runs.protocol import SparkSettings
-from pipelines.models import LogIdentity, Migration, Pipeline, Position, PositionLook
+from pipelines.models import LogIdentity, Migration, Pipeline, Position, PositionInspection
 from pipelines.selectors.migration.migrations import get_migration
 from pipelines.selectors.positions import positions as selectors
 from pipelines.services.base.audit import Actor
@@ -25,7 +25,7 @@ from tests.db.test_migrations import MIGRATIONS, act, ana, client_of, orders, pl
 from tests.factories import now
 from tests.fakes.surveys import FakeSurveys, Unhurried
 from workers.ports import Unreadable
-from workers.supervisor.background.surveyor import Sight, Surveyor
+from workers.supervisor.background.surveyor import InspectionContext, Surveyor
 from workers.supervisor.launch.launch import Launcher
 from workers.supervisor.launch.references import References
 
@@ -76,14 +76,14 @@ def row(partition: int = 0, **more: Any) -> PartitionTranslation:
     return PartitionTranslation(**fields)
 
 
-def answered(pipeline: Pipeline, *rows: PartitionTranslation, ends: tuple[SinkEnd, ...] = ()) -> PositionLook:
+def answered(pipeline: Pipeline, *rows: PartitionTranslation, ends: tuple[SinkEnd, ...] = ()) -> PositionInspection:
     """The host has answered the question that is open."""
-    look = PositionLook.objects.get(state=LookState.PENDING)
+    inspection = PositionInspection.objects.get(state=InspectionState.PENDING)
     assert positions.answer_move(
-        look=look, found=Translation(rows=list(rows), ends=list(ends)), seen=selectors.basis(pipeline)
+        inspection=inspection, found=Translation(rows=list(rows), ends=list(ends)), seen=selectors.basis(pipeline)
     )
-    look.refresh_from_db()
-    return look
+    inspection.refresh_from_db()
+    return inspection
 
 
 def again(client: APIClient, made: dict[str, Any]) -> dict[str, Any]:
@@ -94,7 +94,7 @@ def again(client: APIClient, made: dict[str, Any]) -> dict[str, Any]:
 def test_a_plan_tells_per_partition_where_it_goes_on_and_what_that_costs(ana: APIClient, read: Pipeline) -> None:
     made = planned(ana, kind="cluster", spec=source_spec())
     assert (made["stage"], [each["code"] for each in made["findings"]]) == ("DRAFT", ["COUNTING"])
-    asked = ClusterMove.model_validate(PositionLook.objects.get().target)
+    asked = ClusterMove.model_validate(PositionInspection.objects.get().target)
     assert (asked.source, asked.to["bootstrap_servers"], asked.positions) == (
         "shop",
         "new:9092",
@@ -145,7 +145,7 @@ def test_a_mirror_that_is_behind_is_told_and_blocks_nothing(ana: APIClient, read
 def test_a_host_that_could_not_look_is_the_reason(ana: APIClient, read: Pipeline) -> None:
     made = planned(ana, kind="cluster", spec=source_spec())
     error = {"code": "broker_unreachable", "message": "new:9092 is away.", "hint": "Check the address."}
-    positions.fail(look=PositionLook.objects.get(), error=error)
+    positions.fail(inspection=PositionInspection.objects.get(), error=error)
     made = again(ana, made)
     assert [each["code"] for each in made["findings"]] == ["BROKER_UNREACHABLE"]
 
@@ -179,7 +179,7 @@ def test_a_spec_that_is_refused_says_at_which_key_and_what_to_do(ana: APIClient,
 def test_a_forbidden_client_option_is_found_like_in_any_definition(ana: APIClient, read: Pipeline) -> None:
     made = planned(ana, kind="cluster", spec=source_spec(to={**NEW, "options": {"sasl.jaas.config": "evil"}}))
     assert "forbidden_option" in [each["code"] for each in made["findings"]]
-    assert not PositionLook.objects.exists()
+    assert not PositionInspection.objects.exists()
 
 
 def test_a_sink_keeps_its_positions_and_notes_where_the_new_topics_end(ana: APIClient, read: Pipeline) -> None:
@@ -214,11 +214,11 @@ class Asked(Unhurried):
     """Surveys that only remember the question."""
 
     def __init__(self) -> None:
-        self.questions: list[Question] = []
+        self.questions: list[InspectionRequest] = []
 
-    def look(self, question: Question) -> Answer:
+    def inspect(self, question: InspectionRequest) -> InspectionResult:
         self.questions.append(question)
-        return Answer(survey=None, translation=Translation(rows=[row(0), row(1)]))
+        return InspectionResult(survey=None, translation=Translation(rows=[row(0), row(1)]))
 
 
 def test_the_host_resolves_the_references_of_both_sides(ana: APIClient, read: Pipeline) -> None:
@@ -227,20 +227,20 @@ def test_the_host_resolves_the_references_of_both_sides(ana: APIClient, read: Pi
     surveys = Asked()
     references = References({}, None, Store())
     launcher = Launcher("alpha", Path("/state"), references, lambda: SparkSettings(classpath=[]))
-    Sight("alpha", launcher, surveys).take(PositionLook.objects.get())
+    InspectionContext("alpha", launcher, surveys).take(PositionInspection.objects.get())
     (question,) = surveys.questions
     assert question.values["${secret:there}"] == "swordfish"
     assert "swordfish" in question.masked
     assert question.move is not None
     assert question.move.to["options"]["sasl.password"] == "${secret:there}"
-    assert "swordfish" not in json.dumps(PositionLook.objects.get().target)
+    assert "swordfish" not in json.dumps(PositionInspection.objects.get().target)
     assert again(ana, made)["stage"] == "PLANNED"
 
 
 def test_a_look_at_two_clusters_is_no_plan_for_anybody_else(ana: APIClient, read: Pipeline) -> None:
     planned(ana, kind="cluster", spec=source_spec())
-    look = answered(read, row(0), row(1))
-    answer = ana.get(f"/api/v1/pipelines/orders/positions/plan/{look.pk}")
+    inspection = answered(read, row(0), row(1))
+    answer = ana.get(f"/api/v1/pipelines/orders/positions/plan/{inspection.pk}")
     assert answer.status_code == 404
     Pipeline.objects.update(phase=Phase.STOPPED, desired_state=DesiredState.STOPPED)
     Migration.objects.update(stage="ABORTED")
@@ -255,14 +255,14 @@ def test_the_positions_and_the_log_of_one_source_are_set_together(ana: APIClient
     )
     positions.identify(read.pk, [SourceIdentity(source="other", cluster_id="c", topics={"x": "y"})])
     planned(ana, kind="cluster", spec=source_spec(topics={"orders-in": "old.orders-in"}))
-    look = answered(read, row(0, topic="old.orders-in"), row(1, topic="old.orders-in", replay=3))
-    positions.carry_over(pipeline=read, found=look, actor=Actor("ana"))
+    inspection = answered(read, row(0, topic="old.orders-in"), row(1, topic="old.orders-in", replay=3))
+    positions.carry_over(pipeline=read, found=inspection, actor=Actor("ana"))
     found = Position.objects.filter(source="shop").order_by("partition")
     assert [(each.topic, each.next_offset) for each in found] == [("old.orders-in", 1140), ("old.orders-in", 1090)]
     known = {(each.source, each.topic, each.cluster_id) for each in LogIdentity.objects.all()}
     assert known == {("shop", "old.orders-in", "new"), ("other", "x", "c")}
     assert Position.objects.get(source="other").next_offset == 5
-    assert {each.told_at_decision for each in found} == {0}
+    assert {each.reported_at_decision for each in found} == {0}
 
 
 def test_a_viewer_moves_nothing(read: Pipeline) -> None:
@@ -277,19 +277,19 @@ def test_a_plan_is_begun_with_both_definitions_stored(ana: APIClient, read: Pipe
     answered(read, row(0), row(1))
     made = again(ana, made)
     act(ana, made, "approve")
-    begun = act(ana, made, "advance")
-    assert begun.status_code == 202, begun.json()
+    started = act(ana, made, "advance")
+    assert started.status_code == 202, started.json()
     found = get_migration(made["id"])
     assert found.new_revision is not None
     assert found.new_revision.definition["sources"]["shop"]["bootstrap_servers"] == "new:9092"
-    assert found.begun_at is not None
-    assert found.begun_at <= now()
+    assert found.started_at is not None
+    assert found.started_at <= now()
 
 
 def test_the_host_is_ready_for_the_translation_that_data_waits_for(ana: APIClient, read: Pipeline) -> None:
     surveys = FakeSurveys()
     launcher = Launcher("alpha", Path("/state"), References({}, None, Store()), lambda: SparkSettings(classpath=[]))
-    surveyor = Surveyor(Sight("alpha", launcher, surveys))
+    surveyor = Surveyor(InspectionContext("alpha", launcher, surveys))
 
     def ready() -> bool:
         surveyor.turn()

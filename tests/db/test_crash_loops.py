@@ -33,7 +33,7 @@ def started(stage: Stage) -> Pipeline:
 def crash(stage: Stage, pipeline: Pipeline, *, traced: int | None = None) -> None:
     """The present agent crashes with a batch in hand."""
     for _ in range(60):
-        agents = [agent for agent in stage.agents.living if agent.in_hand]
+        agents = [agent for agent in stage.agents.living if agent.in_flight]
         if agents:
             break
         stage.pass_time(1)
@@ -131,7 +131,7 @@ def blocked() -> Pipeline:
     topic = f"{pipeline.name}-in"
     ranges = [{"topic": topic, "partition": 0, "start": 10, "end": 20}]
     LedgerBatchFactory.create(run=run, state="planned", ranges=ranges)
-    Run.objects.filter(pk=run.pk).update(in_hand=[{"source": "shop", "channel": "main", "ranges": ranges}])
+    Run.objects.filter(pk=run.pk).update(in_flight=[{"source": "shop", "channel": "main", "ranges": ranges}])
     PositionFactory.create(pipeline=pipeline, topic=topic, partition=0, next_offset=10)
     return pipeline
 

@@ -10,10 +10,10 @@ import pytest
 from django.test import Client
 
 from pipelines.domain.base.roles import Role
-from pipelines.domain.base.states import LetterState, OperationKind, OperationState
+from pipelines.domain.base.states import DeadLetterState, OperationKind, OperationState
 from pipelines.domain.ledger import journal
 from pipelines.domain.ledger.journal import Entry, EntryKind
-from pipelines.domain.reprocessing.dead_letters import MAX_LETTERS
+from pipelines.domain.reprocessing.dead_letters import MAX_DEAD_LETTERS
 from pipelines.models import AuditRow, DeadLetter, Event, Operation, Pipeline, Run
 from pipelines.services.access import access
 from pipelines.services.base.audit import Actor
@@ -35,7 +35,7 @@ from tests.factories import (
 pytestmark = pytest.mark.django_db
 
 
-def letter(number: int, **changes: Any) -> journal.DeadLetter:
+def dead_letter(number: int, **changes: Any) -> journal.DeadLetter:
     body = f"body {number}".encode()
     fields = {
         "id": f"{number:032x}",
@@ -55,8 +55,8 @@ def letter(number: int, **changes: Any) -> journal.DeadLetter:
     return journal.DeadLetter(**fields)
 
 
-def take(run: Run, *letters: journal.DeadLetter, batch: int = 0) -> None:
-    payload = journal.DeadLetters(source="shop", channel="main", batch=batch, letters=list(letters))
+def take(run: Run, *dead_letters: journal.DeadLetter, batch: int = 0) -> None:
+    payload = journal.DeadLetters(source="shop", channel="main", batch=batch, dead_letters=list(dead_letters))
     data = payload.model_dump(mode="json")
     entry = Entry(n=run.journal_seq + 1, epoch=run.number, at=1.0, kind=EntryKind.DEAD_LETTERS, data=data)
     ingest(run=run, entries=[entry], offset=run.journal_offset + 100)
@@ -97,27 +97,30 @@ def run(pipeline: Pipeline) -> Run:
     return RunFactory.create(pipeline=pipeline)
 
 
-def letters_of(run: Run, number: int, **fields: Any) -> list[DeadLetter]:
+def dead_letters_of(run: Run, number: int, **fields: Any) -> list[DeadLetter]:
     return [DeadLetterFactory.create(run=run, **fields) for _ in range(number)]
 
 
 def test_a_letter_that_comes_again_with_its_batch_is_listed_once(run: Run) -> None:
-    take(run, letter(1), letter(2))
-    take(run, letter(2), letter(3))
+    take(run, dead_letter(1), dead_letter(2))
+    take(run, dead_letter(2), dead_letter(3))
     assert [row.offset for row in DeadLetter.objects.order_by("id")] == [1, 2, 3]
-    assert [event.data["letters"] for event in Event.objects.filter(kind="dead_letters.added").order_by("id")] == [2, 1]
+    assert [event.data["dead_letters"] for event in Event.objects.filter(kind="dead_letters.added").order_by("id")] == [
+        2,
+        1,
+    ]
 
 
 def test_a_later_run_that_repeats_the_batch_adds_nothing(run: Run) -> None:
-    take(run, letter(1))
-    take(RunFactory.create(pipeline=run.pipeline, state="ENDED"), letter(1))
+    take(run, dead_letter(1))
+    take(RunFactory.create(pipeline=run.pipeline, state="ENDED"), dead_letter(1))
     assert DeadLetter.objects.count() == 1
 
 
 def test_a_letter_keeps_all_that_its_journal_tells(run: Run) -> None:
     take(
         run,
-        letter(
+        dead_letter(
             7,
             partition=2**40,
             cause="bad\0 \ud800",
@@ -135,7 +138,7 @@ def test_a_letter_keeps_all_that_its_journal_tells(run: Run) -> None:
 
 
 def test_the_list_goes_page_by_page_newest_first_without_content(run: Run, operator: Api) -> None:
-    letters_of(run, 5)
+    dead_letters_of(run, 5)
     first = operator.get("pipelines/orders/dead-letters", limit=3)
     second = operator.get("pipelines/orders/dead-letters", limit=3, cursor=first["next"])
     offsets = [found["offset"] for found in first["results"] + second["results"]]
@@ -145,9 +148,9 @@ def test_the_list_goes_page_by_page_newest_first_without_content(run: Run, opera
 
 
 def test_filters_and_counts_agree(run: Run, operator: Api) -> None:
-    letters_of(run, 2, component="sinks.out", cause="Too large: 5 MB", at=now() - timedelta(days=2))
-    letters_of(run, 3, component="sources.shop", cause="not Avro")
-    letters_of(run, 1, component="sources.shop", cause="not Avro", state=LetterState.DISCARDED)
+    dead_letters_of(run, 2, component="sinks.out", cause="Too large: 5 MB", at=now() - timedelta(days=2))
+    dead_letters_of(run, 3, component="sources.shop", cause="not Avro")
+    dead_letters_of(run, 1, component="sources.shop", cause="not Avro", state=DeadLetterState.DISCARDED)
 
     def offsets(**query: Any) -> int:
         return len(operator.get("pipelines/orders/dead-letters", **query)["results"])
@@ -155,8 +158,8 @@ def test_filters_and_counts_agree(run: Run, operator: Api) -> None:
     assert (offsets(component="sinks.out"), offsets(cause="too LARGE"), offsets(state="NEW")) == (2, 2, 5)
     assert (offsets(source="nowhere"), offsets(since=(now() - timedelta(days=1)).isoformat())) == (0, 4)
     summary = operator.get("pipelines/orders/dead-letters/summary")
-    assert (summary["new"], summary["replayed"], summary["discarded"]) == (5, 0, 1)
-    assert [(each["component"], each["letters"]) for each in summary["causes"]] == [
+    assert (summary["new"], summary["retried"], summary["discarded"]) == (5, 0, 1)
+    assert [(each["component"], each["dead_letters"]) for each in summary["causes"]] == [
         ("sources.shop", 3),
         ("sinks.out", 2),
     ]
@@ -164,65 +167,65 @@ def test_filters_and_counts_agree(run: Run, operator: Api) -> None:
 
 
 def test_content_is_text_where_it_is_utf8_and_base64_where_it_is_not(run: Run, operator: Api) -> None:
-    (text,) = letters_of(run, 1, body="grün".encode(), headers=[["a", "/w=="]])
-    (binary,) = letters_of(run, 1, body=b"\xff\x00", key=None)
-    (cut,) = letters_of(run, 1, body="grü".encode()[:-1], truncated=True)
-    shown = operator.get(f"pipelines/orders/dead-letters/{text.letter_id}")
+    (text,) = dead_letters_of(run, 1, body="grün".encode(), headers=[["a", "/w=="]])
+    (binary,) = dead_letters_of(run, 1, body=b"\xff\x00", key=None)
+    (cut,) = dead_letters_of(run, 1, body="grü".encode()[:-1], truncated=True)
+    shown = operator.get(f"pipelines/orders/dead-letters/{text.dead_letter_id}")
     assert (shown["body"], shown["body_base64"], shown["key"]) == ("grün", None, "k")
     assert shown["headers"] == [{"name": "a", "value": None, "value_base64": "/w=="}]
-    shown = operator.get(f"pipelines/orders/dead-letters/{binary.letter_id}")
+    shown = operator.get(f"pipelines/orders/dead-letters/{binary.dead_letter_id}")
     assert (shown["body"], shown["body_base64"], shown["key"], shown["key_base64"]) == (None, "/wA=", None, None)
-    assert operator.get(f"pipelines/orders/dead-letters/{cut.letter_id}")["body"] == "gr"
+    assert operator.get(f"pipelines/orders/dead-letters/{cut.dead_letter_id}")["body"] == "gr"
     operator.get("pipelines/orders/dead-letters/abc", 404)
 
 
 def test_a_viewer_sees_the_list_and_no_content_and_may_change_nothing(run: Run) -> None:
-    (found,) = letters_of(run, 1)
+    (found,) = dead_letters_of(run, 1)
     viewer = Api(Role.VIEWER)
     assert len(viewer.get("pipelines/orders/dead-letters")["results"]) == 1
     viewer.get("pipelines/orders/dead-letters/summary")
-    viewer.get(f"pipelines/orders/dead-letters/{found.letter_id}", 403)
-    viewer.post("pipelines/orders/dead-letters/replay", {"ids": [found.letter_id]}, 403)
-    viewer.post("pipelines/orders/dead-letters/discard", {"ids": [found.letter_id]}, 403)
+    viewer.get(f"pipelines/orders/dead-letters/{found.dead_letter_id}", 403)
+    viewer.post("pipelines/orders/dead-letters/retry", {"ids": [found.dead_letter_id]}, 403)
+    viewer.post("pipelines/orders/dead-letters/discard", {"ids": [found.dead_letter_id]}, 403)
 
 
 def test_a_replay_claims_its_letters_and_says_who_asked(run: Run, operator: Api) -> None:
-    first, second = letters_of(run, 2)
-    body = {"ids": [first.letter_id], "rate": 5, "reason": "mended"}
-    operation = operator.post("pipelines/orders/dead-letters/replay", body)
-    assert (operation["kind"], operation["state"]) == ("replay", "PENDING")
+    first, second = dead_letters_of(run, 2)
+    body = {"ids": [first.dead_letter_id], "rate": 5, "reason": "mended"}
+    operation = operator.post("pipelines/orders/dead-letters/retry", body)
+    assert (operation["kind"], operation["state"]) == ("retry", "PENDING")
     assert (operation["progress"]["done"], operation["progress"]["of"]) == (0, 1)
     first.refresh_from_db()
     second.refresh_from_db()
     assert (str(first.operation_id), second.operation_id) == (operation["id"], None)
-    row = AuditRow.objects.get(action="dead_letters.replay")
+    row = AuditRow.objects.get(action="dead_letters.retry")
     assert row.after is not None
-    assert (row.after["reason"], row.after["ids"], row.after["rate"]) == ("mended", [first.letter_id], 5)
+    assert (row.after["reason"], row.after["ids"], row.after["rate"]) == ("mended", [first.dead_letter_id], 5)
 
 
 def test_one_replay_goes_on_at_a_time_and_beside_a_start(run: Run, operator: Api) -> None:
-    first, second = letters_of(run, 2)
+    first, second = dead_letters_of(run, 2)
     OperationFactory.create(pipeline=run.pipeline, kind=OperationKind.START)
-    operator.post("pipelines/orders/dead-letters/replay", {"ids": [first.letter_id]})
-    refused = operator.post("pipelines/orders/dead-letters/replay", {"ids": [second.letter_id]}, 409)
+    operator.post("pipelines/orders/dead-letters/retry", {"ids": [first.dead_letter_id]})
+    refused = operator.post("pipelines/orders/dead-letters/retry", {"ids": [second.dead_letter_id]}, 409)
     assert refused["code"] == "replay_under_way"
     assert operator.get("pipelines/orders/status")["operation"]["kind"] == "start"
     assert operator.post("pipelines/orders/stop", {})["kind"] == "stop"
-    assert Operation.objects.get(kind=OperationKind.REPLAY).state == OperationState.PENDING
+    assert Operation.objects.get(kind=OperationKind.RETRY).state == OperationState.PENDING
 
 
 def test_a_cancelled_replay_leaves_its_letters_new_and_free(run: Run, operator: Api) -> None:
-    (found,) = letters_of(run, 1)
-    operation = operator.post("pipelines/orders/dead-letters/replay", {"filter": {}})
+    (found,) = dead_letters_of(run, 1)
+    operation = operator.post("pipelines/orders/dead-letters/retry", {"filter": {}})
     cancelled = operator.client.delete(f"/api/v1/operations/{operation['id']}").json()
     assert cancelled["state"] == "CANCELLED"
     assert Operation.objects.filter(kind=OperationKind.STOP).count() == 0
-    assert operator.post("pipelines/orders/dead-letters/replay", {"ids": [found.letter_id]})["state"] == "PENDING"
+    assert operator.post("pipelines/orders/dead-letters/retry", {"ids": [found.dead_letter_id]})["state"] == "PENDING"
 
 
 def test_a_replay_that_nobody_carries_out_ends_at_its_deadline_with_advice(run: Run, operator: Api) -> None:
-    letters_of(run, 1)
-    operation = operator.post("pipelines/orders/dead-letters/replay", {"filter": {}})
+    dead_letters_of(run, 1)
+    operation = operator.post("pipelines/orders/dead-letters/retry", {"filter": {}})
     assert operations.expire(now=now() + timedelta(minutes=4)) == 0
     assert operations.expire(now=now() + timedelta(minutes=6)) == 1
     ended = operator.get(f"operations/{operation['id']}")
@@ -231,11 +234,11 @@ def test_a_replay_that_nobody_carries_out_ends_at_its_deadline_with_advice(run: 
 
 
 def test_a_filter_takes_the_oldest_matching_new_letters(run: Run, operator: Api) -> None:
-    letters_of(run, 2, cause="a")
-    letters_of(run, 1, cause="b")
-    letters_of(run, 1, cause="a", state=LetterState.DISCARDED)
+    dead_letters_of(run, 2, cause="a")
+    dead_letters_of(run, 1, cause="b")
+    dead_letters_of(run, 1, cause="a", state=DeadLetterState.DISCARDED)
     body = {"filter": {"cause": "a"}}
-    assert operator.post("pipelines/orders/dead-letters/replay", body)["progress"]["of"] == 2
+    assert operator.post("pipelines/orders/dead-letters/retry", body)["progress"]["of"] == 2
     assert set(DeadLetter.objects.exclude(operation=None).values_list("cause", flat=True)) == {"a"}
 
 
@@ -251,14 +254,14 @@ def test_a_filter_takes_the_oldest_matching_new_letters(run: Run, operator: Api)
         ({"repair": {"id": "a", "body": "x", "body_base64": "eA=="}}, 422),
         ({"repair": {"id": "a", "body_base64": "e"}}, 422),
         ({"filter": {}, "colour": "red"}, 422),
-        ({"ids": ["a"] * (MAX_LETTERS + 1)}, 422),
+        ({"ids": ["a"] * (MAX_DEAD_LETTERS + 1)}, 422),
         ({"filter": {"source": "nowhere"}}, 409),
         ({"ids": ["abc"]}, 404),
     ],
 )
 def test_a_replay_that_means_nothing_is_refused(run: Run, operator: Api, body: Any, status: int) -> None:
-    letters_of(run, 1)
-    operator.post("pipelines/orders/dead-letters/replay", body, status)
+    dead_letters_of(run, 1)
+    operator.post("pipelines/orders/dead-letters/retry", body, status)
     assert not Operation.objects.exists()
 
 
@@ -278,10 +281,10 @@ def test_a_source_that_takes_no_records_is_refused_with_what_to_do_instead(opera
     pipeline.current_revision = pipeline.revisions.get(number=2)
     pipeline.save()
     run = RunFactory.create(pipeline=pipeline)
-    letters_of(run, 1, source="files", topic="logs")
-    letters_of(run, 1, source="shop", topic="orders-in")
-    letters_of(run, 1, source="gone", topic="orders-in")
-    refused = operator.post("pipelines/orders/dead-letters/replay", {"filter": {}}, 409)
+    dead_letters_of(run, 1, source="files", topic="logs")
+    dead_letters_of(run, 1, source="shop", topic="orders-in")
+    dead_letters_of(run, 1, source="gone", topic="orders-in")
+    refused = operator.post("pipelines/orders/dead-letters/retry", {"filter": {}}, 409)
     words = {finding["path"]: finding["message"] + finding["suggestion"] for finding in refused["findings"]}
     assert refused["code"] == "not_replayable"
     assert "Append the repaired line" in words["sources.files"]
@@ -290,24 +293,24 @@ def test_a_source_that_takes_no_records_is_refused_with_what_to_do_instead(opera
 
 
 def test_letters_that_are_settled_or_taken_cannot_be_chosen(run: Run, operator: Api) -> None:
-    (settled,) = letters_of(run, 1, state=LetterState.REPLAYED)
-    taken, free = letters_of(run, 2)
-    operator.post("pipelines/orders/dead-letters/replay", {"ids": [taken.letter_id]})
+    (settled,) = dead_letters_of(run, 1, state=DeadLetterState.RETRIED)
+    taken, free = dead_letters_of(run, 2)
+    operator.post("pipelines/orders/dead-letters/retry", {"ids": [taken.dead_letter_id]})
     for ids, code in (
-        ([settled.letter_id], "dead_letter_settled"),
-        ([free.letter_id, taken.letter_id], "replay_under_way"),
+        ([settled.dead_letter_id], "dead_letter_settled"),
+        ([free.dead_letter_id, taken.dead_letter_id], "replay_under_way"),
     ):
         assert operator.post("pipelines/orders/dead-letters/discard", {"ids": ids}, 409)["code"] == code
     free.refresh_from_db()
-    assert free.state == LetterState.NEW
+    assert free.state == DeadLetterState.NEW
 
 
 def test_discarded_letters_stay_listed_with_who_gave_them_up(run: Run, operator: Api) -> None:
-    (found,) = letters_of(run, 1)
-    body = {"ids": [found.letter_id], "reason": "a test record"}
+    (found,) = dead_letters_of(run, 1)
+    body = {"ids": [found.dead_letter_id], "reason": "a test record"}
     assert operator.post("pipelines/orders/dead-letters/discard", body, 200) == {"discarded": 1}
     shown = operator.get("pipelines/orders/dead-letters", state="DISCARDED")["results"]
-    assert [each["id"] for each in shown] == [found.letter_id]
+    assert [each["id"] for each in shown] == [found.dead_letter_id]
     assert shown[0]["settled_by"]
     row = AuditRow.objects.get(action="dead_letters.discard")
     assert row.after is not None
@@ -315,10 +318,10 @@ def test_discarded_letters_stay_listed_with_who_gave_them_up(run: Run, operator:
 
 
 def test_letters_are_deleted_by_age_and_by_number_but_not_while_they_are_replayed(run: Run, operator: Api) -> None:
-    letters_of(run, 2, at=now() - timedelta(days=40))
-    kept = letters_of(run, 4)
-    old = letters_of(run, 1, at=now() - timedelta(days=40))[0]
-    operator.post("pipelines/orders/dead-letters/replay", {"ids": [old.letter_id]})
+    dead_letters_of(run, 2, at=now() - timedelta(days=40))
+    kept = dead_letters_of(run, 4)
+    old = dead_letters_of(run, 1, at=now() - timedelta(days=40))[0]
+    operator.post("pipelines/orders/dead-letters/retry", {"ids": [old.dead_letter_id]})
     assert prune(before=now() - timedelta(days=30), each=100) == 2
     assert prune(before=now() - timedelta(days=30), each=3) == 2
     assert set(DeadLetter.objects.values_list("pk", flat=True)) == {kept[2].pk, kept[3].pk, old.pk}
@@ -326,7 +329,7 @@ def test_letters_are_deleted_by_age_and_by_number_but_not_while_they_are_replaye
 
 def test_letters_are_archived_and_purged_with_their_pipeline() -> None:
     pipeline = PipelineFactory.create(name="orders")
-    letters_of(RunFactory.create(pipeline=pipeline, state="ENDED"), 1)
+    dead_letters_of(RunFactory.create(pipeline=pipeline, state="ENDED"), 1)
     archive(pipeline=pipeline, version=None, actor=Actor("ana"))
     assert DeadLetter.objects.count() == 1
     purge(pipeline=pipeline, confirm="orders", actor=Actor("ana"))

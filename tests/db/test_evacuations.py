@@ -30,8 +30,8 @@ EVA = Actor("eva")
 @pytest.fixture
 def five() -> list[Pipeline]:
     """Five pipelines that run on alpha; beta has room for all of them."""
-    HostFactory.create(heard=True)
-    HostFactory.create(name="beta", heard=True)
+    HostFactory.create(responding=True)
+    HostFactory.create(name="beta", responding=True)
     rows = []
     for number in range(5):
         row = PipelineFactory.create(name=f"p{number}", phase=Phase.RUNNING, desired_state=DesiredState.RUNNING)
@@ -40,9 +40,9 @@ def five() -> list[Pipeline]:
     return rows
 
 
-def begin(**more: bool | int) -> Evacuation:
+def start(**more: bool | int) -> Evacuation:
     given = {"at_once": 2, "go_on": False, **more}
-    return evacuations.begin(host="alpha", reason="kernel", actor=EVA, **given)  # type: ignore[arg-type]
+    return evacuations.start(host="alpha", reason="kernel", actor=EVA, **given)  # type: ignore[arg-type]
 
 
 def under_way() -> list[str]:
@@ -54,7 +54,7 @@ def end(name: str, stage: MigrationStage, message: str = "") -> None:
 
 
 def test_so_many_move_at_once_and_the_next_when_one_has_come_through(five: list[Pipeline]) -> None:
-    row = begin()
+    row = start()
     assert evacuations.turn(host="alpha") == 2
     assert evacuations.turn(host="alpha") == 0
     assert under_way() == ["p0", "p1"]
@@ -67,8 +67,8 @@ def test_so_many_move_at_once_and_the_next_when_one_has_come_through(five: list[
 
 def test_those_that_begin_together_take_no_more_room_than_each_host_has(five: list[Pipeline]) -> None:
     Host.objects.filter(name="beta").update(slots=3)
-    HostFactory.create(name="gamma", slots=2, heard=True)
-    begin(at_once=5)
+    HostFactory.create(name="gamma", slots=2, responding=True)
+    start(at_once=5)
     assert evacuations.turn(host="alpha") == 5
     moves = list(Migration.objects.select_related("pipeline", "new_revision"))
     assert Counter(each.new_host_id for each in moves) == {"beta": 3, "gamma": 2}
@@ -77,7 +77,7 @@ def test_those_that_begin_together_take_no_more_room_than_each_host_has(five: li
 
 
 def test_one_that_fails_its_preflight_stays_and_the_others_move(five: list[Pipeline]) -> None:
-    begin(at_once=5)
+    start(at_once=5)
     evacuations.turn(host="alpha")
     end("p2", MigrationStage.ABORTED, "The interceptor cannot initialise.")
     for name in ("p0", "p1", "p3", "p4"):
@@ -90,7 +90,7 @@ def test_one_that_fails_its_preflight_stays_and_the_others_move(five: list[Pipel
 
 @pytest.mark.parametrize("go_on", [False, True])
 def test_one_that_fails_after_a_change_stops_the_rest_unless_told_to_go_on(five: list[Pipeline], go_on: bool) -> None:
-    begin(at_once=1, go_on=go_on)
+    start(at_once=1, go_on=go_on)
     evacuations.turn(host="alpha")
     end("p0", MigrationStage.ROLLED_BACK, "no")
     evacuations.turn(host="alpha")
@@ -102,7 +102,7 @@ def test_one_that_fails_after_a_change_stops_the_rest_unless_told_to_go_on(five:
 def test_one_that_needs_a_person_keeps_nobody_else_from_moving_where_it_was_told_to_go_on(
     five: list[Pipeline],
 ) -> None:
-    begin(at_once=1, go_on=True)
+    start(at_once=1, go_on=True)
     evacuations.turn(host="alpha")
     end("p0", MigrationStage.NEEDS_ATTENTION, "help")
     evacuations.turn(host="alpha")
@@ -114,7 +114,7 @@ def test_one_that_needs_a_person_keeps_nobody_else_from_moving_where_it_was_told
 
 
 def test_what_needs_a_person_is_named_where_the_rest_was_stopped(five: list[Pipeline]) -> None:
-    begin(at_once=5)
+    start(at_once=5)
     evacuations.turn(host="alpha")
     end("p4", MigrationStage.NEEDS_ATTENTION, "help")
     evacuations.turn(host="alpha")
@@ -124,7 +124,7 @@ def test_what_needs_a_person_is_named_where_the_rest_was_stopped(five: list[Pipe
 
 def test_a_host_that_was_removed_is_emptied_no_further_when_it_comes_back() -> None:
     HostFactory.create(name="gone", seen_at=now() - timedelta(hours=1))
-    row = evacuations.begin(host="gone", at_once=1, go_on=False, reason="kernel", actor=EVA)
+    row = evacuations.start(host="gone", at_once=1, go_on=False, reason="kernel", actor=EVA)
     Evacuation.objects.filter(pk=row.pk).update(names=["p9"])
     hosts.remove(name="gone", actor=EVA)
     row.refresh_from_db()
@@ -133,7 +133,7 @@ def test_a_host_that_was_removed_is_emptied_no_further_when_it_comes_back() -> N
 
 def test_why_a_pipeline_stays_outlives_the_failure_of_another_one(five: list[Pipeline]) -> None:
     Pipeline.objects.filter(name="p0").update(phase=Phase.PAUSING)
-    begin(at_once=2)
+    start(at_once=2)
     evacuations.turn(host="alpha")
     why = Evacuation.objects.get().left["p0"]
     assert "PAUSING" in why
@@ -149,7 +149,7 @@ def test_a_list_of_evacuations_costs_no_query_for_each(five: list[Pipeline]) -> 
     viewer.force_authenticate(UserFactory.create(role=Role.VIEWER))
     counts = []
     for _ in range(2):
-        evacuations.cancel(evacuation=begin(), actor=EVA)
+        evacuations.cancel(evacuation=start(), actor=EVA)
         with CaptureQueriesContext(connection) as seen:
             assert viewer.get("/api/v1/evacuations").status_code == 200
         counts.append(len(seen))
@@ -161,7 +161,7 @@ def test_what_is_tied_to_its_host_stays_with_the_reason(five: list[Pipeline]) ->
     Pipeline.objects.filter(name="p0").update(phase=Phase.STOPPED, desired_state=DesiredState.STOPPED)
     revision = RevisionFactory.create(pipeline=five[0], number=2, definition=pinned.plain(), digest=pinned.digest())
     Pipeline.objects.filter(name="p0").update(current_revision=revision, desired_state=DesiredState.RUNNING)
-    begin(at_once=1)
+    start(at_once=1)
     evacuations.turn(host="alpha")
     assert Evacuation.objects.get().left == {"p0": "placement.host is alpha"}
     assert under_way() == ["p1"]
@@ -183,7 +183,7 @@ def test_the_api_empties_a_host_for_admins_alone_and_once_at_a_time(five: list[P
 
 def test_what_others_have_to_approve_is_begun_when_they_have(five: list[Pipeline]) -> None:
     ApprovalPolicy.objects.create(approvers=1, updated_by="root")
-    begin(at_once=2)
+    start(at_once=2)
     assert evacuations.turn(host="alpha") == 2
     evacuations.turn(host="alpha")
     first, second = Migration.objects.order_by("pipeline__name")
@@ -198,7 +198,7 @@ def test_what_others_have_to_approve_is_begun_when_they_have(five: list[Pipeline
 
 
 def test_a_cancelled_evacuation_gives_up_what_waits_for_approval_and_leaves_what_moves(five: list[Pipeline]) -> None:
-    row = begin(at_once=1)
+    row = start(at_once=1)
     evacuations.turn(host="alpha")
     ApprovalPolicy.objects.create(approvers=1, updated_by="root")
     Evacuation.objects.update(at_once=2)
@@ -214,7 +214,7 @@ def test_nothing_else_is_placed_on_a_host_that_is_being_emptied_and_a_drain_leav
 ) -> None:
     stray = PipelineFactory.create(name="stray", host=None, phase=Phase.STOPPED)
     Host.objects.filter(name="beta").update(slots=6)
-    begin(at_once=1)
+    start(at_once=1)
     assert {each.name for each in takers()} == {"beta"}
     assert not placement.claim(pipeline=stray, host="alpha")
     assert placement.choose(stray) == "beta"

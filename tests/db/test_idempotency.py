@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from pipelines.foundation.errors import BadRequest, Conflict
 from pipelines.models import IdempotencyKey
-from pipelines.services.base.idempotency import KEPT_FOR, Answer, once
+from pipelines.services.base.idempotency import KEPT_FOR, StoredResponse, once
 from tests.factories import PipelineFactory
 
 pytestmark = pytest.mark.django_db
@@ -23,11 +23,11 @@ def test_of_many_requests_with_one_key_at_once_one_acts() -> None:
     together = Barrier(5)
     deeds: list[str] = []
 
-    def act() -> Answer:
+    def act() -> StoredResponse:
         deeds.append(PipelineFactory.create(host=None).name)
-        return Answer(201, {}, {"name": deeds[0]})
+        return StoredResponse(201, {}, {"name": deeds[0]})
 
-    def race(_: int) -> Answer | str:
+    def race(_: int) -> StoredResponse | str:
         together.wait(timeout=30)
         try:
             return once(user="ana", key="k", content="c", act=act)
@@ -40,15 +40,15 @@ def test_of_many_requests_with_one_key_at_once_one_acts() -> None:
         answers = list(pool.map(race, range(5)))
 
     assert len(deeds) == 1
-    given = [answer for answer in answers if isinstance(answer, Answer)]
+    given = [answer for answer in answers if isinstance(answer, StoredResponse)]
     assert {answer.body["name"] for answer in given} == set(deeds)
     assert sum(not answer.replayed for answer in given) == 1
     assert {answer for answer in answers if isinstance(answer, str)} <= {"idempotency_key_in_use"}
 
 
 def test_an_answer_is_forgotten_after_a_day() -> None:
-    def act() -> Answer:
-        return Answer(201, {}, None)
+    def act() -> StoredResponse:
+        return StoredResponse(201, {}, None)
 
     assert not once(user="ana", key="k", content="c", act=act).replayed
     assert once(user="ana", key="k", content="c", act=act).replayed
@@ -59,4 +59,4 @@ def test_an_answer_is_forgotten_after_a_day() -> None:
 @pytest.mark.parametrize("key", ["", "x" * 256, "a\nb"])
 def test_a_key_that_is_none_is_refused(key: str) -> None:
     with pytest.raises(BadRequest):
-        once(user="ana", key=key, content="c", act=lambda: Answer(201, {}, None))
+        once(user="ana", key=key, content="c", act=lambda: StoredResponse(201, {}, None))

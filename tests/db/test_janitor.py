@@ -14,7 +14,7 @@ from pipelines.services.base.audit import Actor
 from pipelines.services.ledger import archive
 from tests.factories import LedgerBatchFactory, PipelineFactory, RunFactory, now
 from tests.fakes.host import FakeHost
-from workers.adapters.storeroom import LocalStoreroom
+from workers.adapters.host_storage import LocalHostStorage
 from workers.supervisor.background.janitor import Janitor
 from workers.supervisor.background.pruning import Limits
 
@@ -29,8 +29,8 @@ def state(tmp_path: Path) -> Path:
 def janitor(state: Path) -> Janitor:
     host = FakeHost(wall=now())
     limits = Limits(runs=timedelta(days=30), run_bytes=10**9, checkpoints=timedelta(days=7))
-    storeroom = LocalStoreroom(state, state.parent / "shm")
-    return Janitor("alpha", storeroom, limits, host)
+    host_storage = LocalHostStorage(state, state.parent / "shm")
+    return Janitor("alpha", host_storage, limits, host)
 
 
 def ended(pipeline: Pipeline, number: int, days: float, state: Path, lineage: int = 1) -> Run:
@@ -86,7 +86,7 @@ def test_everything_of_a_purged_pipeline_goes_and_nothing_of_another_of_its_name
     ended(pipeline, 1, 0, state)
     data = state / "data" / "orders" / str(pipeline.id)
     shared = state.parent / "shm" / f"headgate-{os.getuid()}" / hashlib.sha256(str(data).encode()).hexdigest()[:16]
-    for directory in (data / "intake", shared):
+    for directory in (data / "ingest_buffer", shared):
         directory.mkdir(parents=True)
     pipeline.archived_at = now()
     pipeline.save()
@@ -116,6 +116,6 @@ def test_a_symbolic_link_is_neither_followed_nor_a_way_out(state: Path, tmp_path
     assert left(state, "runs", pipeline) == {"2"}, "the directory with the link is gone"
     assert (outside / "file").read_text() == "theirs"
     with pytest.raises(ValueError, match="not Headgate"):
-        LocalStoreroom(state).remove(outside)
+        LocalHostStorage(state).remove(outside)
     with pytest.raises(ValueError, match="not Headgate"):
-        LocalStoreroom(state).remove(state / "runs")
+        LocalHostStorage(state).remove(state / "runs")

@@ -43,8 +43,8 @@ def run() -> Run:
 
 
 def reports(run: Run, wall: float, position: int, end: int | None) -> None:
-    cursor = {"topic": "orders-in", "partition": 0, "next_offset": position, "end_offset": end}
-    run.observed = {"at": wall, "queries": [{"source": "shop", "channel": "main", "cursor": [cursor]}]}
+    positions = {"topic": "orders-in", "partition": 0, "next_offset": position, "end_offset": end}
+    run.observed = {"at": wall, "queries": [{"source": "shop", "channel": "main", "positions": [positions]}]}
     run.save()
 
 
@@ -58,7 +58,7 @@ def test_the_age_of_what_waits_comes_from_earlier_looks_without_a_request(run: R
     looking = watch(brokers)
     for seconds, position, end in ((0, 0, 0), (10, 0, 100), (20, 0, 200), (70, 150, 200)):
         reports(run, 1_000.0 + seconds, position, end)
-        facts = looking.look(1_000.0 + seconds)[run.pipeline_id]
+        facts = looking.measure(1_000.0 + seconds)[run.pipeline_id]
     assert (facts.lag_records, facts.lag_seconds) == (50, 55.0)
     assert newest(run.pipeline) == PartitionLag("shop", "main", "orders-in", 0, 150, 200, 50, 55.0)
     assert brokers.calls == []
@@ -69,15 +69,15 @@ def test_a_backlog_that_is_older_than_the_first_look_is_dated_by_asking_the_log(
     brokers = FakeBrokers(times={KEY: [wall - 7200 + number for number in range(100)]})
     looking = watch(brokers)
     reports(run, wall, 30, 100)
-    assert looking.look(wall)[run.pipeline_id].lag_seconds is None
+    assert looking.measure(wall)[run.pipeline_id].lag_seconds is None
     reports(run, wall + 10, 30, 100)
-    seconds = looking.look(wall + 10)[run.pipeline_id].lag_seconds
+    seconds = looking.measure(wall + 10)[run.pipeline_id].lag_seconds
     assert seconds is not None
     assert abs(seconds - (7200 - 30 + 10)) <= 60 + 0.03 * 7200
     asked = len(brokers.calls)
     assert set(brokers.calls) == {"offsets_at"}
     assert asked <= 15
-    looking.look(wall + 20)
+    looking.measure(wall + 20)
     assert len(brokers.calls) == asked
 
 
@@ -86,7 +86,7 @@ def test_a_cluster_that_is_away_is_left_alone_for_a_while_and_holds_nothing_up(r
     looking = watch(brokers)
     for seconds in (0, 10, 20, 30):
         reports(run, 1_000.0 + seconds, 30, 100)
-        assert looking.look(1_000.0 + seconds)[run.pipeline_id].lag_records == 70
+        assert looking.measure(1_000.0 + seconds)[run.pipeline_id].lag_records == 70
     assert len(brokers.calls) == 1
 
 
@@ -96,12 +96,12 @@ def test_what_waits_for_a_pipeline_that_does_not_run_is_known_from_the_ledger_an
     PositionFactory.create(pipeline=run.pipeline, partition=0, next_offset=40)
     brokers = FakeBrokers(times={KEY: [1_000.0] * 100})
     looking = watch(brokers)
-    looking.look(1_000.0)
-    assert looking.look(1_060.0)[run.pipeline_id].lag_records == 60
+    looking.measure(1_000.0)
+    assert looking.measure(1_060.0)[run.pipeline_id].lag_records == 60
     assert newest(run.pipeline).records == 60
     brokers.times[KEY] += [1_070.0] * 5
-    looking.look(1_120.0)
-    assert looking.look(1_180.0)[run.pipeline_id].lag_records == 65
+    looking.measure(1_120.0)
+    assert looking.measure(1_180.0)[run.pipeline_id].lag_records == 65
 
 
 def test_a_point_is_written_once_a_minute_and_rarely_while_nothing_moves(run: Run) -> None:
@@ -110,12 +110,12 @@ def test_a_point_is_written_once_a_minute_and_rarely_while_nothing_moves(run: Ru
         for second in range(0, 60, 10):
             wall = 1_000.0 + 60 * minute + second
             reports(run, wall, 100, 100)
-            looking.look(wall)
+            looking.measure(wall)
     assert LagPoint.objects.count() == 2
     for minute in range(3):
         wall = 3_000.0 + 60 * minute
         reports(run, wall, 100, 101 + minute)
-        looking.look(wall)
+        looking.measure(wall)
     assert LagPoint.objects.count() == 5
 
 
@@ -127,7 +127,7 @@ def test_looking_at_many_pipelines_takes_as_many_queries_as_looking_at_one() -> 
             reports(made, 1_000.0, 100, 150)
         looking = watch(FakeBrokers(times={KEY: [900.0] * 150}))
         with CaptureQueriesContext(connection) as queries:
-            looking.look(1_000.0)
+            looking.measure(1_000.0)
         counted.append(len(queries))
     assert counted[0] == counted[1]
 

@@ -147,9 +147,9 @@ def test_a_drain_that_may_be_given_up_is_overtaken_by_one_that_climbs_and_not_th
     pipeline = running()
     soft = ask(pipeline, "stop", on_timeout=OnTimeout.ABORT)
     assert (follows(pipeline), ask(pipeline, "stop", on_timeout=OnTimeout.ABORT).id) == (("abort", "RUNNING"), soft.id)
-    climbs = ask(pipeline, "stop")
-    assert (pipeline.on_timeout, climbs.id != soft.id) == (OnTimeout.STOP, True)
-    assert ask(pipeline, "stop", on_timeout=OnTimeout.ABORT).id == climbs.id
+    escalates = ask(pipeline, "stop")
+    assert (pipeline.on_timeout, escalates.id != soft.id) == (OnTimeout.STOP, True)
+    assert ask(pipeline, "stop", on_timeout=OnTimeout.ABORT).id == escalates.id
     assert pipeline.on_timeout == OnTimeout.STOP
 
 
@@ -175,9 +175,9 @@ def test_a_restart_gives_up_unless_a_stop_is_asked_for_and_then_takes_its_place(
     pipeline = running()
     soft = ask(pipeline, "restart")
     assert (follows(pipeline), ask(pipeline, "restart").id) == (("abort", "RUNNING"), soft.id)
-    climbs = ask(pipeline, "restart", on_timeout=OnTimeout.STOP)
-    assert (pipeline.on_timeout, pipeline.restart_run, climbs.id != soft.id) == (OnTimeout.STOP, 7, True)
-    assert ask(pipeline, "restart").id == climbs.id
+    escalates = ask(pipeline, "restart", on_timeout=OnTimeout.STOP)
+    assert (pipeline.on_timeout, pipeline.restart_run, escalates.id != soft.id) == (OnTimeout.STOP, 7, True)
+    assert ask(pipeline, "restart").id == escalates.id
     assert pipeline.on_timeout == OnTimeout.STOP
 
 

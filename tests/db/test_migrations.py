@@ -83,8 +83,8 @@ def ana() -> APIClient:
 @pytest.fixture
 def orders() -> Pipeline:
     """It runs on alpha; there is a host beta."""
-    HostFactory.create(heard=True)
-    HostFactory.create(name="beta", heard=True)
+    HostFactory.create(responding=True)
+    HostFactory.create(name="beta", responding=True)
     pipeline = PipelineFactory.create(name="orders", phase=Phase.RUNNING, desired_state=DesiredState.RUNNING)
     RunFactory.create(pipeline=pipeline)
     return pipeline
@@ -122,7 +122,7 @@ def act(client: APIClient, made: dict[str, Any], action: str, data: Any = None) 
     return post(client, f"{MIGRATIONS}/{made['id']}/{action}", hashed if data is None else data)
 
 
-def begun(client: APIClient, **more: Any) -> dict[str, Any]:
+def started(client: APIClient, **more: Any) -> dict[str, Any]:
     made = planned(client, **more)
     assert act(client, made, "approve").json()["stage"] == "APPROVED"
     answer = act(client, made, "advance")
@@ -215,7 +215,7 @@ def test_the_room_of_the_new_agent_is_taken_from_the_beginning(ana: APIClient, o
 
 
 def test_what_was_given_up_before_its_new_agent_came_takes_no_room(ana: APIClient, orders: Pipeline) -> None:
-    act(ana, begun(ana, kind="host", spec={"host": "beta"}), "abort", {"reason": "no"})
+    act(ana, started(ana, kind="host", spec={"host": "beta"}), "abort", {"reason": "no"})
     assert Migration.objects.get().stage == MigrationStage.ROLLING_BACK
     (room,) = rooms([Host.objects.get(name="beta")])
     assert room.agents == 0
@@ -354,8 +354,8 @@ def test_a_plan_made_stale_by_another_change_is_refused(ana: APIClient, orders: 
     Pipeline.objects.update(closed_lineage=7)
     shown = ana.get(f"{MIGRATIONS}/{made['id']}").json()
     assert shown["stale"]
-    (begin,) = [each for each in shown["choices"] if each["choice"] == "advance"]
-    assert (begin["allowed"], begin["reason"]) == (False, STALE)
+    (start,) = [each for each in shown["choices"] if each["choice"] == "advance"]
+    assert (start["allowed"], start["reason"]) == (False, STALE)
     answer = act(ana, made, "advance")
     assert (answer.status_code, answer.json()["code"]) == (409, "plan_stale")
     again = act(ana, made, "plan", {}).json()
@@ -429,7 +429,7 @@ def test_what_is_not_approved_does_not_begin(ana: APIClient, orders: Pipeline) -
 
 
 def test_beginning_writes_down_both_sides_and_every_step(ana: APIClient, orders: Pipeline) -> None:
-    made = begun(ana)
+    made = started(ana)
     assert (made["stage"], made["old_revision"], made["new_revision"]) == ("PREFLIGHT", 1, 2)
     assert (made["old_host"], made["new_host"]) == ("alpha", "alpha")
     assert {step["state"] for step in made["steps"]} == {"pending"}
@@ -439,15 +439,15 @@ def test_beginning_writes_down_both_sides_and_every_step(ana: APIClient, orders:
 
 
 def test_a_gate_that_nothing_waits_at_is_not_passed(ana: APIClient, orders: Pipeline) -> None:
-    made = begun(ana)
+    made = started(ana)
     assert act(ana, made, "advance").json()["code"] == "out_of_order"
 
 
 def test_giving_up_before_anything_has_changed_lets_the_old_agent_go_on(ana: APIClient, orders: Pipeline) -> None:
-    made = begun(ana)
-    given_up = act(ana, made, "abort", {"reason": "not today"}).json()
-    assert given_up["stage"] == "ROLLING_BACK"
-    assert [step["state"] for step in given_up["steps"]] == ["skipped"] * 8
+    made = started(ana)
+    abandoned = act(ana, made, "abort", {"reason": "not today"}).json()
+    assert abandoned["stage"] == "ROLLING_BACK"
+    assert [step["state"] for step in abandoned["steps"]] == ["skipped"] * 8
     migration = Migration.objects.get()
     migration_steps.conclude(migration=migration)
     assert migration.stage == MigrationStage.ABORTED
@@ -455,7 +455,7 @@ def test_giving_up_before_anything_has_changed_lets_the_old_agent_go_on(ana: API
 
 
 def test_the_way_back_of_a_committed_one_is_a_migration_of_its_own(ana: APIClient, orders: Pipeline) -> None:
-    made = begun(ana, spec={"definition": changed(), "rules": {"window": 7}})
+    made = started(ana, spec={"definition": changed(), "rules": {"window": 7}})
     Pipeline.objects.update(phase=Phase.STOPPED, desired_state=DesiredState.STOPPED)
     Pipeline.objects.update(current_revision=Migration.objects.get().new_revision)
     Pipeline.objects.update(phase=Phase.RUNNING, desired_state=DesiredState.RUNNING)
@@ -510,7 +510,7 @@ def test_a_source_that_is_not_there_is_named_with_those_that_are(ana: APIClient,
 def test_a_pipeline_that_is_deleted_takes_its_open_migration_with_it(
     ana: APIClient, orders: Pipeline, stage: MigrationStage
 ) -> None:
-    made = begun(ana) if stage is MigrationStage.NEEDS_ATTENTION else planned(ana)
+    made = started(ana) if stage is MigrationStage.NEEDS_ATTENTION else planned(ana)
     Migration.objects.update(stage=stage)
     orders.runs.update(state="ENDED")
     Pipeline.objects.update(phase=Phase.STOPPED, desired_state=DesiredState.STOPPED)
@@ -589,7 +589,7 @@ def test_nobody_takes_a_label_away_that_others_have_decided_by(ana: APIClient, o
 
 
 def test_positions_of_another_log_lead_nowhere_back(ana: APIClient, orders: Pipeline) -> None:
-    made = begun(ana)
+    made = started(ana)
     row = {"source": "shop", "channel": "main", "topic": "orders-in", "partition": 0, "offset": 5}
     log = SourceIdentity(source="shop", cluster_id="c", topics={"orders-in": "one"})
     Migration.objects.update(
@@ -626,7 +626,7 @@ def test_positions_stand_still_between_two_batches(delivery: dict[str, Any], sec
 
 
 def test_every_stage_has_one_event_of_its_kind(ana: APIClient, orders: Pipeline) -> None:
-    begun(ana)
+    started(ana)
     kinds = list(Event.objects.filter(kind__startswith="migration.").order_by("id").values_list("kind", flat=True))
     assert kinds == [
         "migration.updated",
@@ -640,7 +640,7 @@ def test_every_stage_has_one_event_of_its_kind(ana: APIClient, orders: Pipeline)
 
 
 def test_of_two_writers_one_is_overtaken(ana: APIClient, orders: Pipeline) -> None:
-    begun(ana)
+    started(ana)
     one, other = Migration.objects.get(), Migration.objects.get()
     migration_steps.change(one, message="first")
     with pytest.raises(Overtaken):
@@ -649,24 +649,24 @@ def test_of_two_writers_one_is_overtaken(ana: APIClient, orders: Pipeline) -> No
 
 
 def test_a_stage_that_the_table_does_not_have_is_refused(ana: APIClient, orders: Pipeline) -> None:
-    begun(ana)
+    started(ana)
     with pytest.raises(ForbiddenStage):
         migration_steps.change(Migration.objects.get(), stage=MigrationStage.COMMITTED)
 
 
 def test_no_change_is_begun_before_the_pause_is_proven_whatever_the_log_says(ana: APIClient, orders: Pipeline) -> None:
-    begun(ana)
+    started(ana)
     migration = Migration.objects.get()
     for index, row in enumerate(migration.steps):
         if row["changes"]:
             with pytest.raises(ChangeBeforeProof):
-                migration_steps.begin(migration=migration, index=index, now=Instant(now(), 1.0, "boot"))
+                migration_steps.start(migration=migration, index=index, now=Instant(now(), 1.0, "boot"))
     assert Migration.objects.get().stage == MigrationStage.PREFLIGHT
 
 
 def test_what_an_earlier_pause_would_have_given_up_binds_no_migration(ana: APIClient, orders: Pipeline) -> None:
     Pipeline.objects.update(on_timeout=OnTimeout.ABORT)
-    begun(ana)
+    started(ana)
     migration = Migration.objects.get()
     migration_steps.take(migration=migration, host="alpha")
     assert migration_steering.want(migration=migration, desired=DesiredState.STOPPED, why="a trial")
@@ -680,10 +680,10 @@ def test_a_request_that_was_judged_before_a_migration_began_is_refused(
 ) -> None:
     made = planned(ana)
     act(ana, made, "approve")
-    look = steering
+    inspection = steering
 
     def just_before(pipeline_id: Any) -> Any:
-        found = look(pipeline_id)
+        found = inspection(pipeline_id)
         if Migration.objects.get().stage == MigrationStage.APPROVED:
             assert act(ana, made, "advance").status_code == 202
         return found
@@ -701,10 +701,10 @@ def test_a_migration_that_was_judged_before_somebody_else_asked_does_not_begin(
 ) -> None:
     made = planned(ana)
     act(ana, made, "approve")
-    judged = plans.make
+    evaluated = plans.make
 
     def just_after(**asked: Any) -> Any:
-        found = judged(**asked)
+        found = evaluated(**asked)
         lifecycle.request(pipeline=orders, action="stop", actor=Actor("ben"))
         return found
 
@@ -721,7 +721,7 @@ def test_a_migration_that_was_judged_before_somebody_else_asked_does_not_begin(
 def test_while_a_migration_holds_it_nobody_else_changes_what_it_does(
     ana: APIClient, orders: Pipeline, kind: OperationKind
 ) -> None:
-    made = begun(ana)
+    made = started(ana)
     answer = post(ana, f"/api/v1/pipelines/orders/{kind}", {})
     assert (answer.status_code, answer.json()["code"]) == (409, "migration_open")
     assert made["id"] in answer.json()["detail"]
@@ -732,7 +732,7 @@ def test_while_a_migration_holds_it_nobody_else_changes_what_it_does(
 def test_in_no_stage_a_revision_or_a_position_slips_through(
     ana: APIClient, orders: Pipeline, stage: MigrationStage
 ) -> None:
-    begun(ana)
+    started(ana)
     Migration.objects.update(stage=stage)
     Pipeline.objects.update(phase=Phase.STOPPED, desired_state=DesiredState.STOPPED)
     revision = post(ana, "/api/v1/pipelines/orders/revisions", {"definition": changed()})
@@ -771,7 +771,7 @@ def test_the_database_refuses_another_revision_unless_it_is_at_rest(
 
 
 def test_the_evidence_verifies_and_has_a_page(ana: APIClient, orders: Pipeline) -> None:
-    made = begun(ana)
+    made = started(ana)
     document = ana.get(f"{MIGRATIONS}/{made['id']}/evidence")
     assert evidence.verify(document.content.decode()).holds
     assert document.json()["content"]["created_by"] == "ana"
@@ -781,7 +781,7 @@ def test_the_evidence_verifies_and_has_a_page(ana: APIClient, orders: Pipeline) 
 
 
 def test_the_price_of_the_way_back_counts_runs_that_followed_the_new_one(ana: APIClient, orders: Pipeline) -> None:
-    made = begun(ana)
+    made = started(ana)
     number = orders.runs.get().number
     new = RunFactory.create(pipeline=orders, number=number + 1, state="ENDED")
     orders.runs.exclude(pk=new.pk).update(state="ENDED")
@@ -789,9 +789,9 @@ def test_the_price_of_the_way_back_counts_runs_that_followed_the_new_one(ana: AP
     LedgerBatchFactory.create(run=later, read=40, delivered=40)
     Migration.objects.update(stage=MigrationStage.VERIFYING, new_run=new)
     choices = ana.get(f"{MIGRATIONS}/{made['id']}").json()["choices"]
-    price = next(each["price"] for each in choices if each["choice"] == "rollback")
-    assert not price["exact"]
-    assert "40 records" in price["words"]
+    impact = next(each["impact"] for each in choices if each["choice"] == "rollback")
+    assert not impact["exact"]
+    assert "40 records" in impact["words"]
 
 
 def renamed_channel() -> dict[str, Any]:
@@ -810,7 +810,7 @@ def test_a_channel_that_gets_another_name_is_told_to_begin_anew(ana: APIClient, 
 
 
 def test_the_price_of_the_way_back_counts_what_an_old_channel_reads_again(ana: APIClient, orders: Pipeline) -> None:
-    made = begun(ana, spec={"definition": renamed_channel()})
+    made = started(ana, spec={"definition": renamed_channel()})
     number = orders.runs.get().number
     orders.runs.update(state="ENDED")
     new = RunFactory.create(pipeline=orders, number=number + 1)
@@ -821,15 +821,15 @@ def test_the_price_of_the_way_back_counts_what_an_old_channel_reads_again(ana: A
     taken = {"digest": "d", "run": number, "positions": [{**at, "channel": "main", "offset": 100}]}
     Migration.objects.update(stage=MigrationStage.VERIFYING, new_run=new, snapshot=taken)
     choices = ana.get(f"{MIGRATIONS}/{made['id']}").json()["choices"]
-    price = next(each["price"] for each in choices if each["choice"] == "rollback")
-    assert (price["replay"], price["exact"]) == (40, False)
-    assert "40 of them are read again" in price["words"]
+    impact = next(each["impact"] for each in choices if each["choice"] == "rollback")
+    assert (impact["replay"], impact["exact"]) == (40, False)
+    assert "40 of them are read again" in impact["words"]
 
 
 def test_the_report_of_one_whose_old_run_went_on_counts_nothing_that_came_later(
     ana: APIClient, orders: Pipeline
 ) -> None:
-    made = begun(ana)
+    made = started(ana)
     row = Migration.objects.get()
     at = {"source": "shop", "channel": "main", "topic": "orders-in", "partition": 0, "offset": 100}
     old = orders.runs.get().number
@@ -856,7 +856,7 @@ def test_the_report_of_one_whose_old_run_went_on_counts_nothing_that_came_later(
 def test_the_pause_is_the_time_that_the_migration_has_cost(
     ana: APIClient, orders: Pipeline, stopped: float, first: float, desired: str, seen: float | None
 ) -> None:
-    made, asked = begun(ana), now()
+    made, asked = started(ana), now()
     old = orders.runs.get().number
     orders.runs.update(state="ENDED")
     new = RunFactory.create(pipeline=orders, number=old + 1, first_record_at=asked + timedelta(seconds=first))
@@ -888,7 +888,7 @@ def test_lists_are_of_a_pipeline_and_of_a_state(ana: APIClient, orders: Pipeline
 def test_a_list_costs_no_query_for_each_of_its_migrations(ana: APIClient, orders: Pipeline) -> None:
     counts = []
     for _ in range(3):
-        act(ana, begun(ana), "abort")
+        act(ana, started(ana), "abort")
         migration_steps.conclude(migration=Migration.objects.latest("created_at"))
         with CaptureQueriesContext(connection) as seen:
             assert ana.get(MIGRATIONS).status_code == 200
@@ -897,11 +897,11 @@ def test_a_list_costs_no_query_for_each_of_its_migrations(ana: APIClient, orders
 
 
 def test_a_pause_says_what_it_waits_for(ana: APIClient, orders: Pipeline) -> None:
-    made = begun(ana)
+    made = started(ana)
     run = orders.runs.get()
     ranges = [{"topic": "orders-in", "partition": 0, "start": 100, "end": 350}]
     LedgerBatchFactory.create(run=run, state=LedgerState.PLANNED, ranges=ranges, read=0, delivered=0, done_at=None)
-    queries = [{"in_flight": True, "holding": {"component": "sinks.out"}, "cursor": []}]
+    queries = [{"in_flight": True, "holding": {"component": "sinks.out"}, "positions": []}]
     type(run).objects.filter(pk=run.pk).update(observed={"queries": queries})
     assert ana.get(f"{MIGRATIONS}/{made['id']}").json()["draining"] is None
     Migration.objects.filter(pk=made["id"]).update(stage=MigrationStage.PAUSING)

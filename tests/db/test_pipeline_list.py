@@ -43,13 +43,13 @@ def fill() -> None:
     """Pipelines in every phase, with runs that report figures, that report none, that are silent and that are over,
     with requests under way and replays beside them, on hosts that are heard, silent and none."""
     silent = HostFactory.create(name="beta", seen_at=NOW - timedelta(hours=1))
-    heard = HostFactory.create()
+    responding = HostFactory.create()
     for number, phase in enumerate(Phase):
-        found = pipeline(number, phase, phase_message="Why »this«.", host=silent if number % 3 == 0 else heard)
+        found = pipeline(number, phase, phase_message="Why »this«.", host=silent if number % 3 == 0 else responding)
         if phase is not Phase.STOPPED:
             RunFactory.create(pipeline=found, number=7, observed={"at": NOW.timestamp(), "live": LIVE})
     names = {found.name: found for found in Pipeline.objects.all()}
-    for number, kind in ((1, OperationKind.START), (6, OperationKind.PAUSE), (7, OperationKind.REPLAY)):
+    for number, kind in ((1, OperationKind.START), (6, OperationKind.PAUSE), (7, OperationKind.RETRY)):
         OperationFactory.create(id=UUID(int=number), pipeline=names[f"pipeline-{number:02}"], kind=kind)
     OperationFactory.create(id=UUID(int=99), pipeline=names["pipeline-02"], state=OperationState.SUCCEEDED)
     RunFactory.create(pipeline=names["pipeline-00"], number=3, state=RunState.ENDED, observed={"live": LIVE})

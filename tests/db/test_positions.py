@@ -11,7 +11,7 @@ from rest_framework.test import APIClient
 
 from pipelines.domain.base.findings import Finding
 from pipelines.domain.base.positions import Frozen, SourceIdentity
-from pipelines.domain.base.states import DesiredState, LedgerState, LookState, Phase, RunState
+from pipelines.domain.base.states import DesiredState, InspectionState, LedgerState, Phase, RunState
 from pipelines.domain.ledger import journal
 from pipelines.domain.ledger.journal import Entry, EntryKind
 from pipelines.domain.positions.plan import Goal, Target
@@ -26,19 +26,19 @@ from pipelines.models import (
     LogIdentity,
     Pipeline,
     Position,
-    PositionLook,
+    PositionInspection,
     Run,
 )
 from pipelines.selectors.lifecycle.supervision import ledger_heads, open_batches
-from pipelines.selectors.positions.positions import pending_looks
+from pipelines.selectors.positions.positions import pending_inspections
 from pipelines.services.base.audit import Actor
 from pipelines.services.ledger.journals import ingest
 from pipelines.services.positions import positions
 from pipelines.services.runs.runs import NextRun, Overtaken, create_run
 from tests.factories import LedgerBatchFactory, PipelineFactory, PositionFactory, RunFactory, now
 from tests.fakes.surveys import FakeSurveys
-from workers.ports import LookFailed
-from workers.supervisor.background.surveyor import Sight
+from workers.ports import InspectionFailed
+from workers.supervisor.background.surveyor import InspectionContext
 from workers.supervisor.launch.launch import Launcher
 from workers.supervisor.launch.references import References
 
@@ -59,14 +59,14 @@ def a_launcher() -> Launcher:
 def surveys(monkeypatch: pytest.MonkeyPatch) -> FakeSurveys:
     """What the worker of the host sees; it answers as soon as it is woken."""
     found = FakeSurveys()
-    sight = Sight("alpha", a_launcher(), found)
+    context = InspectionContext("alpha", a_launcher(), found)
 
     def woken(host: str | None) -> None:
-        for look in pending_looks(host or ""):
-            sight.take(look)
+        for inspection in pending_inspections(host or ""):
+            context.take(inspection)
 
     monkeypatch.setattr("pipelines.services.positions.positions.dispatch.wake", woken)
-    monkeypatch.setattr("pipelines.api.lifecycle.lifecycle.LOOK_SECONDS", 0.0)
+    monkeypatch.setattr("pipelines.api.lifecycle.lifecycle.INSPECTION_SECONDS", 0.0)
     return found
 
 
@@ -123,7 +123,7 @@ def test_every_partition_is_shown_by_each_witness(viewer: APIClient, stopped: Pi
 def test_without_an_answer_the_ledger_is_shown_and_the_reason_is_told(
     viewer: APIClient, stopped: Pipeline, surveys: FakeSurveys
 ) -> None:
-    surveys.error = LookFailed("broker_unreachable", "The brokers cannot be reached.", "Check the address.")
+    surveys.error = InspectionFailed("broker_unreachable", "The brokers cannot be reached.", "Check the address.")
     found = viewer.get(ORDERS).json()
     assert (found["fresh"], found["error"]["code"]) == (False, "broker_unreachable")
     assert [(row["ledger"], row["verdict"]) for row in found["partitions"]] == [(100, "UNKNOWN")]
@@ -187,12 +187,12 @@ def test_positions_that_are_put_back_agree_with_a_group_that_tells_of_those_give
     written = [{"source": "shop", "channel": "main", "topic": "orders-in", "partition": 0, "offset": 100}]
     made = plan(operator, "latest")
     assert apply(operator, made["hash"])[0] == 200
-    (given_up,) = next_offsets().values()
-    assert given_up > 100
+    (abandoned,) = next_offsets().values()
+    assert abandoned > 100
     positions.put_back(pipeline=stopped, rows=written)
     assert next_offsets() == {0: 100}
     (head,) = ledger_heads(stopped.id, 2, [("shop", "main")])
-    assert [at.offset for at in head.decided] == [given_up]
+    assert [at.offset for at in head.decided] == [abandoned]
 
 
 def test_a_plan_is_applied_once_and_only_to_what_it_was_made_against(
@@ -211,8 +211,8 @@ def test_a_plan_that_is_being_reviewed_outlives_any_number_of_looks(
 ) -> None:
     made = plan(operator, "latest")
     for _ in range(positions.KEPT + 2):
-        positions.look(pipeline=stopped, actor=Actor("ana"), now=now(), max_age=0)
-    assert PositionLook.objects.filter(target__isnull=True).count() == positions.KEPT
+        positions.inspect(pipeline=stopped, actor=Actor("ana"), now=now(), max_age=0)
+    assert PositionInspection.objects.filter(target__isnull=True).count() == positions.KEPT
     assert operator.get(f"{ORDERS}/plans/{made['id']}").status_code == 200
     assert apply(operator, made["hash"])[0] == 200
 
@@ -223,11 +223,11 @@ def test_a_plan_that_is_awaited_outlives_any_number_of_plans() -> None:
         positions.plan(pipeline=pipeline, target=Target(goal=Goal.LATEST), actor=Actor("ana"))
         for _ in range(positions.KEPT + 1)
     ]
-    assert PositionLook.objects.filter(pk=awaited.pk).exists()
-    PositionLook.objects.update(deadline=now())
+    assert PositionInspection.objects.filter(pk=awaited.pk).exists()
+    PositionInspection.objects.update(deadline=now())
     positions.plan(pipeline=pipeline, target=Target(goal=Goal.LATEST), actor=Actor("ana"))
-    assert not PositionLook.objects.filter(pk=awaited.pk).exists()
-    assert PositionLook.objects.count() == positions.KEPT
+    assert not PositionInspection.objects.filter(pk=awaited.pk).exists()
+    assert PositionInspection.objects.count() == positions.KEPT
 
 
 @pytest.mark.parametrize("change", ["position", "run", "revision", "open batch", "time"])
@@ -244,7 +244,7 @@ def test_whatever_changes_makes_a_plan_stale(
     elif change == "open batch":
         LedgerBatchFactory.create(run=Run.objects.get(), state=LedgerState.PLANNED)
     else:
-        PositionLook.objects.update(answered_at=now() - timedelta(hours=2))
+        PositionInspection.objects.update(answered_at=now() - timedelta(hours=2))
     assert apply(operator, made["hash"])[1]["code"] == "plan_stale"
 
 
@@ -381,7 +381,7 @@ def test_what_the_guard_journals_is_remembered_told_and_raised_as_an_alert_until
     mended = journal.Repaired(query="shop.main", file="offsets/3", batch=3, action="removed")
     take(run, journal.Identified(**identity), lost, mended)
     take(run, journal.Identified(**{**identity, "topics": {"orders-in": "two"}}))
-    assert a_launcher().to_look(run.pipeline)[0].identities == [
+    assert a_launcher().to_inspect(run.pipeline)[0].identities == [
         SourceIdentity(source="shop", cluster_id="c", topics={"orders-in": "two"})
     ]
     assert set(Event.objects.values_list("kind", flat=True)) >= {"guard.group_lost", "checkpoint.repaired"}
@@ -410,6 +410,6 @@ def test_looks_are_answered_once_and_only_the_newest_are_kept(
     monkeypatch.setattr("pipelines.services.positions.positions.KEPT", 5)
     for _ in range(8):
         viewer.get(ORDERS)
-        PositionLook.objects.update(answered_at=now() - timedelta(minutes=1))
-    assert PositionLook.objects.count() == 5
-    assert not PositionLook.objects.filter(state=LookState.PENDING).exists()
+        PositionInspection.objects.update(answered_at=now() - timedelta(minutes=1))
+    assert PositionInspection.objects.count() == 5
+    assert not PositionInspection.objects.filter(state=InspectionState.PENDING).exists()

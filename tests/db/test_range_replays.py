@@ -13,17 +13,17 @@ from pipelines.domain.base.positions import PartitionRange
 from pipelines.domain.base.states import DesiredState, LedgerState, OperationState, RunState
 from pipelines.domain.ledger.journal import Done, Exited, Planned, Resolved
 from pipelines.domain.ledger.ledger import Counts
-from pipelines.domain.reprocessing.range_replay import ORDER, Order, Wanted, journal_name, place
+from pipelines.domain.reprocessing.range_replay import ORDER, Order, RangeReplayRequest, journal_name, place
 from pipelines.foundation import clock
 from pipelines.models import AuditRow, Host, LedgerBatch, Operation, Pipeline, Position, Run
-from pipelines.selectors.ledger.ledger import books_view
+from pipelines.selectors.ledger.ledger import ledger_totals
 from pipelines.services.base.audit import Actor
 from pipelines.services.lifecycle import lifecycle
 from pipelines.services.reprocessing import range_replays
 from tests.factories import HostFactory, LedgerBatchFactory, PipelineFactory, PositionFactory, RunFactory, definition
 from workers.agent.delivery.range_replay import progress
 from workers.agent.run_dir.journal_writer import Journal
-from workers.supervisor.background.watch_replays import ReplayWatch
+from workers.supervisor.background.retry_loop import RetryLoop
 
 pytestmark = pytest.mark.django_db
 ANA = Actor("ana")
@@ -43,7 +43,7 @@ def run() -> Run:
 
 
 def ask(pipeline: Pipeline) -> Operation:
-    wanted = Wanted(**RANGE)
+    wanted = RangeReplayRequest(**RANGE)
     named = range_replays.plan(pipeline=pipeline, wanted=wanted).hash
     return range_replays.request(pipeline=pipeline, wanted=wanted, named=named, reason="", actor=ANA)
 
@@ -141,8 +141,8 @@ def test_a_pipeline_that_is_not_to_run_replays_nothing(run: Run, operator: APICl
 
 def test_batches_are_marked_in_the_ledger_once_and_move_nothing(run: Run, tmp_path: Path) -> None:
     LedgerBatchFactory.create(run=run)
-    before = books_view(run.pipeline)
-    operation, watch = ask(run.pipeline), ReplayWatch("alpha", tmp_path)
+    before = ledger_totals(run.pipeline)
+    operation, watch = ask(run.pipeline), RetryLoop("alpha", tmp_path)
     watch.turn()
     agent = Agent(directory_of(tmp_path, operation), 3)
     agent.does(0)
@@ -161,12 +161,12 @@ def test_batches_are_marked_in_the_ledger_once_and_move_nothing(run: Run, tmp_pa
     operation.refresh_from_db()
     assert operation.state == OperationState.SUCCEEDED
     assert (operation.progress["done"], operation.progress["possible_duplicates"]) == (250, 5)
-    assert books_view(run.pipeline) == before
+    assert ledger_totals(run.pipeline) == before
     assert Position.objects.get().next_offset == 1000
 
 
 def test_a_later_run_goes_on_where_the_one_before_ended(run: Run, tmp_path: Path) -> None:
-    operation, watch = ask(run.pipeline), ReplayWatch("alpha", tmp_path)
+    operation, watch = ask(run.pipeline), RetryLoop("alpha", tmp_path)
     watch.turn()
     directory = directory_of(tmp_path, operation)
     first = Agent(directory, 3)
@@ -190,7 +190,7 @@ def test_a_later_run_goes_on_where_the_one_before_ended(run: Run, tmp_path: Path
 
 
 def test_a_replay_that_cannot_go_on_fails_with_the_cause_and_what_was_done(run: Run, tmp_path: Path) -> None:
-    operation, watch = ask(run.pipeline), ReplayWatch("alpha", tmp_path)
+    operation, watch = ask(run.pipeline), RetryLoop("alpha", tmp_path)
     watch.turn()
     agent = Agent(directory_of(tmp_path, operation), 3)
     agent.does(0)
@@ -202,7 +202,7 @@ def test_a_replay_that_cannot_go_on_fails_with_the_cause_and_what_was_done(run: 
 
 
 def test_a_cancelled_replay_is_withdrawn_and_its_last_batch_is_still_taken_in(run: Run, tmp_path: Path) -> None:
-    operation, watch = ask(run.pipeline), ReplayWatch("alpha", tmp_path)
+    operation, watch = ask(run.pipeline), RetryLoop("alpha", tmp_path)
     watch.turn()
     directory = directory_of(tmp_path, operation)
     agent = Agent(directory, 3)
@@ -217,9 +217,9 @@ def test_a_cancelled_replay_is_withdrawn_and_its_last_batch_is_still_taken_in(ru
     assert not directory.exists()
 
 
-def at(state: Path, name: str) -> ReplayWatch:
+def at(state: Path, name: str) -> RetryLoop:
     """The watch of a host, with a disk of its own."""
-    return ReplayWatch(name, state / name)
+    return RetryLoop(name, state / name)
 
 
 def moved(run: Run, to: str, number: int) -> Run:

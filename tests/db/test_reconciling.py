@@ -74,8 +74,8 @@ def installation(tmp_path: Path) -> Installation:
     return Installation(tmp_path / "state.backup")
 
 
-def believe(client: APIClient, whom: str) -> int:
-    answer = client.post("/api/v1/pipelines/orders/reconcile", {"believe": whom, "reason": "x"}, format="json")
+def source_of_truth(client: APIClient, whom: str) -> int:
+    answer = client.post("/api/v1/pipelines/orders/reconcile", {"source_of_truth": whom, "reason": "x"}, format="json")
     return answer.status_code
 
 
@@ -105,7 +105,7 @@ def test_believing_the_host_takes_its_journals_in_and_goes_on_without_a_gap(
     installation.forget()
     installation.ask(installation.pipeline, OperationKind.START)
     installation.until(lambda: phase(installation.pipeline) == Phase.BLOCKED)
-    assert believe(admin, "host") == 202
+    assert source_of_truth(admin, "host") == 202
     installation.until(lambda: phase(installation.pipeline) == Phase.RUNNING)
     assert [run.number for run in Run.objects.order_by("number")] == [1, 2, 3]
     assert {run.outcome for run in Run.objects.exclude(number=3)} == {"CLEAN"}
@@ -125,7 +125,7 @@ def test_an_agent_that_lives_is_taken_over_and_not_doubled(installation: Install
     installation.ask(installation.pipeline, OperationKind.START)
     installation.until(lambda: phase(installation.pipeline) == Phase.BLOCKED)
     assert "the agent of run 1 lives" in Pipeline.objects.get().findings[0]["message"]
-    assert believe(admin, "host") == 202
+    assert source_of_truth(admin, "host") == 202
     installation.until(lambda: phase(installation.pipeline) == Phase.RUNNING)
     assert installation.agents.living == [agent]
     assert Run.objects.get().number == 1
@@ -145,7 +145,7 @@ def test_believing_the_database_sets_the_runs_aside_and_begins_at_its_own_positi
     installation.forget()
     installation.ask(installation.pipeline, OperationKind.START)
     installation.until(lambda: phase(installation.pipeline) == Phase.BLOCKED)
-    assert believe(admin, "database") == 202
+    assert source_of_truth(admin, "database") == 202
     installation.until(lambda: phase(installation.pipeline) == Phase.RUNNING)
     assert [run.number for run in Run.objects.order_by("number")] == [1, 3]
     launch = installation.host.launch(Path(Run.objects.get(number=3).run_dir))
@@ -159,7 +159,7 @@ def test_a_database_is_not_believed_while_a_forgotten_agent_lives(installation: 
     installation.forget()
     installation.ask(installation.pipeline, OperationKind.START)
     installation.until(lambda: phase(installation.pipeline) == Phase.BLOCKED)
-    assert believe(admin, "database") == 202
+    assert source_of_truth(admin, "database") == 202
     installation.pass_time(5)
     assert phase(installation.pipeline) == Phase.BLOCKED
     assert "lives" in Pipeline.objects.get().findings[0]["message"]
@@ -175,7 +175,7 @@ def test_a_stop_that_the_database_forgot_is_not_undone(installation: Installatio
     assert not installation.agents.living
     assert phase(installation.pipeline) == Phase.BLOCKED
     assert "has the request" in Pipeline.objects.get().findings[0]["message"]
-    assert believe(admin, "database") == 202
+    assert source_of_truth(admin, "database") == 202
     installation.until(lambda: phase(installation.pipeline) == Phase.RUNNING)
     assert Run.objects.count() == 2
 
@@ -194,7 +194,7 @@ def test_a_living_agent_gets_no_command_from_a_database_that_forgot_the_last_req
     assert agent.control.seq == seq
     pipeline = Pipeline.objects.get()
     assert (pipeline.phase, pipeline.phase_reason) == (Phase.UNKNOWN, "database_behind")
-    assert believe(admin, "database") == 202
+    assert source_of_truth(admin, "database") == 202
     installation.until(lambda: phase(installation.pipeline) == Phase.RUNNING)
 
 
@@ -212,8 +212,8 @@ def test_what_is_known_of_a_stopped_pipeline_on_disk_alone_is_shown_once(install
 def test_nothing_is_in_question_without_a_finding_and_only_an_administrator_decides(
     installation: Installation, admin: APIClient, operator: APIClient
 ) -> None:
-    assert believe(operator, "host") == 403
-    assert believe(admin, "host") == 409
+    assert source_of_truth(operator, "host") == 403
+    assert source_of_truth(admin, "host") == 409
 
 
 def test_directories_of_another_pipeline_of_the_name_are_nothing_to_ask_about(installation: Installation) -> None:

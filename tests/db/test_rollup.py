@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from pipelines.domain.base.positions import PartitionRange
 from pipelines.models import Event, LedgerBatch, Run, Sample
-from pipelines.selectors.ledger.ledger import books_view
-from pipelines.selectors.lifecycle.supervision import books
+from pipelines.selectors.ledger.ledger import ledger_totals
+from pipelines.selectors.lifecycle.supervision import totals
 from pipelines.services.ledger.rollup import merged, roll_up
 from tests.factories import EventFactory, LedgerBatchFactory, PipelineFactory, RunFactory, SampleFactory
 from workers.tasks import housekeeping
@@ -73,9 +73,9 @@ def test_the_books_are_the_same_before_and_after(run: Run) -> None:
     write(run, 30, duplicates_max=2, attempts=3)
     LedgerBatchFactory.create(run=run, first_batch=30, read=9, delivered=8, done_at=START + timedelta(seconds=31))
     LedgerBatchFactory.create(run=run, first_batch=31, gaps=4, done_at=START + timedelta(seconds=32))
-    before = books_view(run.pipeline), books([run.pipeline_id])
+    before = ledger_totals(run.pipeline), totals([run.pipeline_id])
     assert roll_up(now=START + timedelta(days=1))["batches"] == 29
-    assert (books_view(run.pipeline), books([run.pipeline_id])) == before
+    assert (ledger_totals(run.pipeline), totals([run.pipeline_id])) == before
     assert before[0].channels[0].batches == 32
 
 

@@ -28,10 +28,10 @@ EXAMPLES = {
     "name": "orders",
     "number": "1",
     "run_id": "1",
-    "letter_id": "abc1",
+    "dead_letter_id": "abc1",
     "operation_id": str(uuid.uuid4()),
     "pipeline_id": str(uuid.uuid4()),
-    "look_id": str(uuid.uuid4()),
+    "inspection_id": str(uuid.uuid4()),
     "alert_id": "1",
     "group_id": "1",
     "rule": "lag",
@@ -57,7 +57,7 @@ def routes(patterns: list[URLPattern | URLResolver], prefix: str = "") -> Iterat
 
 def address(route: str) -> str:
     for name, value in EXAMPLES.items():
-        for converter in ("name", "number", "secret", "uuid", "letter", "slug"):
+        for converter in ("name", "number", "secret", "uuid", "dead_letter", "slug"):
             route = route.replace(f"<{converter}:{name}>", value)
     assert "<" not in route, route
     return "/" + route

@@ -171,7 +171,7 @@ class TestContinue:
     def test_the_next_run_begins_where_the_ledger_stands_and_says_what_may_come_twice(self, site: Site) -> None:
         pipeline = site.running()
         agent = site.machines["a"].agents.living[0]
-        while not agent.in_hand:
+        while not agent.in_flight:
             site.pass_time(1)
         site.cut("a")
         site.machines["a"].worker.tick()
@@ -239,7 +239,7 @@ class TestFence:
 
     def test_an_agent_that_does_not_stop_is_killed_after_the_grace(self, site: Site) -> None:
         site.running(**FENCED)
-        site.machines["a"].agents.living[0].deaf = True
+        site.machines["a"].agents.living[0].unresponsive = True
         site.cut("a")
         site.pass_time(60 + GRACE - 10, step=10)
         site.pass_time(5, step=5)
@@ -249,7 +249,7 @@ class TestFence:
 
     def test_another_host_takes_over_by_time_alone_and_never_before_nothing_lives(self, site: Site) -> None:
         pipeline = site.running(**FENCED)
-        site.machines["a"].agents.living[0].deaf = True
+        site.machines["a"].agents.living[0].unresponsive = True
         site.cut("a")
         for seconds, step in ((60 + GRACE - 10, 10), (10 + TAKEOVER_MARGIN + CARE_EVERY + 35, 1)):
             for _ in range(int(seconds / step)):
@@ -304,7 +304,7 @@ class TestAlert:
         return list(Alert.objects.exclude(state="RESOLVED").order_by("key").values_list("rule", "key"))
 
     @staticmethod
-    def told() -> list[str]:
+    def reported() -> list[str]:
         return list(Event.objects.filter(kind__startswith="alert.").order_by("id").values_list("kind", flat=True))
 
     def test_a_silent_host_is_one_alert_until_it_is_heard_again(self) -> None:
@@ -316,11 +316,11 @@ class TestAlert:
         assert self.standing() == []
         site.pass_time(3 + 2 * CARE_EVERY)
         site.pass_time(120, step=5)
-        assert (self.standing(), self.told()) == ([("host_silent", "a")], ["alert.opened"])
+        assert (self.standing(), self.reported()) == ([("host_silent", "a")], ["alert.opened"])
         assert "headgate hosts drain a" in Alert.objects.get().message
         site.heal("a")
         site.pass_time(2 * CARE_EVERY)
-        assert (self.standing(), self.told()) == ([], ["alert.opened", "alert.resolved"])
+        assert (self.standing(), self.reported()) == ([], ["alert.opened", "alert.resolved"])
 
     def test_a_host_that_comes_back_alone_ends_its_own_alert(self, site: Site) -> None:
         site.cut("a")
@@ -337,7 +337,7 @@ class TestAlert:
         machine.worker.release()
         machine.worker = supervisor(machine.host, machine.locks, "b")
         site.fall_silent()
-        assert (self.standing(), self.told()) == ([("host_silent", "a")], ["alert.opened"])
+        assert (self.standing(), self.reported()) == ([("host_silent", "a")], ["alert.opened"])
 
     def test_a_host_that_was_drained_is_missed_only_while_something_on_it_may_live(self, site: Site) -> None:
         pipeline = site.running()
@@ -449,8 +449,8 @@ class TestDrain:
         site.pass_time(30)
         assert (site.where(moving), site.phase(moving)) == ("b", "RUNNING")
         assert (site.where(tied), site.phase(tied)) == ("a", "RUNNING")
-        books = LedgerBatch.objects.filter(pipeline=moving, state="done")
-        assert not books.exclude(gaps=0, overlaps=0).exists()
+        totals = LedgerBatch.objects.filter(pipeline=moving, state="done")
+        assert not totals.exclude(gaps=0, overlaps=0).exists()
         assert [run.outcome for run in Run.objects.filter(pipeline=moving).order_by("number")] == ["CLEAN", None]
 
     def test_an_agent_that_does_not_end_its_batch_goes_on_is_never_signalled_and_holds_up_nobody(
@@ -484,7 +484,7 @@ class TestDrain:
         assert site.where(pipeline) == "a"
         assert hosts.drain(name="a", actor=ANA, on_timeout=OnTimeout.STOP)
         site.pass_time(60)
-        assert (site.where(pipeline), Run.objects.get(number=1).rung) == ("b", "sigterm")
+        assert (site.where(pipeline), Run.objects.get(number=1).stop_stage) == ("b", "sigterm")
 
     def test_nothing_is_stopped_while_there_is_no_room_elsewhere(self, site: Site) -> None:
         pipeline = site.running()
@@ -549,7 +549,7 @@ class TestRemoval:
     def test_a_host_that_is_heard_is_not_removed(self, site: Site) -> None:
         with pytest.raises(Conflict) as refused:
             hosts.remove(name="a", actor=ANA)
-        assert (refused.value.code, Host.objects.get(name="a").removed_at) == ("host_heard", None)
+        assert (refused.value.code, Host.objects.get(name="a").removed_at) == ("host_responding", None)
 
     def test_a_host_is_not_removed_while_a_run_of_it_may_live_or_a_pipeline_is_tied_to_it(self, site: Site) -> None:
         running, tied = site.running(name="running"), site.pipeline("tied")
@@ -612,7 +612,7 @@ class TestApi:
         assert self.client(Role.OPERATOR).delete("/api/v1/hosts/a").status_code == 403
         admin = self.client(Role.ADMIN)
         refused = admin.delete("/api/v1/hosts/a")
-        assert (refused.status_code, refused.json()["code"]) == (409, "host_heard")
+        assert (refused.status_code, refused.json()["code"]) == (409, "host_responding")
         site.cut("a")
         Host.objects.filter(name="a").update(seen_at=clock.now() - timedelta(minutes=1))
         assert admin.delete("/api/v1/hosts/a").status_code == 204

@@ -16,7 +16,7 @@ from pipelines.foundation.errors import Conflict
 from pipelines.models import Event, Host, Pipeline, Revision, Run, Sample
 from pipelines.selectors.hosts.capacity import rooms
 from pipelines.selectors.lifecycle.situations import live_run
-from pipelines.selectors.monitoring.lag import watched
+from pipelines.selectors.monitoring.lag import monitored
 from pipelines.selectors.runs.runs import next_number
 from pipelines.services.base.audit import Actor
 from pipelines.services.lifecycle import lifecycle
@@ -59,7 +59,7 @@ class Stage:
             self.agents.step()
             self.supervisor.tick()
 
-    def begin(self) -> None:
+    def start(self) -> None:
         self.ask(OperationKind.START)
         assert self.pipeline.phase == Phase.RUNNING
 
@@ -94,7 +94,7 @@ def _path(host: FakeHost, run: Run) -> Path:
 
 
 def test_a_standby_is_ready_beside_the_active_run_and_nothing_of_the_pipeline_shows_it(stage: Stage) -> None:
-    stage.begin()
+    stage.start()
     before = stage.pipeline
     samples = Sample.objects.count()
     run = stage.prepare()
@@ -107,7 +107,7 @@ def test_a_standby_is_ready_beside_the_active_run_and_nothing_of_the_pipeline_sh
     active = live_run(after)
     assert active is not None
     assert active.role == RunRole.ACTIVE
-    (seen,) = watched("alpha")
+    (seen,) = monitored("alpha")
     assert seen.revision == active.revision_id
     assert Sample.objects.count() - samples <= 3  # those of the ACTIVE run alone
     (room,) = rooms([Host.objects.get(name="alpha")])
@@ -115,7 +115,7 @@ def test_a_standby_is_ready_beside_the_active_run_and_nothing_of_the_pipeline_sh
 
 
 def test_a_standby_has_neither_epoch_nor_lineage_nor_lease_in_its_directory(stage: Stage) -> None:
-    stage.begin()
+    stage.start()
     run = stage.prepare()
     launch, control = stage.host.launch(_path(stage.host, run)), stage.host.control(_path(stage.host, run))
     assert launch is not None
@@ -126,7 +126,7 @@ def test_a_standby_has_neither_epoch_nor_lineage_nor_lease_in_its_directory(stag
 
 
 def test_promotion_is_refused_while_the_old_run_is_not_proven_over(stage: Stage) -> None:
-    stage.begin()
+    stage.start()
     run = stage.prepare()
     with pytest.raises(Conflict) as refused:
         standby.promote(run=run, actor=ANA)
@@ -136,7 +136,7 @@ def test_promotion_is_refused_while_the_old_run_is_not_proven_over(stage: Stage)
 
 
 def test_promotion_is_refused_where_the_old_journal_was_not_taken_in_whole(stage: Stage) -> None:
-    stage.begin()
+    stage.start()
     run = stage.prepare()
     old = live_run(stage.pipeline)
     assert old is not None
@@ -148,7 +148,7 @@ def test_promotion_is_refused_where_the_old_journal_was_not_taken_in_whole(stage
 
 
 def test_promotion_grants_role_epoch_lineage_and_generation_at_once_and_records_move(stage: Stage) -> None:
-    stage.begin()
+    stage.start()
     run = stage.prepare()
     stage.ask(OperationKind.STOP)
     reached = stage.agent(run).position
@@ -165,7 +165,7 @@ def test_promotion_grants_role_epoch_lineage_and_generation_at_once_and_records_
 
 
 def test_promotion_done_twice_is_harmless(stage: Stage) -> None:
-    stage.begin()
+    stage.start()
     run = stage.prepare()
     stage.ask(OperationKind.STOP)
     first, second = standby.promote(run=run, actor=ANA), standby.promote(run=run, actor=ANA)
@@ -176,7 +176,7 @@ def test_promotion_done_twice_is_harmless(stage: Stage) -> None:
 
 
 def test_a_promotion_that_was_lost_is_written_again(stage: Stage) -> None:
-    stage.begin()
+    stage.start()
     run = stage.prepare()
     stage.ask(OperationKind.STOP)
     standby.promote(run=run, actor=ANA)
@@ -191,7 +191,7 @@ def test_a_promotion_that_was_lost_is_written_again(stage: Stage) -> None:
 
 
 def test_a_promoted_run_has_a_newer_epoch_than_every_restart_of_the_old_one(stage: Stage) -> None:
-    stage.begin()
+    stage.start()
     run = stage.prepare()
     for _ in range(2):
         stage.ask(OperationKind.RESTART)
@@ -211,7 +211,7 @@ def test_a_promoted_run_has_a_newer_epoch_than_every_restart_of_the_old_one(stag
 
 
 def test_a_discarded_standby_ends_and_its_pipeline_never_notices(stage: Stage) -> None:
-    stage.begin()
+    stage.start()
     run = stage.prepare()
     before = stage.pipeline.generation
     for _ in range(2):
@@ -229,7 +229,7 @@ def test_a_discarded_standby_ends_and_its_pipeline_never_notices(stage: Stage) -
 
 
 def test_a_standby_discarded_before_its_process_exists_is_revoked(stage: Stage) -> None:
-    stage.begin()
+    stage.start()
     run = stage.prepare(seconds=0)
     standby.discard(run=run, actor=ANA)
     stage.pass_time(3)
@@ -239,7 +239,7 @@ def test_a_standby_discarded_before_its_process_exists_is_revoked(stage: Stage) 
 
 
 def test_a_promoted_run_is_not_discarded(stage: Stage) -> None:
-    stage.begin()
+    stage.start()
     run = stage.prepare()
     stage.ask(OperationKind.STOP)
     stage.promote(run)
@@ -249,7 +249,7 @@ def test_a_promoted_run_is_not_discarded(stage: Stage) -> None:
 
 
 def test_a_standby_on_a_silent_host_counts_as_over_when_it_is_discarded(stage: Stage) -> None:
-    stage.begin()
+    stage.start()
     run = stage.prepare()
     Host.objects.update(seen_at=datetime.now(UTC) - timedelta(minutes=5))
     run = standby.discard(run=run, actor=ANA)
@@ -259,7 +259,7 @@ def test_a_standby_on_a_silent_host_counts_as_over_when_it_is_discarded(stage: S
 
 
 def test_a_standby_whose_initialisation_fails_ends_with_its_findings_and_the_old_run_goes_on(stage: Stage) -> None:
-    stage.begin()
+    stage.start()
     run = stage.prepare(seconds=2)
     agent = stage.agent(run)
     agent.findings = [AgentFinding(path="sources.shop.interceptors[0]", code="INIT_FAILED", message="not allowed here")]
@@ -274,7 +274,7 @@ def test_a_standby_whose_initialisation_fails_ends_with_its_findings_and_the_old
 
 
 def test_a_standby_that_its_host_cannot_start_at_all_ends_with_the_findings(stage: Stage) -> None:
-    stage.begin()
+    stage.start()
     revision = stage.revision()
     revision.definition = {**revision.definition, "sources": {}}
     revision.save()
@@ -288,7 +288,7 @@ def test_a_standby_that_its_host_cannot_start_at_all_ends_with_the_findings(stag
 
 
 def test_a_worker_that_is_started_anew_adopts_the_standby(stage: Stage) -> None:
-    stage.begin()
+    stage.start()
     run = stage.prepare()
     assert stage.host.worker is not None
     stage.host.worker.alive = False
@@ -304,7 +304,7 @@ def test_a_worker_that_is_started_anew_adopts_the_standby(stage: Stage) -> None:
 
 @pytest.mark.parametrize("victim", ["keeper", "driver"])
 def test_a_standby_whose_processes_die_has_ended_and_is_not_started_again(stage: Stage, victim: str) -> None:
-    stage.begin()
+    stage.start()
     run = stage.prepare()
     process = getattr(stage.agent(run), victim)
     process.alive = False
@@ -316,7 +316,7 @@ def test_a_standby_whose_processes_die_has_ended_and_is_not_started_again(stage:
 
 
 def test_a_promoted_run_that_died_in_that_instant_is_restarted_like_any_other(stage: Stage) -> None:
-    stage.begin()
+    stage.start()
     run = stage.prepare()
     stage.ask(OperationKind.STOP)
     agent = stage.agent(run)
@@ -330,7 +330,7 @@ def test_a_promoted_run_that_died_in_that_instant_is_restarted_like_any_other(st
 
 
 def test_a_stop_of_the_pipeline_leaves_the_standby_alone(stage: Stage) -> None:
-    stage.begin()
+    stage.start()
     run = stage.prepare()
     stage.ask(OperationKind.STOP)
     run.refresh_from_db()
@@ -338,7 +338,7 @@ def test_a_stop_of_the_pipeline_leaves_the_standby_alone(stage: Stage) -> None:
 
 
 def test_a_standby_that_nothing_waits_for_is_ended(stage: Stage) -> None:
-    stage.begin()
+    stage.start()
     run = stage.prepare()
     assert standby.discard_orphans(host="alpha") == 0
     Run.objects.filter(pk=run.pk).update(start_requested_at=datetime.now(UTC) - timedelta(hours=1))
@@ -358,7 +358,7 @@ def test_a_deleted_pipeline_has_no_standby_for_long(stage: Stage) -> None:
 
 
 def test_there_is_one_standby_at_most_and_the_host_must_have_room(stage: Stage) -> None:
-    stage.begin()
+    stage.start()
     run = stage.prepare()
     with pytest.raises(Conflict) as refused:
         stage.prepare()
@@ -378,7 +378,7 @@ def test_there_is_one_standby_at_most_and_the_host_must_have_room(stage: Stage) 
 
 
 def test_a_standby_that_writes_to_the_ledger_is_not_believed(stage: Stage) -> None:
-    stage.begin()
+    stage.start()
     run = stage.prepare()
     agent = stage.agent(run)
     planned = journal.Planned(source="shop", channel="main", batch=7, ranges=[])
@@ -389,7 +389,7 @@ def test_a_standby_that_writes_to_the_ledger_is_not_believed(stage: Stage) -> No
 
 
 def test_a_silent_host_of_a_standby_does_not_make_its_pipeline_unknown(stage: Stage) -> None:
-    stage.begin()
+    stage.start()
     beta = HostFactory.create(name="beta", lease_epoch=3, lease_until=datetime.now(UTC))
     run = RunFactory.create(pipeline=stage.pipeline, role=RunRole.STANDBY, number=2, lineage=0, host=beta)
     stage.pass_time(70)

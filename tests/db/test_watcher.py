@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from pipelines.domain.base.states import Phase
-from pipelines.models import Alert, GroupSnapshot, LagPoint, WatchedGroup
+from pipelines.models import Alert, ExternalGroup, GroupSnapshot, LagPoint
 from pipelines.services.base.audit import Actor
 from pipelines.services.monitoring import watching
-from pipelines.services.monitoring.watching import Wanted
+from pipelines.services.monitoring.watching import ExternalGroupSettings
 from tests.db.test_lag import NoSecrets, reports
 from tests.factories import HostFactory, PipelineFactory, RunFactory
 from tests.fakes.brokers import FakeBrokers
@@ -28,7 +28,7 @@ def test_lag_alerts_and_groups_are_watched_until_the_worker_ends(tmp_path: Path)
     PipelineFactory.create(name="bills", phase=Phase.BLOCKED, phase_message="Decide.")
     run = RunFactory.create(pipeline=PipelineFactory.create(name="orders", phase=Phase.RUNNING))
     reports(run, time.time(), 50, 60)
-    watching.watch(wanted=Wanted("billing", "broker:9092", interval=1.0), actor=Actor("ana"))
+    watching.watch(wanted=ExternalGroupSettings("billing", "broker:9092", interval=1.0), actor=Actor("ana"))
     key = ("orders-in", 0)
     brokers = FakeBrokers(times={key: [time.time()] * 100}, committed={key: 40})
     watcher = watch("alpha", tmp_path, brokers, References({}, None, NoSecrets())).loop(FreeLock())
@@ -37,4 +37,4 @@ def test_lag_alerts_and_groups_are_watched_until_the_worker_ends(tmp_path: Path)
     wait_for(lambda: LagPoint.objects.filter(pipeline=run.pipeline, records=10).exists(), "a point of lag")
     wait_for(lambda: GroupSnapshot.objects.count() > 1, "two looks at the group")
     assert watcher.stop(30)
-    assert WatchedGroup.objects.get().error == ""
+    assert ExternalGroup.objects.get().error == ""

@@ -13,7 +13,15 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from pipelines.domain.monitoring.webhooks import DELAYS, MOST_ATTEMPTS, Answer, DeliveryState, Reach, key_of, signature
+from pipelines.domain.monitoring.webhooks import (
+    DELAYS,
+    MOST_ATTEMPTS,
+    DeliveryState,
+    Reach,
+    WebhookResponse,
+    key_of,
+    signature,
+)
 from pipelines.foundation import clock
 from pipelines.foundation.errors import Conflict
 from pipelines.models import Alert, Delivery, Event, Webhook
@@ -30,8 +38,8 @@ from workers.supervisor.background.webhooks import AT_ONCE_EACH, SETTLED_SECONDS
 
 pytestmark = pytest.mark.django_db
 ANA = Actor("ana")
-FAILS = Answer(500, "It answers 500.")
-TAKEN = Answer(200)
+FAILS = WebhookResponse(500, "It answers 500.")
+TAKEN = WebhookResponse(200)
 
 
 @pytest.fixture
@@ -107,7 +115,7 @@ def test_a_failure_is_tried_again_by_the_schedule_and_then_given_up_with_the_end
 def test_an_endpoint_that_takes_other_messages_stays_on_when_one_is_given_up(time: Time) -> None:
     webhook("*")
     (bad,) = happen("bad.one")
-    posts = FakePosts(lambda message: FAILS if b"bad.one" in message.body else Answer(200))
+    posts = FakePosts(lambda message: FAILS if b"bad.one" in message.body else WebhookResponse(200))
     worker = sender(posts, time)
     turn(worker)
     for delay in DELAYS:
@@ -123,14 +131,14 @@ def test_an_endpoint_that_takes_other_messages_stays_on_when_one_is_given_up(tim
 def test_the_endpoint_may_ask_for_more_time(time: Time) -> None:
     webhook("*")
     happen("phase.changed")
-    turn(sender(FakePosts(lambda _: Answer(429, "later", "3600")), time))
+    turn(sender(FakePosts(lambda _: WebhookResponse(429, "later", "3600")), time))
     assert only().next_attempt_at == time.wall + timedelta(hours=1)
 
 
 def test_an_endpoint_that_is_gone_is_switched_off_at_once(time: Time) -> None:
     hook = webhook("*")
     happen(*["phase.changed"] * (AT_ONCE_EACH + 3))
-    posts = FakePosts(lambda _: Answer(410, "It answers 410."))
+    posts = FakePosts(lambda _: WebhookResponse(410, "It answers 410."))
     worker = sender(posts, time)
     for _ in range(3):
         turn(worker)
@@ -170,7 +178,7 @@ def test_a_claim_is_lost_to_whoever_was_first(time: Time, monkeypatch: pytest.Mo
     ("late", "last", "state"), [(FAILS, TAKEN, DeliveryState.DELIVERED), (TAKEN, FAILS, DeliveryState.WAITING)]
 )
 def test_a_worker_that_is_silent_for_too_long_leaves_the_message_and_its_outcome_to_the_next(
-    time: Time, late: Answer, last: Answer, state: DeliveryState, first: str
+    time: Time, late: WebhookResponse, last: WebhookResponse, state: DeliveryState, first: str
 ) -> None:
     hook = webhook("*")
     happen("phase.changed")
@@ -210,7 +218,7 @@ def test_an_event_that_turns_up_behind_a_newer_one_is_not_missed(time: Time) -> 
     time.pass_(1)
     turn(worker)
     turn(worker)
-    assert Webhook.objects.get().cursor == newer.pk + 5
+    assert Webhook.objects.get().position == newer.pk + 5
     assert len(posts.sent) == 2
 
 
@@ -264,12 +272,12 @@ def test_one_slow_endpoint_holds_nobody_up(time: Time) -> None:
     happen(*["phase.changed"] * (AT_ONCE_EACH + 2))
     release, got = threading.Event(), threading.Semaphore(0)
 
-    def answer(message: Sent) -> Answer:
+    def answer(message: Sent) -> WebhookResponse:
         if "slow" in message.url:
             release.wait(60)
         else:
             got.release()
-        return Answer(200)
+        return WebhookResponse(200)
 
     posts = FakePosts(answer)
     worker = sender(posts, time)
@@ -295,7 +303,7 @@ def test_an_endpoint_that_fails_is_tried_with_one_message_at_a_time(time: Time) 
     worker = sender(posts, time)
     turn(worker)
     assert len(posts.sent) == 1
-    posts.answer = lambda _: Answer(200)
+    posts.answer = lambda _: WebhookResponse(200)
     turn(worker)
     turn(worker)
     assert len(posts.sent) == 4
@@ -325,7 +333,7 @@ def test_a_fault_of_our_own_is_tried_again(time: Time) -> None:
     webhook("*")
     happen("phase.changed")
 
-    def break_(_: Sent) -> Answer:
+    def break_(_: Sent) -> WebhookResponse:
         raise RuntimeError("canary")
 
     turn(sender(FakePosts(break_), time))
@@ -386,12 +394,12 @@ def test_what_waits_while_an_endpoint_is_off_is_sent_when_it_is_on_again_with_a_
     Delivery.objects.update(attempts=9)
     Webhook.objects.update(enabled=True)
     webhooks.send_what_waits(hook.pk)
-    posts.answer = lambda message: FAILS if message.id != claimed.message_id else Answer(200)
+    posts.answer = lambda message: FAILS if message.id != claimed.message_id else WebhookResponse(200)
     worker = sender(posts, time)
     turn(worker)
     assert len(posts.sent) == 2
     assert set(Delivery.objects.values_list("state", flat=True)) == {DeliveryState.WAITING, DeliveryState.DELIVERED}
-    posts.answer = lambda _: Answer(200)
+    posts.answer = lambda _: WebhookResponse(200)
     time.pass_(DELAYS[0] * 2)
     turn(worker)
     assert set(Delivery.objects.values_list("state", flat=True)) == {DeliveryState.DELIVERED}

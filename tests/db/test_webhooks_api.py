@@ -66,10 +66,10 @@ def test_nothing_tells_of_the_secret_and_nothing_else_of_the_path(admin: APIClie
     admin.patch(made["Location"], {"enabled": True}, format="json")
     admin.post(f"{made['Location']}/ping", {}, format="json")
     webhooks.switch_off(webhook=Webhook.objects.get(), reason="x.")
-    told = _stored(AuditRow, Event, Alert)
-    assert "https://hooks.example.com" in told
-    assert "canary" not in told
-    assert SECRET not in told + _stored(IdempotencyKey, Webhook, Delivery)
+    reported = _stored(AuditRow, Event, Alert)
+    assert "https://hooks.example.com" in reported
+    assert "canary" not in reported
+    assert SECRET not in reported + _stored(IdempotencyKey, Webhook, Delivery)
     assert SECRET.encode() not in made.content
 
 

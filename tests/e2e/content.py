@@ -10,14 +10,14 @@ from django.conf import settings
 from django.core.management import call_command
 
 from pipelines.domain.base.roles import Role
-from pipelines.domain.base.states import DesiredState, LetterState, Phase, RunOutcome, RunState
+from pipelines.domain.base.states import DeadLetterState, DesiredState, Phase, RunOutcome, RunState
 from pipelines.domain.monitoring.webhooks import DeliveryState, Reach
 from pipelines.foundation.keyring import add_key
 from pipelines.models import Delivery, Host, Pipeline, Run
 from pipelines.services.access import access, secrets
 from pipelines.services.base.audit import Actor
 from pipelines.services.monitoring import webhooks
-from pipelines.services.monitoring.webhooks import Wanted
+from pipelines.services.monitoring.webhooks import WebhookSettings
 from tests.factories import (
     DeadLetterFactory,
     EventFactory,
@@ -33,7 +33,7 @@ from tests.factories import (
 
 USER, PASSWORD = "admin", "correct horse battery"
 LONG = "a-name-as-long-as-a-name-may-be-which-is-sixty-three-characters"
-SECRETS = ["shop-kafka", "warehouse.dsn", "intake_token", LONG]
+SECRETS = ["shop-kafka", "warehouse.dsn", "ingest_token", LONG]
 MESSAGES = {
     Phase.BLOCKED: "orders-in/2: the position 48,210 lies 1,204 records before the start of the log.",
     Phase.DEGRADED: "sinks.out does not answer: connection refused; batch 812 is held and tried again.",
@@ -77,7 +77,9 @@ def webhooks_of(actor: Actor) -> None:
     """One that is well with deliveries of each kind, and one that was switched off by itself."""
     reference = f"${{secret:{SECRETS[0]}}}"
     url = f"https://ops.example.com/hooks/headgate/{LONG}?token={LONG}"
-    wanted = [Wanted(each, ["migration.*", "alert.*"], [reference], "Operations") for each in (url, url + "-2")]
+    wanted = [
+        WebhookSettings(each, ["migration.*", "alert.*"], [reference], "Operations") for each in (url, url + "-2")
+    ]
     well, gone = [webhooks.create(wanted=each, reach=Reach(), keyring=None, actor=actor) for each in wanted]
     webhooks.switch_off(webhook=gone, reason="its endpoint answers 410 Gone.")
     for number, state in enumerate(DeliveryState):
@@ -117,7 +119,7 @@ def shop() -> None:
         EventFactory.create(pipeline=pipeline, message=f"Run {number} ended: the sink was away.", kind="run.ended")
     for partition in range(4):
         PositionFactory.create(pipeline=pipeline, partition=partition, next_offset=48_210 + partition)
-    letters(run)
+    dead_letters(run)
 
 
 def finding() -> dict[str, object]:
@@ -142,12 +144,20 @@ def ended(pipeline: Pipeline, number: int, outcome: RunOutcome) -> Run:
     )
 
 
-def letters(run: Run) -> None:
+def dead_letters(run: Run) -> None:
     """New, replayed and given up; text, JSON, bytes, and one that is cut off."""
-    states = cycle([LetterState.NEW, LetterState.NEW, LetterState.NEW, LetterState.REPLAYED, LetterState.DISCARDED])
+    states = cycle(
+        [
+            DeadLetterState.NEW,
+            DeadLetterState.NEW,
+            DeadLetterState.NEW,
+            DeadLetterState.RETRIED,
+            DeadLetterState.DISCARDED,
+        ]
+    )
     for number, state in enumerate(islice(states, 60)):
         component, cause = CAUSES[number % len(CAUSES)]
-        settled = {} if state == LetterState.NEW else {"settled_by": USER, "settled_at": now()}
+        settled = {} if state == DeadLetterState.NEW else {"settled_by": USER, "settled_at": now()}
         DeadLetterFactory.create(
             run=run, component=component, cause=cause, body=BODIES[number % len(BODIES)], state=state, **settled
         )

@@ -22,17 +22,17 @@ from pipelines.domain.base.states import (
 )
 from pipelines.domain.definitions.document.spec import Lifecycle
 from pipelines.domain.migration import progress
-from pipelines.domain.migration.observation import ObservationRules, Sample, judge
+from pipelines.domain.migration.observation import ObservationRules, Sample, evaluate
 from pipelines.domain.migration.plan import digest
 from pipelines.domain.migration.proof import checklist
 from pipelines.domain.migration.steps import StepName, back
 from pipelines.domain.positions.cluster_move import By, PartitionTranslation, Translation
-from pipelines.models import Evacuation, FreezeWindow, Host, Migration, Pipeline, PositionLook, Revision, Run
-from pipelines.selectors.migration.migrations import books, get_migration, positions
+from pipelines.models import Evacuation, FreezeWindow, Host, Migration, Pipeline, PositionInspection, Revision, Run
+from pipelines.selectors.migration.migrations import get_migration, positions, totals
 from pipelines.selectors.positions.positions import basis
 from pipelines.services.base.audit import Actor
 from pipelines.services.migration import migrations
-from pipelines.services.migration.steps import tell
+from pipelines.services.migration.steps import emit
 from pipelines.services.positions import positions as positions_of
 from tests.factories import (
     HostFactory,
@@ -162,8 +162,8 @@ def elsewhere() -> None:
         translated(2, behind=1_204),
         translated(3, **words),
     ]
-    look = PositionLook.objects.get(pipeline=pipeline)
-    positions_of.answer_move(look=look, found=Translation(rows=rows), seen=basis(pipeline))
+    inspection = PositionInspection.objects.get(pipeline=pipeline)
+    positions_of.answer_move(inspection=inspection, found=Translation(rows=rows), seen=basis(pipeline))
     migrations.plan(migration=made, actor=ANA)
 
 
@@ -180,22 +180,22 @@ def translated(partition: int, **more: Any) -> PartitionTranslation:
     )
 
 
-def begun(row: Migration) -> Migration:
+def started(row: Migration) -> Migration:
     approved = migrations.approve(migration=row, named=row.plan_hash, actor=ANA)
     return migrations.advance(migration=approved, named=row.plan_hash, actor=ANA)
 
 
 def went(row: Migration, upto: StepName, state: str = "running", **fields: Any) -> Migration:
     """So far: every step before is done, this one is in `state`."""
-    found = begun(row)
+    found = started(row)
     steps = [dict(each) for each in found.steps]
     names = [each["name"] for each in steps]
     place = names.index(upto)
     for index, each in enumerate(steps[: place + 1]):
-        began = now() - timedelta(seconds=4 * (place - index) + 4)
+        step_started = now() - timedelta(seconds=4 * (place - index) + 4)
         last = index == place
-        each |= {"state": state if last else "done", "tried": 1, "intent_at": began.isoformat()}
-        each |= {} if last and state == "running" else {"done_at": (began + timedelta(seconds=3)).isoformat()}
+        each |= {"state": state if last else "done", "tried": 1, "intent_at": step_started.isoformat()}
+        each |= {} if last and state == "running" else {"done_at": (step_started + timedelta(seconds=3)).isoformat()}
         each |= {"message": WORDS.get(each["name"], ""), "evidence": evidence(each["name"], found)}
     if state == "pending":
         steps[place] |= {"tried": 0, "intent_at": None, "done_at": None}
@@ -220,15 +220,15 @@ def evidence(step: str, row: Migration) -> Any:
     if step == StepName.PREPARE_STANDBY:
         return {"run": 2, "host": "alpha", "components": READY, "findings": []}
     if step == StepName.PROVE_PAUSE:
-        proof = {"gate_closed": True, "batches_in_flight": 0, "cursor_still": True, "balanced": True}
-        items = checklist(phase="PAUSED", proof=proof, cursors=[], ledger=[], open_batches=0)
+        proof = {"gate_closed": True, "batches_in_flight": 0, "positions_still": True, "balanced": True}
+        items = checklist(phase="PAUSED", proof=proof, positions=[], ledger=[], open_batches=0)
         return {"run": run.number if run else None, "checks": [item.model_dump(mode="json") for item in items]}
     return observed() if step == StepName.OBSERVE else None
 
 
 def observed(**after: Any) -> dict[str, Any]:
     before, seen = Sample(rate=4_980.5, lag=120), Sample(**{"rate": 5_011.0, "lag": 96, **after})
-    return judge(ObservationRules(), before, seen, seconds=29.0).model_dump(mode="json")
+    return evaluate(ObservationRules(), before, seen, seconds=29.0).model_dump(mode="json")
 
 
 def preflight(row: Migration) -> None:
@@ -251,7 +251,7 @@ def over(row: Migration, stage: MigrationStage, message: str, **fields: Any) -> 
     ended = {"stage": stage, "message": message, "ended_at": now() + timedelta(seconds=40), **fields}
     Migration.objects.filter(pk=row.pk).update(**ended)
     found = get_migration(row.pk)
-    tell(found, message, old=MigrationStage.VERIFYING)
+    emit(found, message, old=MigrationStage.VERIFYING)
 
 
 def pausing(row: Migration) -> None:
@@ -259,7 +259,7 @@ def pausing(row: Migration) -> None:
     found = went(row, StepName.PAUSE)
     name = row.pipeline.name
     holding = {"component": "sinks.out", "cause": "The broker does not answer.", "attempts": 3, "since": 0.0}
-    held = {"source": "shop", "channel": "main", "in_flight": True, "holding": holding, "cursor": []}
+    held = {"source": "shop", "channel": "main", "in_flight": True, "holding": holding, "positions": []}
     Run.objects.filter(pipeline=row.pipeline).update(observed={"queries": [held]})
     LedgerBatchFactory.create(
         run=found.old_run,
@@ -286,7 +286,7 @@ def snapshot(row: Migration) -> dict[str, Any]:
         "run": 1,
         "lineage": 1,
         "positions": positions(row.pipeline_id),
-        "books": books(row.pipeline_id),
+        "totals": totals(row.pipeline_id),
         "stopped": {"positions": positions(row.pipeline_id), "last_delivered_at": now().timestamp()},
     }
     return {**content, "digest": digest(content), "at": now().isoformat()}
@@ -312,7 +312,7 @@ def committed(row: Migration) -> None:
     fields = handed_over(row)
     found = went(row, StepName.OBSERVE, "done", observed=observed(), **fields)
     passed = [{"stage": "COMMITTED", "by": "rules", "at": now().isoformat()}]
-    after = {**fields["snapshot"], "books_after": books(row.pipeline_id)}
+    after = {**fields["snapshot"], "totals_after": totals(row.pipeline_id)}
     over(found, MigrationStage.COMMITTED, "The change is permanent.", passed=passed, snapshot=after)
 
 
@@ -320,7 +320,7 @@ def turned(row: Migration, ill: str, last: str) -> Migration:
     """The way back after the new side had begun."""
     found = went(row, StepName.OBSERVE, "failed", observed=observed(lag=90_000), **handed_over(row))
     way = back(paused=True, ending=True, ended=True, has_standby=True, promoted=True, life=Lifecycle())
-    steps = progress.turned_back(found.steps, way, now(), ill)
+    steps = progress.with_rollback(found.steps, way, now(), ill)
     for index, each in enumerate(steps):
         if each["stage"] == MigrationStage.ROLLING_BACK:
             done = {"tried": 1, "intent_at": now().isoformat(), "done_at": now().isoformat()}
@@ -381,7 +381,7 @@ def evacuation() -> None:
             Migration.objects.filter(pk=made.pk).update(
                 stage=MigrationStage.COMMITTED,
                 ended_at=now(),
-                begun_at=now() - timedelta(seconds=38),
+                started_at=now() - timedelta(seconds=38),
                 old_host=host,
                 new_host=Host.objects.get(name="charlie"),
             )
@@ -399,7 +399,7 @@ def many() -> None:
             reason=f"Release {number}",
             created_by="ben",
             created_at=now() - timedelta(days=1, minutes=number),
-            begun_at=now() - timedelta(days=1),
+            started_at=now() - timedelta(days=1),
             ended_at=now() - timedelta(days=1) + timedelta(seconds=number),
         )
         for number in range(60)

@@ -107,7 +107,7 @@ def wait_until_above(page: Page, label: str, value: int) -> None:
     )
 
 
-def cursor(page: Page) -> list[str]:
+def positions(page: Page) -> list[str]:
     """The next offset of every partition, as shown."""
     shown = page.get_by_role("table", name=re.compile("^Positions of")).locator("tbody tr > td:nth-child(3)")
     return [re.sub(r"[^0-9]", "", text) for text in shown.all_inner_texts()]
@@ -119,7 +119,7 @@ def next_offsets(stack: Stack, pipeline: str) -> list[str]:
         f"{stack.url}/api/v1/pipelines/{pipeline}/status", headers={"Authorization": f"Token {stack.token}"}, timeout=60
     )
     queries = answer.raise_for_status().json()["queries"]
-    return [str(place["next_offset"]) for query in queries for place in query["cursor"]]
+    return [str(place["next_offset"]) for query in queries for place in query["positions"]]
 
 
 def wait_until(page: Page, condition: Callable[[], bool], what: str) -> None:
@@ -130,7 +130,7 @@ def wait_until(page: Page, condition: Callable[[], bool], what: str) -> None:
         page.wait_for_timeout(100)
 
 
-def in_every_look(page: Page) -> list[str]:
+def in_every_theme(page: Page) -> list[str]:
     """What is wrong with a page that stands, in each width and scheme: what axe finds, and whether it scrolls sideways.
     Nothing is loaded again."""
     found = []

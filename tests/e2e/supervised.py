@@ -14,8 +14,8 @@ from typing import Any
 
 from pipelines.domain.base.states import (
     DesiredState,
+    InspectionState,
     LedgerState,
-    LookState,
     OperationKind,
     OperationState,
     Phase,
@@ -23,10 +23,10 @@ from pipelines.domain.base.states import (
     RunState,
 )
 from pipelines.domain.monitoring.lag import PartitionLag
-from pipelines.domain.positions.plan import Answer, PartitionSurvey, Question, Survey
+from pipelines.domain.positions.plan import InspectionRequest, InspectionResult, PartitionSurvey, Survey
 from pipelines.domain.runs.protocol import SparkSettings
-from pipelines.models import Alert, Host, LagPoint, Pipeline, PositionLook, Quarantine
-from pipelines.selectors.positions.positions import pending_looks
+from pipelines.models import Alert, Host, LagPoint, Pipeline, PositionInspection, Quarantine
+from pipelines.selectors.positions.positions import pending_inspections
 from pipelines.services.monitoring.lag import measures
 from tests.e2e.content import others
 from tests.factories import (
@@ -38,7 +38,7 @@ from tests.factories import (
     now,
 )
 from tests.fakes.surveys import Unhurried
-from workers.supervisor.background.surveyor import Sight
+from workers.supervisor.background.surveyor import InspectionContext
 from workers.supervisor.launch.launch import Launcher
 from workers.supervisor.launch.references import References
 
@@ -62,7 +62,7 @@ def one() -> None:
     )
     for partition in LOG:
         PositionFactory.create(pipeline=pipeline, partition=partition, next_offset=NEXT)
-    looked(pipeline)
+    inspected(pipeline)
     killed(pipeline)
     lag(pipeline)
     replay(pipeline, "SUCCEEDED", start=1_000, end=3_500, done=2_500)
@@ -75,11 +75,11 @@ def finding(code: str, message: str, path: str = "") -> dict[str, object]:
     return {"path": path, "code": code, "message": message, "suggestion": "", "severity": "error"}
 
 
-def looked(pipeline: Pipeline) -> None:
+def inspected(pipeline: Pipeline) -> None:
     """The last look of its host, so that the ways on are known before anybody asks again."""
-    PositionLook.objects.create(
+    PositionInspection.objects.create(
         pipeline=pipeline,
-        state=LookState.ANSWERED,
+        state=InspectionState.ANSWERED,
         asked_by="ana",
         asked_at=now(),
         deadline=now(),
@@ -111,8 +111,15 @@ def killed(pipeline: Pipeline) -> None:
     """Its first run needed the last rung; the dumps name the sink."""
     at = now().timestamp()
     dumps = [
-        {"rung": rung, "number": number, "at": at, "stuck": ["sinks.out"], "silent": [], "files": [f"{rung}-jvm.txt"]}
-        for rung, number in (("sigterm", 1), ("sigterm", 2), ("sigkill", 0))
+        {
+            "stop_stage": stop_stage,
+            "number": number,
+            "at": at,
+            "stuck": ["sinks.out"],
+            "silent": [],
+            "files": [f"{stop_stage}-jvm.txt"],
+        }
+        for stop_stage, number in (("sigterm", 1), ("sigterm", 2), ("sigkill", 0))
     ]
     RunFactory.create(
         pipeline=pipeline,
@@ -120,7 +127,7 @@ def killed(pipeline: Pipeline) -> None:
         state=RunState.ENDED,
         outcome=RunOutcome.KILLED,
         ended_at=now(),
-        rung="sigkill",
+        stop_stage="sigkill",
         exit_reason="The run did not end within cancel_timeout; sinks.out was at work.",
         dumps=dumps,
     )
@@ -185,7 +192,7 @@ def crashing() -> None:
             ended_at=now(),
             exit_code=134,
             exit_reason="The JVM ended with 134.",
-            in_hand=left,
+            in_flight=left,
         )
     LedgerBatchFactory.create(run=run, state=LedgerState.PLANNED, ranges=ranges, read=0, delivered=0, done_at=None)
     Quarantine.objects.create(
@@ -246,15 +253,15 @@ def pushed() -> None:
     """Two sources that are pushed to, one of them nearly full; a range is being replayed beside them."""
     pipeline = PipelineFactory.create(name="pushed", phase=Phase.RUNNING, desired_state=DesiredState.RUNNING)
     web = {"source": "web", "taken": 1_204_811, "held": 96_400, "capacity": 100_000, "held_up_by": "sinks.out"}
-    intakes = [
+    ingest_buffers = [
         {**web, "answers": {"200": 12_041, "503": 96}},
         {"source": "commands", "taken": 512, "held": 0, "capacity": 10_000, "failure": "bash: tail: not found"},
     ]
-    cursor = [{"topic": "pushed-in", "partition": 0, "next_offset": NEXT, "end_offset": NEXT + 40}]
+    positions = [{"topic": "pushed-in", "partition": 0, "next_offset": NEXT, "end_offset": NEXT + 40}]
     query = {"source": "web", "channel": "main", "batch": 812, "in_flight": True, "delivered": 1_108_411}
-    queries = [{**query, "records_per_second": 830.5, "last_batch_at": time.time(), "cursor": cursor}]
+    queries = [{**query, "records_per_second": 830.5, "last_batch_at": time.time(), "positions": positions}]
     components = [{"name": "web", "kind": "source", "type": "http", "state": "ready", "detail": "listens on :8080"}]
-    observed = {"at": time.time(), "queries": queries, "components": components, "intakes": intakes}
+    observed = {"at": time.time(), "queries": queries, "components": components, "ingest_buffers": ingest_buffers}
     RunFactory.create(pipeline=pipeline, number=9, observed=observed)
     for partition in range(12):
         PositionFactory.create(pipeline=pipeline, topic="pushed-in", partition=partition, next_offset=NEXT)
@@ -264,9 +271,9 @@ def pushed() -> None:
 class Witnesses(Unhurried):
     """What looks find, without a broker."""
 
-    def look(self, question: Question) -> Answer:
+    def inspect(self, question: InspectionRequest) -> InspectionResult:
         """The same of whatever pipeline is asked about."""
-        return Answer(survey=survey(question.launch["pipeline"]))
+        return InspectionResult(survey=survey(question.launch["pipeline"]))
 
 
 class NoSecrets:
@@ -281,10 +288,10 @@ def witness() -> None:
     """What the worker of alpha would answer, look by look."""
     references = References({}, None, NoSecrets())
     launcher = Launcher("alpha", Path("/nowhere"), references, lambda: SparkSettings(classpath=[]))
-    sight = Sight("alpha", launcher, Witnesses())
+    context = InspectionContext("alpha", launcher, Witnesses())
     while True:
-        for look in pending_looks("alpha"):
-            sight.take(look)
+        for inspection in pending_inspections("alpha"):
+            context.take(inspection)
         time.sleep(0.1)
 
 

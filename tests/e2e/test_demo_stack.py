@@ -167,7 +167,7 @@ def test_agents_outlive_a_stack_with_the_users_own_redis_and_kafka_until_one_is_
         with up(state, *own_ones, HEADGATE_REDIS_URL=redis) as first:
             first.says(READY)
             assert (first.child("redis"), first.child("kafka")) == (None, None)
-            demo.begin(first.api(), demo.Demo("mine", servers))
+            demo.start(first.api(), demo.Demo("mine", servers))
             assert first.interrupt() == 0
         assert "The agents of mine go on without the control plane." in first.output
         assert any("workers.agent" in words for words in processes_of(state))

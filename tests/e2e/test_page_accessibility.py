@@ -7,7 +7,7 @@ import re
 from playwright.sync_api import Browser, Page, expect
 
 from tests.e2e.conftest import Stack
-from tests.e2e.page import in_every_look, logged_in, opened
+from tests.e2e.page import in_every_theme, logged_in, opened
 
 DEMO = "/pipelines/demo"
 PAGES = {
@@ -49,12 +49,12 @@ def settle(page: Page, heading: str) -> None:
 def test_axe_finds_nothing_on_any_page(browser: Browser, stack: Stack) -> None:
     with opened(browser, stack) as page:
         expect(page.get_by_role("button", name="Log in")).to_be_visible()
-        found = {"login": in_every_look(page)}
+        found = {"login": in_every_theme(page)}
     with logged_in(browser, stack) as page:
         for path in PAGES.keys() - ALIKE:
             page.goto(path)
             settle(page, PAGES[path])
-            found[path] = in_every_look(page)
+            found[path] = in_every_theme(page)
     assert {path: lines for path, lines in found.items() if lines} == {}
 
 
@@ -71,7 +71,7 @@ def test_axe_finds_nothing_in_menus_and_dialogs(browser: Browser, stack: Stack) 
         for button, opened_part in openings.items():
             page.get_by_role("button", name=button, exact=True).click()
             expect(opened_part).to_be_visible()
-            assert in_every_look(page) == [], button
+            assert in_every_theme(page) == [], button
             page.keyboard.press("Escape")
             expect(opened_part).to_have_count(0)
 

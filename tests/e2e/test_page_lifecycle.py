@@ -9,12 +9,12 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.e2e.conftest import Stack
 from tests.e2e.page import (
-    cursor,
     figure,
     log_in,
     logged_in,
     next_offsets,
     opened,
+    positions,
     wait_for_phase,
     wait_until,
     wait_until_above,
@@ -51,14 +51,14 @@ def test_numbers_move_stand_still_while_paused_and_move_again(browser: Browser, 
         expect(page.get_by_role("button", name="Pause", exact=True)).to_have_attribute("aria-disabled", "true")
         stood, lag = next_offsets(stack, "demo"), figure(page, "Lag")
         assert len(stood) == 4
-        wait_until(page, lambda: cursor(page) == stood, "the page to show where it stands")
+        wait_until(page, lambda: positions(page) == stood, "the page to show where it stands")
         wait_until_above(page, "Lag", lag)
-        assert cursor(page) == stood
+        assert positions(page) == stood
 
         press(page, "Resume")
         wait_for_phase(page, "Running")
         wait_until_above(page, "Delivered", figure(page, "Delivered"))
-        wait_until(page, lambda: cursor(page) not in ([], stood), "the cursor to move")
+        wait_until(page, lambda: positions(page) not in ([], stood), "the cursor to move")
 
 
 def test_a_stop_asks_once_and_a_start_goes_on_where_it_stopped(browser: Browser, stack: Stack) -> None:
@@ -75,7 +75,7 @@ def test_a_stop_asks_once_and_a_start_goes_on_where_it_stopped(browser: Browser,
         wait_for_phase(page, "Running")
         wait_until_above(page, "Delivered", delivered)
         page.get_by_role("link", name="Ledger", exact=True).click()
-        expect(page.get_by_test_id("books")).to_contain_text("every record is accounted for")
+        expect(page.get_by_test_id("totals")).to_contain_text("every record is accounted for")
         page.get_by_role("link", name="Runs", exact=True).click()
         expect(page.get_by_role("row").nth(1)).to_contain_text("Running")
         expect(page.get_by_role("row").nth(2)).to_contain_text("Clean")

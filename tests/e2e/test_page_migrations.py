@@ -14,12 +14,12 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.e2e.conftest import Stack
-from tests.e2e.page import in_every_look, logged_in
+from tests.e2e.page import in_every_theme, logged_in
 from tests.e2e.test_page_accessibility import settle
 from tests.e2e.test_page_supervision import Place, errors_of
 from tests.e2e.test_page_with_content import filled, on_every_page
 
-LOOKED_AT = {
+INSPECTED_AT = {
     "planned": ["change", "plan", "approve"],
     "blocked": ["plan"],
     "preflight": ["preflight"],
@@ -86,7 +86,7 @@ def test_a_person_plans_by_keyboard_another_goes_on_and_gives_it_up(browser: Bro
         page.get_by_role("option", name="charlie").wait_for()
         type_choice(page, "charlie")
         page.get_by_role("textbox", name="Reason").fill("A larger machine")
-        assert in_every_look(page) == []
+        assert in_every_theme(page) == []
         press(page, "Next: Plan migration", role="button")
         at(page, "plan")
         heading(page, "Blockers")
@@ -107,7 +107,7 @@ def test_a_person_plans_by_keyboard_another_goes_on_and_gives_it_up(browser: Bro
         other.get_by_role("button", name="Cancel migration").click()
         dialog = other.get_by_role("dialog", name="Cancel this migration?")
         dialog.get_by_label("Reason").fill("Not tonight")
-        assert in_every_look(other) == []
+        assert in_every_theme(other) == []
         dialog.get_by_role("button", name="Cancel migration", exact=True).click()
         expect(dialog).to_have_count(0)
         expect(other.get_by_text("Rolling back", exact=True).first).to_be_visible()
@@ -145,7 +145,7 @@ def migrated(place: Place) -> Place:
 def test_nothing_is_wrong_with_any_page_of_the_wizard(browser: Browser, migrated: Place) -> None:
     pages = {
         f"{newest(migrated.stack, name)}/{step}": f"New revision: {name}"
-        for name, steps in LOOKED_AT.items()
+        for name, steps in INSPECTED_AT.items()
         for step in steps
     }
     evacuation = get(migrated.stack, "/evacuations")["results"][0]["id"]
@@ -205,7 +205,7 @@ def test_the_report_is_downloaded_and_the_way_back_planned(browser: Browser, mig
         page.get_by_role("button", name="Plan revert").click()
         dialog = page.get_by_role("dialog", name="Plan a migration that reverts this one?")
         dialog.get_by_label("Reason").fill("Too slow")
-        assert in_every_look(page) == []
+        assert in_every_theme(page) == []
         dialog.get_by_role("button", name="Plan revert").click()
         expect(page).not_to_have_url(re.compile(f"{committed}/"))
         heading(page, "New revision: committed", level=1)
@@ -232,7 +232,7 @@ def test_a_host_is_evacuated_and_a_freeze_holds_migrations_up(browser: Browser, 
         page.get_by_role("button", name="Evacuate host alpha").click()
         dialog = page.get_by_role("dialog", name="Evacuate alpha?")
         dialog.get_by_label("Reason").fill("A new kernel")
-        assert in_every_look(page) == []
+        assert in_every_theme(page) == []
         dialog.get_by_role("button", name="Evacuate host", exact=True).click()
         settle(page, "Evacuation of alpha")
         expect(page.get_by_text(re.compile("^0 of [0-9]+ pipelines moved"))).to_be_visible()
@@ -246,7 +246,7 @@ def test_a_host_is_evacuated_and_a_freeze_holds_migrations_up(browser: Browser, 
         dialog.get_by_label("From").fill("2020-01-01T00:00")
         dialog.get_by_label("Until").fill("2120-01-01T00:00")
         dialog.get_by_label("Reason").fill("The audit")
-        assert in_every_look(page) == []
+        assert in_every_theme(page) == []
         dialog.get_by_role("button", name="Add freeze", exact=True).click()
         expect(page.get_by_role("row", name=re.compile("every pipeline.*The audit"))).to_be_visible()
         page.goto(f"{newest(migrated.stack, 'planned')}/plan")
@@ -255,12 +255,12 @@ def test_a_host_is_evacuated_and_a_freeze_holds_migrations_up(browser: Browser, 
         page.goto("/migrations/rules")
         page.get_by_role("button", name="End freeze: every pipeline, The audit").click()
         dialog = page.get_by_role("dialog", name="End the freeze of every pipeline?")
-        assert in_every_look(page) == []
+        assert in_every_theme(page) == []
         dialog.get_by_role("button", name="End freeze").click()
         expect(page.get_by_role("row", name=re.compile("The audit"))).to_have_count(0)
         page.get_by_role("button", name="Set policy").click()
         dialog = page.get_by_role("dialog", name="Set approval policy")
-        assert in_every_look(page) == []
+        assert in_every_theme(page) == []
         dialog.get_by_role("button", name="Set policy").click()
         expect(page.get_by_role("row", name=re.compile("^every pipeline 1 1 d"))).to_be_visible()
         page.get_by_role("button", name="Remove policy: every pipeline").click()

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from controlplane.install.services.child import Service, running
 from tests.e2e.conftest import Stack
-from tests.e2e.page import in_every_look, logged_in, wait_until
+from tests.e2e.page import in_every_theme, logged_in, wait_until
 from tests.e2e.test_page_with_content import fill, filled, on_every_page, right_edge, web_environment
 
 ORDERS = "/pipelines/orders"
@@ -140,7 +140,7 @@ def test_what_cannot_be_taken_back_is_asked_for_by_name(browser: Browser, asking
 def confirm(page: Page, dialog: Locator, name: str, act: str) -> None:
     """Nothing is wrong with the dialog; it does what it says once the name was typed."""
     expect(dialog).to_be_visible()
-    assert in_every_look(page) == [], act
+    assert in_every_theme(page) == [], act
     dialog.get_by_label(f"Type {name} to confirm").fill(name)
     dialog.get_by_role("button", name=act, exact=True).click()
     expect(dialog).to_have_count(0)
@@ -166,14 +166,14 @@ def test_a_host_says_what_is_tied_to_it_and_is_drained_and_taken_back(browser: B
         dialog = page.get_by_role("dialog", name="Pipelines on alpha")
         expect(dialog.get_by_role("row")).to_have_count(101)
         expect(dialog.get_by_role("link", name="Pin behind to alpha")).to_be_visible()
-        assert in_every_look(page) == []
+        assert in_every_theme(page) == []
         page.keyboard.press("Escape")
         expect(page.get_by_role("dialog")).to_have_count(0)
         page.set_viewport_size({"width": SMALL, "height": 900})
         drain = page.get_by_role("button", name="Drain alpha", exact=True)
         wait_until(page, lambda: right_edge(drain) <= SMALL, "the table follows the window")
         drain.click()
-        assert in_every_look(page) == []
+        assert in_every_theme(page) == []
         page.get_by_role("dialog", name="Drain alpha?").get_by_role("button", name="Drain host", exact=True).click()
         page.get_by_role("button", name="Undrain alpha", exact=True).click()
         expect(page.get_by_role("button", name="Drain alpha", exact=True)).to_be_visible()

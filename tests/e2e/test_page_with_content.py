@@ -16,7 +16,7 @@ from controlplane.install.services.child import running
 from controlplane.install.services.ports import free_port
 from tests.e2e import content
 from tests.e2e.conftest import Stack
-from tests.e2e.page import in_every_look, logged_in
+from tests.e2e.page import in_every_theme, logged_in
 from tests.e2e.test_demo_stack import PROJECT, environment
 from tests.e2e.test_page_accessibility import settle
 
@@ -74,7 +74,7 @@ def on_every_page(page: Page, pages: dict[str, str]) -> dict[str, list[str]]:
     for path, heading in pages.items():
         page.goto(path)
         settle(page, heading)
-        found[path] = in_every_look(page)
+        found[path] = in_every_theme(page)
     return {path: lines for path, lines in found.items() if lines}
 
 
@@ -92,7 +92,7 @@ def test_nothing_is_wrong_with_dialogs_about_secrets_webhooks_and_dead_letters(b
             for button in buttons:
                 page.get_by_role("button", name=button, exact=True).click()
                 expect(page.get_by_role("dialog")).to_be_visible()
-                assert in_every_look(page) == [], button
+                assert in_every_theme(page) == [], button
                 page.keyboard.press("Escape")
                 expect(page.get_by_role("dialog")).to_have_count(0)
         page.get_by_role("button", name=DIALOGS[f"{SHOP}/dead-letters"][-1], exact=True).click()
@@ -103,7 +103,7 @@ def test_nothing_is_wrong_with_dialogs_about_secrets_webhooks_and_dead_letters(b
             page.get_by_role("dialog", name="Dead letter").get_by_role("button", name=button, exact=True).click()
             asked = page.get_by_role("dialog", name=title)
             expect(asked).to_be_visible()
-            assert in_every_look(page) == [], title
+            assert in_every_theme(page) == [], title
             asked.get_by_role("button", name=keep).click()
 
 

@@ -16,7 +16,7 @@ from pipelines.domain.base.positions import PartitionPosition
 from tests import command_line
 from tests.e2e.conftest import Stack
 from tests.waiting import wait_for
-from workers.agent.kafka.admin import Cluster
+from workers.agent.kafka.admin import KafkaCluster
 
 SOURCE, SINK = "demo.orders", "demo.clean"
 START, END = 10, 60
@@ -66,8 +66,8 @@ def test_a_range_comes_once_more_into_the_sink_and_moves_no_position(stack: Stac
 
     again = [batch for batch in headgate(stack, "ledger", "demo", "--limit", "500") if batch["state"] == "replayed"]
     assert sum(batch["read"] for batch in again) == END - START
-    books = api.get("/pipelines/demo/ledger/summary")
-    assert (books["balanced"], books["gaps"], books["overlaps"]) == (True, 0, 0)
+    totals = api.get("/pipelines/demo/ledger/summary")
+    assert (totals["balanced"], totals["gaps"], totals["overlaps"]) == (True, 0, 0)
     assert reached(api) >= before
     broker = servers(api)
     wanted = {body for body in bodies(broker, START, END) if body.startswith(b"{")}
@@ -116,4 +116,4 @@ def seen(stack: Stack, group: str, committed: int) -> Any:
 
 def commit(broker: str, group: str, offset: int) -> None:
     """What a consumer of the group does."""
-    Cluster.of(broker, {}).commit(group, [PartitionPosition(topic=group, partition=0, offset=offset)])
+    KafkaCluster.of(broker, {}).commit(group, [PartitionPosition(topic=group, partition=0, offset=offset)])

@@ -1,6 +1,7 @@
 """Keepers and drivers of a `FakeHost`, moved step by step: they obey the protocol and read an endless topic.
 
-A driver delivers ten records of partition 0 with each step. Its troubles can be set: `deaf` (ignores every command and
+A driver delivers ten records of partition 0 with each step. Its troubles can be set: `unresponsive` (ignores every
+command and
 SIGTERM), `silent` (no heartbeat), `slow` (its batch does not end), `fate` (an exit code that it takes next).
 """
 
@@ -18,11 +19,11 @@ from pipelines.domain.runs import protocol
 from pipelines.domain.runs.protocol import (
     AgentFinding,
     Control,
-    Cursor,
     Exit,
     ExitRecord,
     Identity,
     Launch,
+    PartitionProgress,
     PauseProof,
     Promotion,
     QueryStatus,
@@ -43,18 +44,18 @@ class Agent:
     run_dir: Path
     driver: FakeProcess | None = None
     phase: AgentPhase = AgentPhase.PREFLIGHT
-    deaf: bool = False
+    unresponsive: bool = False
     silent: bool = False
     slow: bool = False
     fate: int | None = None
     findings: list[AgentFinding] = field(default_factory=list)
     code: int | None = None
     signal: int | None = None
-    rung: str | None = None
+    stop_stage: str | None = None
     entries: int = 0
     batch: int = 0
     position: int = 0
-    in_hand: bool = False
+    in_flight: bool = False
     delivered: int = 0
     obeyed: Control | None = None
     promoted: Promotion | None = None
@@ -103,7 +104,7 @@ class Agent:
         elif not self.driver.alive:
             self._record_exit()
         else:
-            self._climb()
+            self._escalate()
             self._be_promoted()
 
     def _be_promoted(self) -> None:
@@ -123,7 +124,7 @@ class Agent:
         """The lock is held for as long as keeper or driver lives."""
         return any(process.alive and process.run_dir == keeper.run_dir for process in self.host.processes.values())
 
-    def _begun_before(self) -> bool:
+    def _started_before(self) -> bool:
         """Whether the pipeline's lock, or a standby's own, names this run or a later one, and is not ours; or the run
         was ended already."""
         directory, epoch = (self.run_dir, 0) if self.is_standby else (self.run_dir.parent, self.launch.epoch)
@@ -136,7 +137,7 @@ class Agent:
         return False
 
     def _start_driver(self) -> None:
-        if self._begun_before():
+        if self._started_before():
             self.keeper.alive = False
             return
         token = self.launch.token
@@ -155,20 +156,20 @@ class Agent:
         self.position = head.positions[0].offset if head.positions else 0
         self.batch = 0 if head.done_batch is None else head.done_batch + 1
 
-    def _climb(self) -> None:
+    def _escalate(self) -> None:
         control = self.control
         if control.fence_at is not None and self.host.boottime >= control.fence_at:
-            self.rung = "sigkill"
+            self.stop_stage = "sigkill"
             self._die(SIGKILL)
             return
         if control.command not in STOP_COMMANDS or control.boot_id != self.host.boot_id:
             return
-        self.rung = self.rung or "token"
+        self.stop_stage = self.stop_stage or "token"
         if control.kill_at is not None and self.host.boottime >= control.kill_at:
-            self.rung = "sigkill"
+            self.stop_stage = "sigkill"
             self._die(SIGKILL)
-        elif control.term_at is not None and self.host.boottime >= control.term_at and not self.deaf:
-            self.rung = "sigterm"
+        elif control.term_at is not None and self.host.boottime >= control.term_at and not self.unresponsive:
+            self.stop_stage = "sigterm"
             self._die(SIGTERM)
 
     def _die(self, number: int) -> None:
@@ -179,7 +180,7 @@ class Agent:
         assert self.driver is not None
         if self.code is None and self.signal is None:
             self.signal = SIGKILL
-        by_keeper = self.signal == SIGKILL and self.rung == "sigkill"
+        by_keeper = self.signal == SIGKILL and self.stop_stage == "sigkill"
         record = ExitRecord(
             token=self.launch.token,
             exit_code=self.code,
@@ -187,13 +188,13 @@ class Agent:
             boottime=self.host.boottime,
             at=0.0,
             killed_by="keeper" if by_keeper else None,
-            rung=self.rung,
+            stop_stage=self.stop_stage,
         )
         self._write(protocol.EXIT, record)
         self.keeper.alive = False
 
     def _drive(self) -> None:
-        if self.deaf:
+        if self.unresponsive:
             if not self.silent:
                 self._report()
             return
@@ -209,7 +210,7 @@ class Agent:
             self._report()
 
     def _obey(self, command: Command) -> None:
-        if self.slow and self.in_hand:
+        if self.slow and self.in_flight:
             return
         if command in STOP_COMMANDS:
             self._finish_batch()
@@ -224,7 +225,7 @@ class Agent:
             self._move()
 
     def _pause(self) -> None:
-        if self.in_hand:
+        if self.in_flight:
             self.phase = AgentPhase.PAUSING
             self._finish_batch()
         else:
@@ -233,7 +234,7 @@ class Agent:
     def _move(self) -> None:
         if self.phase in {AgentPhase.PREFLIGHT, AgentPhase.STANDBY}:
             self.phase = AgentPhase.STARTING
-        elif self.in_hand:
+        elif self.in_flight:
             self._finish_batch()
             self.phase = AgentPhase.RUNNING
         else:
@@ -245,17 +246,17 @@ class Agent:
     def _plan(self) -> None:
         planned = journal.Planned(source="shop", channel="main", batch=self.batch, ranges=self._ranges())
         self.append(EntryKind.PLANNED, planned)
-        self.in_hand = True
+        self.in_flight = True
 
     def _finish_batch(self) -> None:
-        if not self.in_hand:
+        if not self.in_flight:
             return
         counts = Counts(read=BATCH, delivered=BATCH)
         done = journal.Done(
             source="shop", channel="main", batch=self.batch, ranges=self._ranges(), counts=counts, sink="out"
         )
         self.append(EntryKind.DONE, done)
-        self.position, self.batch, self.in_hand = self.position + BATCH, self.batch + 1, False
+        self.position, self.batch, self.in_flight = self.position + BATCH, self.batch + 1, False
         self.delivered += BATCH
 
     def _exit(self, code: int) -> None:
@@ -274,26 +275,28 @@ class Agent:
 
     def _report(self) -> None:
         paused = self.phase is AgentPhase.PAUSED
-        proof = PauseProof(gate_closed=True, batches_in_flight=0, cursor_still=True, balanced=True, proven_at=0.0)
-        cursor = Cursor(topic=self.topic, partition=0, next_offset=self.position, end_offset=self.position + 1000)
+        proof = PauseProof(gate_closed=True, batches_in_flight=0, positions_still=True, balanced=True, proven_at=0.0)
+        positions = PartitionProgress(
+            topic=self.topic, partition=0, next_offset=self.position, end_offset=self.position + 1000
+        )
         query = QueryStatus(
             source="shop",
             channel="main",
             batch=self.batch,
-            in_flight=self.in_hand,
+            in_flight=self.in_flight,
             delivered=self.delivered,
-            cursor=[cursor],
+            positions=[positions],
             first_delivered_at=1.0 if self.delivered else None,
         )
         status = Status(
             token=self.launch.token,
             boot_id=self.host.boot_id,
-            beat=self.host.boottime,
+            heartbeat=self.host.boottime,
             at=0.0,
             phase=self.phase,
             progress=self.batch,
-            progress_beat=self.host.boottime,
-            command_seq=0 if self.deaf else self.control.seq,
+            progress_heartbeat=self.host.boottime,
+            command_seq=0 if self.unresponsive else self.control.seq,
             command_state="done",
             pause_proof=proof if paused else None,
             queries=[query],
@@ -316,12 +319,12 @@ class Agents:
         """Find new keepers, then move every agent that is not over."""
         for pid, process in list(self.host.processes.items()):
             if process.run_dir is not None and pid not in self.all and not self._is_driver(process):
-                self._begin(process, process.run_dir)
+                self._start(process, process.run_dir)
         for agent in self.all.values():
             if not agent.over:
                 agent.step()
 
-    def _begin(self, keeper: FakeProcess, run_dir: Path) -> None:
+    def _start(self, keeper: FakeProcess, run_dir: Path) -> None:
         """A second keeper of a run leaves it alone."""
         if any(agent.run_dir == run_dir for agent in self.all.values()):
             keeper.alive = False

@@ -82,7 +82,7 @@ class FakeApi:
     logs: dict[int, str] = field(default_factory=dict)
     looks: list[dict[str, Any]] = field(default_factory=list)
     events: list[dict[str, Any]] = field(default_factory=list)
-    books: dict[str, Any] = field(default_factory=dict)
+    totals: dict[str, Any] = field(default_factory=dict)
     migrations: list[dict[str, Any]] = field(default_factory=list)
     answers: dict[tuple[str, str], tuple[int, Any]] = field(default_factory=dict)
     failures: list[int] = field(default_factory=list)
@@ -126,7 +126,7 @@ class FakeApi:
             case ["runs"]:
                 return 200, page(list(reversed(self.runs)))
             case ["ledger", "summary"]:
-                return 200, self.books
+                return 200, self.totals
             case ["status"]:
                 return 200, status(self.pipelines[parts[0]])
             case [("start" | "stop" | "pause" | "resume" | "restart") as kind]:
@@ -162,7 +162,7 @@ def status(of: dict[str, Any]) -> dict[str, Any]:
         "run": None,
         "runs": [],
         "queries": [],
-        "intakes": [],
+        "ingest_buffers": [],
         "components": [],
         "findings": [],
     }

@@ -10,7 +10,7 @@ from typing import Any
 
 from pipelines.domain.monitoring.watching import Description
 from workers.ports import Away
-from workers.supervisor.background.brokers import Cluster, Key
+from workers.supervisor.background.brokers import ClusterAddress, Key
 
 
 @dataclass
@@ -27,28 +27,28 @@ class FakeBrokers:
     description: Description = field(default_factory=lambda: Description("STABLE", "1 broker:9092"))
     wrong: list[dict[Key, int]] = field(default_factory=list)
     away: bool = False
-    clusters: list[Cluster] = field(default_factory=list)
+    clusters: list[ClusterAddress] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
 
-    def ranges(self, cluster: Cluster, partitions: Collection[Key]) -> Mapping[Key, tuple[int, int]]:
+    def ranges(self, cluster: ClusterAddress, partitions: Collection[Key]) -> Mapping[Key, tuple[int, int]]:
         self._called("ranges", cluster)
         return {key: (self.starts.get(key, 0), len(self.times[key])) for key in partitions if key in self.times}
 
-    def offsets_at(self, cluster: Cluster, times: Mapping[Key, float]) -> Mapping[Key, int]:
+    def offsets_at(self, cluster: ClusterAddress, times: Mapping[Key, float]) -> Mapping[Key, int]:
         self._called("offsets_at", cluster)
         found = {key: bisect_left(self.times[key], at) for key, at in times.items()}
         return {key: at for key, at in found.items() if at < len(self.times[key])}
 
-    def describe(self, cluster: Cluster, group: str) -> Description:
+    def describe(self, cluster: ClusterAddress, group: str) -> Description:
         self._called("describe", cluster)
         return self.description
 
-    def commits(self, cluster: Cluster, group: str, partitions: Collection[Key] | None) -> Mapping[Key, int]:
+    def commits(self, cluster: ClusterAddress, group: str, partitions: Collection[Key] | None) -> Mapping[Key, int]:
         self._called("commits", cluster)
         truth = self.wrong.pop(0) if self.wrong else self.committed
         return {key: at for key, at in truth.items() if partitions is None or key in partitions}
 
-    def _called(self, name: str, cluster: Cluster) -> None:
+    def _called(self, name: str, cluster: ClusterAddress) -> None:
         self.calls.append(name)
         self.clusters.append(cluster)
         if self.away:

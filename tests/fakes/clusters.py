@@ -50,8 +50,8 @@ class FakeClusters:
 
 
 @dataclass
-class FakeIntakes:
-    """`workers.ports.Intakes`: what is posted goes where records go."""
+class FakePushSources:
+    """`workers.ports.PushSources`: what is posted goes where records go."""
 
     answers: FakeClusters
     asked: list[HttpTarget] = field(default_factory=list)

@@ -13,7 +13,7 @@ from enum import Enum
 
 from controlplane.install.services.ports import LOOPBACK, free_port
 
-_LOOK_EVERY = 0.02
+_CHECK_EVERY = 0.02
 _CHUNK = 1 << 16
 _DRIBBLE_EVERY = 0.25
 
@@ -25,7 +25,7 @@ class Network(Enum):
 
     PASSES = "passes"
     CUT = "cut"
-    DEAF = "deaf"
+    UNRESPONSIVE = "unresponsive"
     DRIBBLES = "dribbles"
 
 
@@ -95,8 +95,8 @@ class Proxy:
 
     async def _pass(self, data: bytes, sink: asyncio.StreamWriter, *, answers: bool) -> None:
         while data:
-            while self.network is Network.CUT or (answers and self.network is Network.DEAF):
-                await asyncio.sleep(_LOOK_EVERY)
+            while self.network is Network.CUT or (answers and self.network is Network.UNRESPONSIVE):
+                await asyncio.sleep(_CHECK_EVERY)
             slow = answers and self.network is Network.DRIBBLES
             sink.write(data[:1] if slow else data)
             await sink.drain()

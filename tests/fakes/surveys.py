@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pipelines.domain.base.positions import SourceIdentity
-from pipelines.domain.positions.plan import Answer, PartitionSurvey, Question, Survey
+from pipelines.domain.positions.plan import InspectionRequest, InspectionResult, PartitionSurvey, Survey
 from pipelines.domain.runs.protocol import Launch
-from workers.ports import LookFailed
+from workers.ports import InspectionFailed
 
 
 class Unhurried:
@@ -29,8 +29,8 @@ class FakeSurveys:
     log: dict[int, tuple[int, int]] = field(default_factory=lambda: {0: (0, 300)})
     known: dict[int, dict[str, Any]] = field(default_factory=dict)
     topic_id: str = "one"
-    error: LookFailed | None = None
-    questions: list[Question] = field(default_factory=list)
+    error: InspectionFailed | None = None
+    questions: list[InspectionRequest] = field(default_factory=list)
     ready: bool = False
 
     def get_ready(self) -> None:
@@ -39,7 +39,7 @@ class FakeSurveys:
     def stand_down(self) -> None:
         self.ready = False
 
-    def look(self, question: Question) -> Answer:
+    def inspect(self, question: InspectionRequest) -> InspectionResult:
         self.questions.append(question)
         if self.error is not None:
             raise self.error
@@ -60,4 +60,4 @@ class FakeSurveys:
             for partition, (start, end) in self.log.items()
         ]
         identity = SourceIdentity(source="shop", cluster_id="c", topics={"orders-in": self.topic_id})
-        return Answer(survey=Survey(at=1.0, rows=rows, identities=[identity]))
+        return InspectionResult(survey=Survey(at=1.0, rows=rows, identities=[identity]))

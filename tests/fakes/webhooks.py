@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from pipelines.domain.monitoring.webhooks import Answer
+from pipelines.domain.monitoring.webhooks import WebhookResponse
 from pipelines.foundation import clock
 from pipelines.models import Event, Webhook
 from pipelines.selectors.monitoring.events import newest_event
@@ -16,7 +16,7 @@ from tests.factories import EventFactory
 from workers.ports import Unreadable
 from workers.supervisor.background.webhooks import WebhookSender
 
-NEW, OLD = (f"whsec_{base64.b64encode(letter * 32).decode()}" for letter in (b"n", b"o"))
+NEW, OLD = (f"whsec_{base64.b64encode(dead_letter * 32).decode()}" for dead_letter in (b"n", b"o"))
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,10 @@ class Sent:
 class FakePosts:
     """`workers.ports.Posts`: `answer` says what an endpoint answers to a message."""
 
-    answer: Callable[[Sent], Answer] = lambda _: Answer(200)
+    answer: Callable[[Sent], WebhookResponse] = lambda _: WebhookResponse(200)
     sent: list[Sent] = field(default_factory=list)
 
-    def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
+    def post(self, url: str, headers: Mapping[str, str], body: bytes) -> WebhookResponse:
         """Take the message."""
         message = Sent(url, headers, body)
         self.sent.append(message)
@@ -105,7 +105,7 @@ def webhook(
     now = clock.now()
     stamps = {"created_at": now, "created_by": "ana", "updated_at": now, "updated_by": "ana"}
     references = [f"${{secret:{name}}}" for name in secrets]
-    fields = {"cursor": newest_event(), **stamps, **more}
+    fields = {"position": newest_event(), **stamps, **more}
     return Webhook.objects.create(url=url, events=list(events or ["*"]), secrets=references, **fields)
 
 

@@ -11,14 +11,14 @@ from pipelines.models import (
     Operation,
     Pipeline,
     Position,
-    PositionLook,
+    PositionInspection,
     Run,
 )
 
 
 def clean() -> None:
     """Remove what an example may have left."""
-    for model in (Alert, Event, LedgerBatch, Position, PositionLook, Operation, Migration, Run):
+    for model in (Alert, Event, LedgerBatch, Position, PositionInspection, Operation, Migration, Run):
         model.objects.all().delete()
     Pipeline.objects.update(current_revision=None)
     Pipeline.objects.all().delete()

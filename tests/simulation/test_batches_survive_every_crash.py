@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from pipelines.domain.ledger.journal import DeadLetters, Done, Planned
-from tests.batch_bench import KEY, Bench, Disk, Letters, Store
+from tests.batch_bench import KEY, Bench, DeadLetterStore, Disk, Store
 from workers import crash_points
 from workers.agent.positions.checkpoint import Checkpoint
 from workers.agent.positions.guard import Head, compare
 
 OFFERED, HALFWAY, COMMITTED = "Spark alone has planned it", "half of it is written", "Spark has committed it"
-WITHIN = [f"agent.{name}" for name in ("offered", "planned", "writing", "delivered", "letters", "done")]
+WITHIN = [f"agent.{name}" for name in ("offered", "planned", "writing", "delivered", "dead_letters", "done")]
 POINTS = ["agent.resolved", OFFERED, *WITHIN, HALFWAY, COMMITTED]
 SIZE, BATCHES = 4, 4
 BAD = {1, 6, 7, 13}
@@ -32,7 +32,7 @@ class Installation:
 
     def __init__(self, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.disk, self.checkpoint = Disk(directory, monkeypatch), Checkpoint(directory / "checkpoint")
-        self.sink, self.letters = Store(), Letters()
+        self.sink, self.dead_letters = Store(), DeadLetterStore()
         self.sink.bad, self.sink.failure, self.sink.asked = BAD, Died(), self.written
         self.due, self.left = "", 0
         monkeypatch.setattr("workers.agent.graph.batch.Observation", object)
@@ -79,13 +79,13 @@ class Installation:
     def run(self) -> None:
         """One agent, until everything is delivered."""
         head = self.head()
-        view = self.checkpoint.view(head.done, head.plan)
-        assert compare(head, view) == []
-        bench = Bench(self.disk.journal(), self.checkpoint.path, [self.sink], self.letters)
-        bench.books.continue_from(head.positions, head.done_batch)
+        state = self.checkpoint.state(head.done, head.plan)
+        assert compare(head, state) == []
+        bench = Bench(self.disk.journal(), self.checkpoint.path, [self.sink], self.dead_letters)
+        bench.ledger.continue_from(head.positions, head.done_batch)
         if head.planned is not None:
-            bench.books.resolve(head.planned)
-        for number in range(0 if view.committed is None else view.committed + 1, BATCHES):
+            bench.ledger.resolve(head.planned)
+        for number in range(0 if state.committed is None else state.committed + 1, BATCHES):
             self._batch(bench, number)
 
     def _batch(self, bench: Bench, number: int) -> None:
@@ -106,8 +106,10 @@ def check(installation: Installation) -> None:
     records = installation.sink.records
     assert set(records) == set(range(SIZE * BATCHES)) - BAD
     assert len(records) - len(set(records)) == sum(each.duplicates_max for each in done)
-    listed = [letter.offset for each in installation.disk.of_kind(DeadLetters) for letter in each.letters]
-    assert (set(listed), set(installation.letters.kept)) == (BAD, BAD)
+    listed = [
+        dead_letter.offset for each in installation.disk.of_kind(DeadLetters) for dead_letter in each.dead_letters
+    ]
+    assert (set(listed), set(installation.dead_letters.kept)) == (BAD, BAD)
     assert sum(each.counts.dead_lettered for each in done) == len(BAD)
 
 

@@ -11,12 +11,19 @@ import pytest
 from django.conf import settings as django_settings
 
 from pipelines.domain.base.positions import SourceIdentity
-from pipelines.domain.base.states import LedgerState, LookState, MigrationKind, MigrationStage, OperationKind, Phase
+from pipelines.domain.base.states import (
+    InspectionState,
+    LedgerState,
+    MigrationKind,
+    MigrationStage,
+    OperationKind,
+    Phase,
+)
 from pipelines.domain.positions.cluster_move import By, ClusterMove, PartitionTranslation, Translation
-from pipelines.domain.positions.plan import Answer, Question, Survey
+from pipelines.domain.positions.plan import InspectionRequest, InspectionResult, Survey
 from pipelines.domain.runs.protocol import Launch, SparkSettings
 from pipelines.foundation import clock
-from pipelines.models import LedgerBatch, LogIdentity, Migration, Pipeline, PositionLook
+from pipelines.models import LedgerBatch, LogIdentity, Migration, Pipeline, PositionInspection
 from pipelines.selectors.migration import evidence
 from pipelines.selectors.migration import migrations as selecting
 from pipelines.services.migration import migrations, plans
@@ -28,7 +35,7 @@ from tests.simulation.test_migrations_survive_everything import ANA, FORWARD, ov
 from tests.simulation.world import World
 from workers import crash_points
 from workers.adapters.secrets import StoredSecrets
-from workers.supervisor.background.surveyor import Sight
+from workers.supervisor.background.surveyor import InspectionContext
 from workers.supervisor.launch.launch import Launcher
 from workers.supervisor.launch.references import References
 from workers.supervisor.tick import journals
@@ -47,14 +54,14 @@ class Mirror(Unhurried):
     refuse: bool = False
     one_way: bool = False
     replay: int = 0
-    looks: list[ClusterMove] = field(default_factory=list)
+    inspections: list[ClusterMove] = field(default_factory=list)
 
-    def look(self, question: Question) -> Answer:
+    def inspect(self, question: InspectionRequest) -> InspectionResult:
         assert question.move is not None
-        self.looks.append(question.move)
+        self.inspections.append(question.move)
         (head,) = Launch.model_validate(question.launch).heads
         rows = [self._row(question.move, head.channel, at.topic, at.offset) for at in head.positions]
-        return Answer(survey=None, translation=Translation(rows=rows))
+        return InspectionResult(survey=None, translation=Translation(rows=rows))
 
     def _row(self, move: ClusterMove, channel: str, topic: str, at: int) -> PartitionTranslation:
         place: dict[str, Any] = {
@@ -92,8 +99,8 @@ class TwoClusters(World):
         super().pass_time(seconds, worker_first=worker_first)
         nothing = References({}, None, StoredSecrets(django_settings.HEADGATE.keyring))
         launcher = Launcher("alpha", self.host.state_dir, nothing, lambda: SparkSettings(classpath=[]))
-        for look in PositionLook.objects.filter(state=LookState.PENDING).select_related("pipeline"):
-            Sight("alpha", launcher, self.mirror).take(look)
+        for inspection in PositionInspection.objects.filter(state=InspectionState.PENDING).select_related("pipeline"):
+            InspectionContext("alpha", launcher, self.mirror).take(inspection)
 
     def _check_positions(self) -> None:
         """They are offsets of one cluster, and then of the other."""
@@ -142,7 +149,7 @@ def world(db: None, mirror: Mirror) -> TwoClusters:
     return world
 
 
-def begin(world: World, **more: Any) -> Migration:
+def start(world: World, **more: Any) -> Migration:
     """Plan, count, approve and begin it."""
     spec = {
         "source": "shop",
@@ -178,7 +185,7 @@ def test_it_goes_on_in_the_new_cluster_behind_the_last_record(
     world: TwoClusters, mirror: Mirror, behind: int, replay: int
 ) -> None:
     mirror.replay = replay
-    begin(world)
+    start(world)
     mirror.behind = behind
     world.run_until(lambda: over(world), within=120)
     made = present(world)
@@ -189,29 +196,29 @@ def test_it_goes_on_in_the_new_cluster_behind_the_last_record(
     (row,) = found["positions"]
     assert row["started_at"] == row["translated"] == row["stopped_at"] + SHIFT - replay
     assert (row["snapshot"], found["gap"], found["overlap"]) == (row["stopped_at"], 0, replay)
-    assert found["announced"] == {"skip": 0, "replay": replay}
-    assert [each.positions is None for each in mirror.looks] == [False] * (2 + behind)
+    assert found["expected"] == {"skip": 0, "replay": replay}
+    assert [each.positions is None for each in mirror.inspections] == [False] * (2 + behind)
     if not replay:
         world.require_each_once()
 
 
 def wait_at_the_gate(world: World) -> Migration:
     """Its positions are translated, and a person has to let it go on."""
-    begin(world, gates=[MigrationStage.APPLYING])
+    start(world, gates=[MigrationStage.APPLYING])
     world.run_until(lambda: selecting.waits(present(world)) is not None)
     return present(world)
 
 
-def look_again_and_again(world: World) -> None:
+def inspect_repeatedly(world: World) -> None:
     """Somebody follows the positions for longer than looks are kept."""
     for _ in range(positions.KEPT + 1):
-        seen = positions.look(pipeline=world.pipeline, actor=ANA, now=clock.now(), max_age=0)
-        assert positions.answer(look=seen, survey=Survey(at=1.0, rows=[]), found=None, findings=[], seen={})
+        seen = positions.inspect(pipeline=world.pipeline, actor=ANA, now=clock.now(), max_age=0)
+        assert positions.answer(inspection=seen, survey=Survey(at=1.0, rows=[]), found=None, findings=[], seen={})
 
 
 def test_what_was_translated_is_known_however_long_its_gate_waits(world: TwoClusters, mirror: Mirror) -> None:
     made = wait_at_the_gate(world)
-    look_again_and_again(world)
+    inspect_repeatedly(world)
     migrations.advance(migration=made, named=made.plan_hash, actor=ANA)
     world.run_until(lambda: over(world), within=120)
     assert present(world).stage == MigrationStage.COMMITTED, world.story()
@@ -221,7 +228,7 @@ def test_what_was_translated_is_known_however_long_its_gate_waits(world: TwoClus
 
 def test_without_what_was_translated_it_is_taken_back_at_once(world: TwoClusters) -> None:
     before, made = world.pipeline.current_revision, wait_at_the_gate(world)
-    PositionLook.objects.all().delete()
+    PositionInspection.objects.all().delete()
     migrations.advance(migration=made, named=made.plan_hash, actor=ANA)
     world.run_until(lambda: over(world), within=60)
     made = present(world)
@@ -233,7 +240,7 @@ def test_without_what_was_translated_it_is_taken_back_at_once(world: TwoClusters
 
 def test_what_cannot_be_translated_lets_the_old_agent_go_on(world: TwoClusters, mirror: Mirror) -> None:
     old = world.agent
-    begin(world)
+    start(world)
     mirror.refuse = True
     world.run_until(lambda: over(world), within=120)
     made = present(world)
@@ -245,9 +252,9 @@ def test_what_cannot_be_translated_lets_the_old_agent_go_on(world: TwoClusters, 
 
 
 def test_a_mirror_that_never_comes_is_given_up(world: TwoClusters, mirror: Mirror) -> None:
-    begin(world)
+    start(world)
     mirror.behind = 1_000_000
-    world.run_until(lambda: len(mirror.looks) > 5, within=60)
+    world.run_until(lambda: len(mirror.inspections) > 5, within=60)
     world.run_until(lambda: over(world), within=300, step=3)
     made = present(world)
     assert made.stage == MigrationStage.ABORTED, world.story()
@@ -260,7 +267,7 @@ def test_a_mirror_that_never_comes_is_given_up(world: TwoClusters, mirror: Mirro
 @pytest.mark.parametrize("stage", some(FORWARD, 4))
 def test_it_is_taken_back_at_every_stage(world: TwoClusters, stage: MigrationStage) -> None:
     before = world.pipeline.current_revision
-    begin(world, rules={"window": 600})
+    start(world, rules={"window": 600})
     until(world, stage)
     migrations.rollback(migration=present(world), reason="no", actor=ANA)
     world.run_until(lambda: over(world), within=200)
@@ -273,8 +280,8 @@ def test_it_is_taken_back_at_every_stage(world: TwoClusters, stage: MigrationSta
 def test_the_way_back_is_exact_where_both_logs_count_alike(world: TwoClusters, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules[__name__], "SHIFT", 0)
     positions.identify(world.pipeline_id, [SourceIdentity(source="shop", cluster_id="old", topics={"orders-in": "t"})])
-    begin(world, gates=["READY_TO_CUT_OVER"])
-    world.run_until(lambda: selecting.needs_person(present(world)), within=120)
+    start(world, gates=["READY_TO_CUT_OVER"])
+    world.run_until(lambda: selecting.needs_action(present(world)), within=120)
     assert {each.cluster_id for each in LogIdentity.objects.all()} == {"new"}
     migrations.rollback(migration=present(world), reason="no", actor=ANA)
     world.run_until(lambda: over(world), within=200)
@@ -285,19 +292,19 @@ def test_the_way_back_is_exact_where_both_logs_count_alike(world: TwoClusters, m
 
 
 def test_it_is_translated_back_after_the_new_side_has_delivered(world: TwoClusters, mirror: Mirror) -> None:
-    begin(world, rules={"window": 600})
+    start(world, rules={"window": 600})
     until(world, MigrationStage.VERIFYING)
     for _ in range(5):
         world.pass_time()
     migrations.rollback(migration=present(world), reason="no", actor=ANA)
     world.run_until(lambda: over(world), within=200)
     assert present(world).stage == MigrationStage.ROLLED_BACK, world.story()
-    back = evidence.document(present(world))["content"]["way_back"]
+    back = evidence.document(present(world))["content"]["rollback"]
     (row,) = back["positions"]
     assert row["started_at"] == row["translated"] == row["stopped_at"] - SHIFT
     assert (back["gap"], back["overlap"]) == (0, 0)
-    assert mirror.looks[-1].cut
-    assert mirror.looks[-1].to["bootstrap_servers"] != NEW
+    assert mirror.inspections[-1].cut
+    assert mirror.inspections[-1].to["bootstrap_servers"] != NEW
     assert {each.cluster_id for each in LogIdentity.objects.all()} == {"old"}
     world.run_until(world.settled)
     world.require_each_once()
@@ -307,7 +314,7 @@ def test_it_is_translated_back_after_the_new_side_has_delivered(world: TwoCluste
 def test_what_cannot_be_translated_back_waits_for_a_person_who_may_try_again(
     world: TwoClusters, mirror: Mirror, anew: bool
 ) -> None:
-    begin(world, rules={"window": 600})
+    start(world, rules={"window": 600})
     until(world, MigrationStage.VERIFYING)
     for _ in range(5):
         world.pass_time()
@@ -324,7 +331,7 @@ def test_what_cannot_be_translated_back_waits_for_a_person_who_may_try_again(
     else:
         migrations.advance(migration=made, named=made.plan_hash, actor=ANA)
     world.run_until(lambda: present(world).stage == MigrationStage.ROLLED_BACK, within=200)
-    back = evidence.document(present(world))["content"]["way_back"]
+    back = evidence.document(present(world))["content"]["rollback"]
     assert [back[name] for name in ("gap", "overlap", "not_compared")] == [0, 0, 0]
     world.run_until(world.settled)
     world.require_each_once()
@@ -333,7 +340,7 @@ def test_what_cannot_be_translated_back_waits_for_a_person_who_may_try_again(
 def test_one_that_cannot_be_taken_back_is_closed_and_goes_on_in_the_new_cluster(
     world: TwoClusters, mirror: Mirror
 ) -> None:
-    begin(world, rules={"window": 600})
+    start(world, rules={"window": 600})
     until(world, MigrationStage.VERIFYING)
     world.pass_time()
     mirror.one_way = True
@@ -349,7 +356,7 @@ def test_one_that_cannot_be_taken_back_is_closed_and_goes_on_in_the_new_cluster(
 
 @pytest.mark.parametrize(("points", "back"), some(list(product(range(0, 60, 3), (False, True))), 13))
 def test_it_survives_the_death_of_the_worker_at_every_point(world: TwoClusters, points: int, back: bool) -> None:
-    begin(world, rules={"window": 600 if back else 3})
+    start(world, rules={"window": 600 if back else 3})
     if back:
         until(world, MigrationStage.VERIFYING)
         world.pass_time()

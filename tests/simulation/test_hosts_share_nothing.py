@@ -124,7 +124,7 @@ class Hosts(RuleBasedStateMachine):
         self.pass_time(seconds)
 
     @rule(kind=st.sampled_from([OperationKind.START, OperationKind.STOP, OperationKind.PAUSE, OperationKind.RESTART]))
-    def a_person_asks(self, kind: OperationKind) -> None:
+    def a_user_asks(self, kind: OperationKind) -> None:
         self.ask(kind)
 
     @rule(at=SITES, cut=st.booleans())
@@ -161,7 +161,7 @@ class Hosts(RuleBasedStateMachine):
                 agent.driver.alive = False
 
     @rule(at=SITES, on_timeout=st.sampled_from([OnTimeout.ABORT, OnTimeout.STOP, None]))
-    def a_host_is_drained_or_taken_back(self, at: int, on_timeout: OnTimeout | None) -> None:
+    def a_host_is_drained_or_undrained(self, at: int, on_timeout: OnTimeout | None) -> None:
         name = self.sites[at].name
         with suppress(NotFound):
             if on_timeout is None:

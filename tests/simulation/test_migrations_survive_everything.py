@@ -19,7 +19,7 @@ from pipelines.domain.base.positions import SourceIdentity
 from pipelines.domain.base.states import (
     FINAL_STAGES,
     DesiredState,
-    LookState,
+    InspectionState,
     MigrationKind,
     MigrationStage,
     OperationKind,
@@ -28,12 +28,12 @@ from pipelines.domain.base.states import (
     RunState,
 )
 from pipelines.domain.monitoring.alert_rules import AlertRule
-from pipelines.domain.positions.plan import Answer, PartitionSurvey, Question, Survey
+from pipelines.domain.positions.plan import InspectionRequest, InspectionResult, PartitionSurvey, Survey
 from pipelines.domain.runs import protocol
 from pipelines.domain.runs.protocol import Exit, Launch, SparkSettings
 from pipelines.foundation import clock
 from pipelines.foundation.errors import HeadgateError
-from pipelines.models import Alert, Event, Host, LedgerBatch, Migration, Pipeline, Position, PositionLook, Run
+from pipelines.models import Alert, Event, Host, LedgerBatch, Migration, Pipeline, Position, PositionInspection, Run
 from pipelines.selectors.base.prepared import Prepared, given
 from pipelines.selectors.migration import evidence
 from pipelines.selectors.migration import migrations as selecting
@@ -51,7 +51,7 @@ from tests.simulation.test_supervisor_survives_everything import Supervision
 from tests.simulation.world import World
 from workers import crash_points
 from workers.adapters.secrets import StoredSecrets
-from workers.supervisor.background.surveyor import Sight
+from workers.supervisor.background.surveyor import InspectionContext
 from workers.supervisor.launch.launch import Launcher
 from workers.supervisor.launch.references import References
 from workers.supervisor.tick import journals
@@ -71,7 +71,7 @@ def changed(world: World) -> dict[str, Any]:
     return {**data, "sinks": sinks}
 
 
-def begin(world: World, **spec: Any) -> Migration:
+def start(world: World, **spec: Any) -> Migration:
     """Plan, approve and begin a migration to another revision."""
     made = migrations.create(
         pipeline=world.pipeline,
@@ -106,13 +106,13 @@ class Migrating(Supervision):
         return selecting.open_migration(self.world.pipeline_id)
 
     @rule(gate=st.sampled_from([None, None, "PAUSING", "APPLYING", "READY_TO_CUT_OVER", "COMMITTED"]))
-    def a_migration_is_begun(self, gate: str | None) -> None:
+    def a_migration_is_started(self, gate: str | None) -> None:
         with suppress(HeadgateError, AssertionError):
-            begin(self.world, gates=[gate] if gate else [])
+            start(self.world, gates=[gate] if gate else [])
 
     @precondition(lambda self: self.migration)
     @rule(action=st.sampled_from(["advance", "abort", "rollback"]))
-    def a_person_decides(self, action: str) -> None:
+    def a_user_decides(self, action: str) -> None:
         found = self.migration
         assert found is not None
         more = {"named": found.plan_hash} if action == "advance" else {"reason": ""}
@@ -206,7 +206,7 @@ def _moves(world: World, until: MigrationStage) -> None:
 def _shows_both_cuts(migration: Migration) -> None:
     """Of one that was taken back after its new side had delivered."""
     found = evidence.document(migration)["content"]
-    (row,), back = found["positions"], found["way_back"]
+    (row,), back = found["positions"], found["rollback"]
     (returned,) = back["positions"]
     assert [each["side"] for each in found["runs"]] == ["before", "new", "went_on"]
     assert row["stopped_at"] == row["started_at"] < returned["stopped_at"] == returned["started_at"]
@@ -217,7 +217,7 @@ def _shows_both_cuts(migration: Migration) -> None:
 
 def test_a_revision_is_migrated_without_a_gap_or_an_overlap(world: World) -> None:
     old = world.agent.launch.revision_digest
-    begin(world)
+    start(world)
     world.run_until(lambda: over(world), within=60)
     made = present(world)
     assert made.stage == MigrationStage.COMMITTED, world.story()
@@ -227,7 +227,7 @@ def test_a_revision_is_migrated_without_a_gap_or_an_overlap(world: World) -> Non
     assert (found["gap"], found["overlap"]) == (0, 0)
     assert [row["state"] for row in found["steps"]] == ["done"] * 8
     assert found["positions"]
-    world.check_books()
+    world.check_ledger()
     stages = [e.data["stage"] for e in Event.objects.filter(kind__startswith="migration.").order_by("id")]
     assert list(dict.fromkeys(stages)) == [
         "DRAFT",
@@ -248,7 +248,7 @@ def test_a_revision_is_migrated_without_a_gap_or_an_overlap(world: World) -> Non
 def test_a_paused_pipeline_is_paused_again_afterwards(world: World) -> None:
     world.ask(OperationKind.PAUSE)
     world.run_until(world.settled)
-    begin(world)
+    start(world)
     world.run_until(lambda: over(world), within=60)
     assert present(world).stage == MigrationStage.COMMITTED, world.story()
     assert (world.phase, world.pipeline.desired_state) == (Phase.PAUSED, DesiredState.PAUSED)
@@ -256,7 +256,7 @@ def test_a_paused_pipeline_is_paused_again_afterwards(world: World) -> None:
 
 def test_a_new_agent_that_cannot_initialise_costs_the_old_one_nothing(world: World) -> None:
     old, delivered = world.agent, world.agent.delivered
-    begin(world)
+    start(world)
     world.run_until(lambda: len(world.agents.living) == 2)
     new = next(agent for agent in world.agents.living if agent is not old)
     new.fate = 11
@@ -281,7 +281,7 @@ def test_a_drain_that_does_not_end_is_given_up_and_the_old_agent_goes_on(world: 
 def _cannot_be_drained(world: World) -> Migration:
     """A migration that begins, and gives its pause up."""
     old = world.agent
-    begin(world)
+    start(world)
     _moves(world, MigrationStage.PAUSING)
     old.slow = True
     world.run_until(lambda: present(world).stage == MigrationStage.ROLLING_BACK, within=60)
@@ -305,7 +305,7 @@ FORWARD = [
 @pytest.mark.parametrize("stage", some(FORWARD, 4))
 def test_it_is_taken_back_at_every_stage(world: World, stage: MigrationStage) -> None:
     before = world.pipeline.current_revision
-    begin(world, rules={"window": 600})
+    start(world, rules={"window": 600})
     _moves(world, stage)
     migrations.rollback(migration=present(world), reason="no", actor=ANA)
     world.run_until(lambda: over(world), within=120)
@@ -315,12 +315,12 @@ def test_it_is_taken_back_at_every_stage(world: World, stage: MigrationStage) ->
     assert len(world.agents.living) == 1
     world.ask(OperationKind.STOP)
     world.run_until(world.settled)
-    world.check_books()
+    world.check_ledger()
 
 
 @pytest.mark.parametrize("points", sweep(40, 10))
 def test_it_survives_the_death_of_the_worker_at_every_point(world: World, points: int) -> None:
-    begin(world)
+    start(world)
     world.points_left = points
     for _ in range(40):
         world.pass_time(0.2)
@@ -352,7 +352,7 @@ def test_the_death_of_either_agent_at_every_stage_leaves_one_that_works(
     world: World, stage: MigrationStage, which: str
 ) -> None:
     old = world.agent
-    begin(world)
+    start(world)
     _moves(world, stage)
     doomed = [agent for agent in world.agents.living if (agent is old) == (which == "old")]
     for agent in doomed:
@@ -370,7 +370,7 @@ def test_the_death_of_either_agent_at_every_stage_leaves_one_that_works(
 
 @pytest.mark.parametrize("gate", ["PAUSING", "APPLYING", "READY_TO_CUT_OVER", "COMMITTED"])
 def test_it_waits_at_a_gate_until_a_person_lets_it_go_on(world: World, gate: str) -> None:
-    begin(world, gates=[gate])
+    start(world, gates=[gate])
     world.run_until(lambda: selecting.waits(selecting.get_migration(present(world).pk)) == gate, within=60)
     for _ in range(10):
         world.pass_time()
@@ -390,7 +390,7 @@ def _called() -> list[tuple[str, str]]:
 
 
 def test_a_person_commits_before_the_window_is_over(world: World) -> None:
-    begin(world, rules={"window": 3600})
+    start(world, rules={"window": 3600})
     _moves(world, MigrationStage.VERIFYING)
     found = present(world)
     migrations.advance(migration=found, named=found.plan_hash, actor=ANA)
@@ -400,7 +400,7 @@ def test_a_person_commits_before_the_window_is_over(world: World) -> None:
 
 def test_a_new_side_that_keeps_crashing_is_taken_back_by_the_rules(world: World) -> None:
     before = world.pipeline.current_revision
-    begin(world, rules={"window": 600, "crashes": 0})
+    start(world, rules={"window": 600, "crashes": 0})
     _moves(world, MigrationStage.VERIFYING)
     world.agent.fate = 1
     world.run_until(lambda: over(world), within=300)
@@ -414,7 +414,7 @@ def test_a_new_side_that_keeps_crashing_is_taken_back_by_the_rules(world: World)
 
 
 def test_a_clock_that_is_set_forward_ends_no_wait_for_a_person(world: World) -> None:
-    begin(world, gates=["APPLYING"])
+    start(world, gates=["APPLYING"])
     world.run_until(lambda: selecting.waits(present(world)) == "APPLYING", within=60)
     world.pass_time()
     assert "Action required" in present(world).message
@@ -426,7 +426,7 @@ def test_a_clock_that_is_set_forward_ends_no_wait_for_a_person(world: World) -> 
 
 def test_a_new_agent_that_dies_while_a_person_is_waited_for_costs_the_old_one_nothing(world: World) -> None:
     old = world.agent
-    begin(world, gates=["APPLYING"])
+    start(world, gates=["APPLYING"])
     world.run_until(lambda: selecting.waits(present(world)) == "APPLYING", within=60)
     (new,) = (agent for agent in world.agents.living if agent is not old)
     kill(new)
@@ -441,7 +441,7 @@ def test_what_could_not_be_drained_is_asked_once_what_it_is_doing(
     monkeypatch.setattr(world.host, "ask_for_dump", lambda *order: orders.append(order))
     made = _cannot_be_drained(world)
     assert made.old_run is not None
-    assert orders == [(Path(made.old_run.run_dir), protocol.DumpOrder(id=made.pk.hex, rung="drain"))]
+    assert orders == [(Path(made.old_run.run_dir), protocol.DumpOrder(id=made.pk.hex, stop_stage="drain"))]
 
 
 def test_a_disk_that_takes_no_order_for_a_dump_keeps_nobody_from_going_back(
@@ -455,7 +455,7 @@ def test_a_disk_that_takes_no_order_for_a_dump_keeps_nobody_from_going_back(
 
 
 def test_a_new_side_that_refuses_to_begin_is_not_started_again_to_be_ended(world: World) -> None:
-    begin(world)
+    start(world)
     _moves(world, MigrationStage.RESUMING)
     world.agent.fate = Exit.PREFLIGHT_BLOCKED
     world.run_until(lambda: over(world), within=120)
@@ -466,7 +466,7 @@ def test_a_new_side_that_refuses_to_begin_is_not_started_again_to_be_ended(world
 
 def test_a_pipeline_that_needs_a_person_meanwhile_is_not_started_by_its_migration(world: World) -> None:
     old = world.agent
-    begin(world)
+    start(world)
     old.fate = Exit.PREFLIGHT_BLOCKED
     world.run_until(lambda: over(world), within=120)
     assert present(world).stage == MigrationStage.ABORTED, world.story()
@@ -493,7 +493,7 @@ def _started_by_hand(world: World) -> None:
 
 
 def test_the_old_configuration_is_started_anew_by_another_try(world: World) -> None:
-    begin(world, gates=["READY_TO_CUT_OVER"])
+    start(world, gates=["READY_TO_CUT_OVER"])
     _start_of_the_old_one_fails(world)
     found = present(world)
     migrations.advance(migration=found, named=found.plan_hash, actor=ANA)
@@ -503,7 +503,7 @@ def test_the_old_configuration_is_started_anew_by_another_try(world: World) -> N
 
 
 def test_what_is_observed_once_more_is_judged_by_what_comes_from_then_on(world: World) -> None:
-    begin(world, rules={"window": 20, "crashes": 0, "otherwise": "ask"})
+    start(world, rules={"window": 20, "crashes": 0, "otherwise": "ask"})
     _moves(world, MigrationStage.VERIFYING)
     world.agent.fate = 1
     world.run_until(lambda: over(world), within=100)
@@ -516,7 +516,7 @@ def test_what_is_observed_once_more_is_judged_by_what_comes_from_then_on(world: 
 
 
 def test_a_new_side_that_was_given_up_is_started_and_observed_by_one_request(world: World) -> None:
-    begin(world, rules={"window": 20, "crashes": 0, "otherwise": "ask"})
+    start(world, rules={"window": 20, "crashes": 0, "otherwise": "ask"})
     _moves(world, MigrationStage.VERIFYING)
     world.agent.fate = Exit.PREFLIGHT_BLOCKED
     world.run_until(lambda: over(world), within=100)
@@ -529,14 +529,14 @@ def test_a_new_side_that_was_given_up_is_started_and_observed_by_one_request(wor
 
 def test_labels_that_were_set_beside_the_definition_stay(world: World) -> None:
     Pipeline.objects.filter(pk=world.pipeline_id).update(labels={**world.pipeline.labels, "tier": "1"})
-    begin(world)
+    start(world)
     world.run_until(lambda: over(world), within=60)
     assert present(world).stage == MigrationStage.COMMITTED, world.story()
     assert world.pipeline.labels["tier"] == "1"
 
 
 def test_a_new_side_that_is_being_restarted_when_the_window_ends_is_waited_for(world: World) -> None:
-    begin(world, rules={"window": 10})
+    start(world, rules={"window": 10})
     _moves(world, MigrationStage.VERIFYING)
     (row,) = [step for step in present(world).steps if step["name"] == "observe"]
     ends = datetime.fromisoformat(row["intent_at"]) + timedelta(seconds=9)
@@ -551,7 +551,7 @@ def test_a_new_side_that_is_being_restarted_when_the_window_ends_is_waited_for(w
 
 
 def test_what_a_person_has_started_meanwhile_is_ended_before_it_is_taken_back_once_more(world: World) -> None:
-    begin(world, gates=["READY_TO_CUT_OVER"])
+    start(world, gates=["READY_TO_CUT_OVER"])
     _start_of_the_old_one_fails(world)
     _started_by_hand(world)
     migrations.rollback(migration=present(world), reason="again", actor=ANA)
@@ -561,14 +561,14 @@ def test_what_a_person_has_started_meanwhile_is_ended_before_it_is_taken_back_on
     assert world.phase is Phase.RUNNING
     world.ask(OperationKind.STOP)
     world.run_until(world.settled)
-    world.check_books()
+    world.check_ledger()
 
 
 def test_one_that_is_closed_leaves_no_standby_behind(world: World) -> None:
     old = world.agent
-    begin(world, gates=["APPLYING"])
+    start(world, gates=["APPLYING"])
     world.run_until(lambda: selecting.waits(present(world)) == "APPLYING", within=60)
-    old.deaf = True
+    old.unresponsive = True
     migrations.rollback(migration=present(world), reason="no", actor=ANA)
     world.run_until(lambda: over(world), within=300)
     assert present(world).stage == MigrationStage.NEEDS_ATTENTION, world.story()
@@ -594,7 +594,7 @@ class Away:
 
 @pytest.mark.parametrize("write", sweep(100, 25))
 def test_it_survives_a_lost_connection_within_a_step_and_then_the_death_of_the_worker(world: World, write: int) -> None:
-    begin(world)
+    start(world)
     away = Away(write + 1)
     with connection.execute_wrapper(away):
         for _ in range(60):
@@ -615,7 +615,7 @@ def test_it_survives_a_lost_connection_within_a_step_and_then_the_death_of_the_w
     world.check()
     world.ask(OperationKind.STOP)
     world.run_until(world.settled)
-    world.check_books()
+    world.check_ledger()
 
 
 class Pair(World):
@@ -731,7 +731,7 @@ def test_a_migration_whose_runner_was_removed_is_taken_over_by_a_worker_that_nev
 class Log(Unhurried):
     """A log that holds [0, 100000) of the one partition."""
 
-    def look(self, question: Question) -> Answer:
+    def inspect(self, question: InspectionRequest) -> InspectionResult:
         launch = Launch.model_validate(question.launch)
         (head,) = launch.heads
         topic = launch.definition["sources"]["shop"]["topics"][0]
@@ -740,7 +740,7 @@ class Log(Unhurried):
             source=head.source, channel=head.channel, topic=topic, partition=0, ledger=at, log_start=0, log_end=100_000
         )
         identity = SourceIdentity(source="shop", cluster_id="c", topics={topic: "t"})
-        return Answer(survey=Survey(at=1.0, rows=[row], identities=[identity]))
+        return InspectionResult(survey=Survey(at=1.0, rows=[row], identities=[identity]))
 
 
 class Counted(World):
@@ -754,9 +754,9 @@ class Counted(World):
             return
         nothing = References({}, None, StoredSecrets(django_settings.HEADGATE.keyring))
         launcher = Launcher("alpha", self.host.state_dir, nothing, lambda: SparkSettings(classpath=[]))
-        due = PositionLook.objects.filter(state=LookState.PENDING, deadline__gt=clock.now())
-        for look in due.select_related("pipeline"):
-            Sight("alpha", launcher, Log()).take(look)
+        due = PositionInspection.objects.filter(state=InspectionState.PENDING, deadline__gt=clock.now())
+        for inspection in due.select_related("pipeline"):
+            InspectionContext("alpha", launcher, Log()).take(inspection)
 
     def _check_positions(self) -> None:
         """A decision may move them."""
@@ -788,8 +788,8 @@ def decide(world: Counted, **spec: Any) -> Migration:
 def test_a_look_that_nobody_has_answered_in_time_is_asked_for_once_more(counted: Counted) -> None:
     decide(counted)
     counted.blind = True
-    counted.run_until(lambda: PositionLook.objects.filter(state=LookState.PENDING).exists(), within=60)
-    PositionLook.objects.filter(state=LookState.PENDING).update(deadline=clock.now() - timedelta(seconds=1))
+    counted.run_until(lambda: PositionInspection.objects.filter(state=InspectionState.PENDING).exists(), within=60)
+    PositionInspection.objects.filter(state=InspectionState.PENDING).update(deadline=clock.now() - timedelta(seconds=1))
     counted.blind = False
     counted.run_until(lambda: over(counted), within=60)
     assert present(counted).stage == MigrationStage.COMMITTED, counted.story()
@@ -818,7 +818,7 @@ def test_positions_are_decided_under_a_running_pipeline_and_the_counts_are_exact
     made = present(world)
     assert made.stage == MigrationStage.COMMITTED, world.story()
     found = evidence.document(made)["content"]
-    assert (found["announced"]["skip"], found["announced"]["replay"]) == (found["gap"], 0)
+    assert (found["expected"]["skip"], found["expected"]["replay"]) == (found["gap"], 0)
     (row,) = found["positions"]
     assert row["started_at"] == 5000
     assert (found["gap"], found["overlap"]) == (5000 - row["stopped_at"], 0)

@@ -45,7 +45,7 @@ class Groups(RuleBasedStateMachine):
         self.check_round(before, taken)
 
     @rule()
-    def a_batch_is_given_up(self) -> None:
+    def a_batch_is_aborted(self) -> None:
         before = self.bench.processor.pools()
         for sink in self.bench.processor.candidates():
             assert sink in self.bench.members

@@ -53,7 +53,7 @@ class Supervision(RuleBasedStateMachine):
             self.world.check()
 
     @rule(kind=KINDS, drain=st.booleans(), on_timeout=st.sampled_from([None, *OnTimeout]))
-    def a_person_asks(self, kind: OperationKind, drain: bool, on_timeout: OnTimeout | None) -> None:
+    def a_user_asks(self, kind: OperationKind, drain: bool, on_timeout: OnTimeout | None) -> None:
         self.world.ask(kind, drain=drain, on_timeout=on_timeout)
 
     @rule(points=st.integers(0, 8))
@@ -105,7 +105,7 @@ class Supervision(RuleBasedStateMachine):
                 agent.driver.alive = False
 
     @precondition(lambda self: self.world.agents.living)
-    @rule(trouble=st.sampled_from(["deaf", "silent", "slow"]), value=st.booleans())
+    @rule(trouble=st.sampled_from(["unresponsive", "silent", "slow"]), value=st.booleans())
     def an_agent_is_in_trouble(self, trouble: str, value: bool) -> None:
         for agent in self.world.agents.living:
             setattr(agent, trouble, value)
@@ -132,7 +132,7 @@ class Supervision(RuleBasedStateMachine):
     def come_right(self) -> None:
         """Whatever was wrong is over."""
         for agent in self.world.agents.living:
-            agent.deaf = agent.silent = agent.slow = False
+            agent.unresponsive = agent.silent = agent.slow = False
             agent.fate = None
         self.world.points_left = self.world.freeze_in = None
         self.world.start_worker()
@@ -146,7 +146,7 @@ class Supervision(RuleBasedStateMachine):
         world.run_until(lambda: world.phase is Phase.STOPPED)
         world.run_until(world.settled)
         assert not world.agents.living
-        world.check_books()
+        world.check_ledger()
 
 
 @pytest.fixture(autouse=True)
@@ -193,18 +193,18 @@ def test_a_start_survives_the_death_of_the_worker_at_every_point(db: None, point
 
 
 def test_a_stop_is_never_blocked_by_a_driver_that_ignores_everything(world: World) -> None:
-    world.agent.deaf = world.agent.silent = True
+    world.agent.unresponsive = world.agent.silent = True
     operation = world.ask(OperationKind.STOP, drain=False)
     world.run_until(lambda: world.phase is Phase.STOPPED, within=30)
     assert operation is not None
     run = Run.objects.get(pipeline_id=world.pipeline_id)
-    assert (run.outcome, run.rung) == ("KILLED", "sigkill")
+    assert (run.outcome, run.stop_stage) == ("KILLED", "sigkill")
     assert world.pipeline.stop_reason == "WATCHDOG"
 
 
 def test_a_stop_is_enforced_by_the_supervisor_when_keeper_and_driver_ignore_it(world: World) -> None:
     agent = world.agent
-    agent.deaf = True
+    agent.unresponsive = True
     agent.step = lambda: None  # type: ignore[method-assign]
     world.ask(OperationKind.STOP, drain=False)
     world.run_until(lambda: world.phase is Phase.STOPPED, within=40)
@@ -230,11 +230,11 @@ def test_everything_a_dead_agent_wrote_is_in_the_books_before_the_next_one_start
     world.run_until(world.settled)
     world.ask(OperationKind.STOP)
     world.run_until(world.settled)
-    world.check_books()
+    world.check_ledger()
 
 
 def test_deadlines_of_a_stop_survive_the_worker(world: World) -> None:
-    world.agent.deaf = True
+    world.agent.unresponsive = True
     world.ask(OperationKind.STOP, drain=False)
     world.pass_time()
     before = world.agent.control
@@ -248,7 +248,7 @@ def test_deadlines_of_a_stop_survive_the_worker(world: World) -> None:
 
 def test_a_pause_that_cannot_be_proven_is_given_up_and_the_pipeline_goes_on(world: World) -> None:
     world.agent.slow = True
-    world.run_until(lambda: world.agent.in_hand)
+    world.run_until(lambda: world.agent.in_flight)
     failed_in_time(world, world.ask(OperationKind.PAUSE))
     assert world.pipeline.desired_state == DesiredState.RUNNING
     world.agent.slow = False
@@ -258,7 +258,7 @@ def test_a_pause_that_cannot_be_proven_is_given_up_and_the_pipeline_goes_on(worl
 
 def test_a_pause_that_cannot_be_proven_stays_where_it_is_if_that_was_asked_for(world: World) -> None:
     world.agent.slow = True
-    world.run_until(lambda: world.agent.in_hand)
+    world.run_until(lambda: world.agent.in_flight)
     operation = world.ask(OperationKind.PAUSE, on_timeout=OnTimeout.STAY)
     failed_in_time(world, operation)
     delivered = world.agent.delivered
@@ -276,7 +276,7 @@ def test_a_pause_that_cannot_be_proven_stays_where_it_is_if_that_was_asked_for(w
 @pytest.mark.parametrize("before", [DesiredState.RUNNING, DesiredState.PAUSED])
 def test_a_drain_that_could_not_finish_leaves_the_pipeline_as_it_was(world: World, before: DesiredState) -> None:
     world.agent.slow = True
-    world.run_until(lambda: world.agent.in_hand)
+    world.run_until(lambda: world.agent.in_flight)
     if before is DesiredState.PAUSED:
         world.ask(OperationKind.PAUSE, on_timeout=OnTimeout.STAY)
         world.pass_time()
@@ -290,7 +290,7 @@ def test_a_drain_that_could_not_finish_leaves_the_pipeline_as_it_was(world: Worl
 
 def test_a_restart_that_could_not_drain_leaves_the_pipeline_as_it_was_unless_a_stop_is_asked_for(world: World) -> None:
     world.agent.slow = True
-    world.run_until(lambda: world.agent.in_hand)
+    world.run_until(lambda: world.agent.in_flight)
     failed_in_time(world, world.ask(OperationKind.RESTART))
     for _ in range(60):
         world.pass_time()
@@ -299,12 +299,12 @@ def test_a_restart_that_could_not_drain_leaves_the_pipeline_as_it_was_unless_a_s
     world.run_until(lambda: world.settled() and Run.objects.count() == 2)
     assert operation is not None
     operation.refresh_from_db()
-    assert (operation.state, Run.objects.get(number=1).rung) == ("SUCCEEDED", "sigterm")
+    assert (operation.state, Run.objects.get(number=1).stop_stage) == ("SUCCEEDED", "sigterm")
 
 
 def test_a_drain_that_may_be_given_up_ends_the_process_once_the_batch_has_ended(world: World) -> None:
     world.agent.slow = True
-    world.run_until(lambda: world.agent.in_hand)
+    world.run_until(lambda: world.agent.in_flight)
     operation = world.ask(OperationKind.STOP, on_timeout=OnTimeout.ABORT)
     for _ in range(2):
         world.kill_worker()
@@ -316,7 +316,7 @@ def test_a_drain_that_may_be_given_up_ends_the_process_once_the_batch_has_ended(
     assert operation is not None
     operation.refresh_from_db()
     assert (operation.state, Run.objects.get().outcome) == ("SUCCEEDED", "CLEAN")
-    world.check_books()
+    world.check_ledger()
 
 
 def failed_in_time(world: World, operation: Operation | None) -> None:
@@ -344,7 +344,7 @@ def test_an_agent_that_never_finishes_initialising_is_ended_and_blocks(db: None)
     world = World()
     operation = world.ask(OperationKind.START)
     world.run_until(lambda: bool(world.agents.living))
-    world.agent.deaf = True
+    world.agent.unresponsive = True
     world.run_until(lambda: world.phase is Phase.BLOCKED, within=60)
     world.pass_time()
     world.check()

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from pipelines.domain.monitoring.webhooks import MOST_ATTEMPTS, Answer, DeliveryState
+from pipelines.domain.monitoring.webhooks import MOST_ATTEMPTS, DeliveryState, WebhookResponse
 from pipelines.models import Delivery, Event
 from tests.factories import EventFactory
 from tests.fakes.webhooks import FakePosts, Sent, Time, happen, sender, turn, webhook
@@ -29,11 +29,11 @@ class World:
         for url in URLS:
             webhook("wanted.*", url=url)
 
-    def _answer(self, message: Sent) -> Answer:
+    def _answer(self, message: Sent) -> WebhookResponse:
         if self.random.random() < self.failing[message.url]:
-            return Answer(self.random.choice([None, 302, 404, 500]), "no")
+            return WebhookResponse(self.random.choice([None, 302, 404, 500]), "no")
         self.accepted.append(message)
-        return Answer(200)
+        return WebhookResponse(200)
 
     def step(self) -> None:
         """One thing happens."""

@@ -244,7 +244,7 @@ class World:
             assert place.next_offset >= self.positions.get(key, 0), self.story()
             self.positions[key] = place.next_offset
 
-    def check_books(self) -> None:
+    def check_ledger(self) -> None:
         """What agents wrote down is in the books exactly once, and every batch begins where the last ended."""
         batches = LedgerBatch.objects.filter(pipeline_id=self.pipeline_id, state="done")
         sums = batches.aggregate(read=Sum("read"), gaps=Sum("gaps"), overlaps=Sum("overlaps"))

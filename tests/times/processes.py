@@ -78,7 +78,7 @@ class Sampler:
         return (int(name) for name in os.listdir(self._proc) if name.isdigit())  # noqa: PTH208 - four times a second
 
     def _adopt(self, pid: int) -> None:
-        found = self._look(pid)
+        found = self._check(pid)
         if found and pid != self._self and (self._is_child(found) or self._is_marked(pid)):
             self._owned[pid] = found
 
@@ -89,7 +89,7 @@ class Sampler:
         return self._mark in self._read(pid, "environ") or self._tmp in self._read(pid, "cmdline")
 
     def _refresh(self, process: Process) -> None:
-        now = self._look(process.pid)
+        now = self._check(process.pid)
         if now is not None:
             process.parent, process.cpu = now.parent, now.cpu
             return
@@ -118,7 +118,7 @@ class Sampler:
                 started[found] += 1
         return started
 
-    def _look(self, pid: int) -> Process | None:
+    def _check(self, pid: int) -> Process | None:
         fields = self._read(pid, "stat").rpartition(b")")[2].split()
         if not fields:
             return None

@@ -59,13 +59,13 @@ def _literal(node: ast.expr, value: str) -> Text:
 
 def _markdown(source: str) -> Iterator[Text]:
     """Paragraphs, entries of lists and rows of tables: a term may be divided by the end of a line."""
-    begun: list[str] = []
+    started: list[str] = []
     for number, line in enumerate([*_without_code(source).split("\n"), ""], 1):
-        if begun and (not line.strip() or line.lstrip().startswith(("|", "- ", "#", ":", ">"))):
-            yield Text(number - len(begun), "\n".join(begun))
-            begun = []
-        if begun or line.strip():
-            begun.append(_TARGET.sub("]", line))
+        if started and (not line.strip() or line.lstrip().startswith(("|", "- ", "#", ":", ">"))):
+            yield Text(number - len(started), "\n".join(started))
+            started = []
+        if started or line.strip():
+            started.append(_TARGET.sub("]", line))
 
 
 def _without_code(text: str) -> str:

@@ -13,9 +13,9 @@ from confluent_kafka.admin import OffsetSpec
 
 from pipelines.domain.monitoring.watching import Description
 from workers.agent.kafka.admin import TIMEOUT, librdkafka_options
-from workers.agent.kafka.admin import Cluster as Client
+from workers.agent.kafka.admin import KafkaCluster as Client
 from workers.ports import Away
-from workers.supervisor.background.brokers import Cluster, Key
+from workers.supervisor.background.brokers import ClusterAddress, Key
 
 _UNKNOWN = {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION, KafkaError._UNKNOWN_TOPIC}
 _MOST_CLIENTS = 64
@@ -35,13 +35,13 @@ class _Client(Client):
     def description(self, group: str) -> Description:
         """Coordinator, state and members of a group."""
         (future,) = self._admin.describe_consumer_groups([group], request_timeout=TIMEOUT).values()
-        told = future.result(TIMEOUT + 1)
-        node = told.coordinator
+        reported = future.result(TIMEOUT + 1)
+        node = reported.coordinator
         return Description(
-            state=told.state.name,
+            state=reported.state.name,
             coordinator="" if node is None else f"{node.id} {node.host}:{node.port}",
-            simple=bool(told.is_simple_consumer_group),
-            members=tuple(sorted((member.client_id, member.host) for member in told.members)),
+            simple=bool(reported.is_simple_consumer_group),
+            members=tuple(sorted((member.client_id, member.host) for member in reported.members)),
         )
 
     def _all_partitions(self) -> list[Key]:
@@ -63,7 +63,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 @contextmanager
-def _answering(cluster: Cluster) -> Iterator[None]:
+def _answering(cluster: ClusterAddress) -> Iterator[None]:
     try:
         yield
     except KafkaException as error:
@@ -76,7 +76,7 @@ def _answering(cluster: Cluster) -> Iterator[None]:
 
 def _bounded(method: Method) -> Method:
     @wraps(method)
-    def call(self: KafkaBrokers, cluster: Cluster, *args: Any) -> Any:
+    def call(self: KafkaBrokers, cluster: ClusterAddress, *args: Any) -> Any:
         with _answering(cluster):
             return method(self, cluster, *args)
 
@@ -90,7 +90,7 @@ class KafkaBrokers:
         self._clients: dict[tuple[tuple[str, str], ...], _Client] = {}
         self._lock = threading.Lock()
 
-    def _client(self, cluster: Cluster) -> _Client:
+    def _client(self, cluster: ClusterAddress) -> _Client:
         settings = librdkafka_options(cluster.servers, cluster.options)
         key = tuple(sorted((name, str(value)) for name, value in settings.items()))
         with self._lock:
@@ -99,7 +99,7 @@ class KafkaBrokers:
             return self._clients.setdefault(key, _Client(settings))
 
     @_bounded
-    def ranges(self, cluster: Cluster, partitions: Collection[Key]) -> Mapping[Key, tuple[int, int]]:
+    def ranges(self, cluster: ClusterAddress, partitions: Collection[Key]) -> Mapping[Key, tuple[int, int]]:
         """First offset and end of each partition; those that do not exist are left out. Raises Away."""
         client = self._client(cluster)
         starts = client.ends(partitions, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
@@ -107,17 +107,17 @@ class KafkaBrokers:
         return {key: (starts[key], end) for key, end in ends.items()}
 
     @_bounded
-    def offsets_at(self, cluster: Cluster, times: Mapping[Key, float]) -> Mapping[Key, int]:
+    def offsets_at(self, cluster: ClusterAddress, times: Mapping[Key, float]) -> Mapping[Key, int]:
         """The first offset of a time or later; partitions without one are left out. Raises Away."""
         specs = {key: OffsetSpec.for_timestamp(max(0, int(at * 1000))) for key, at in times.items()}
         return self._client(cluster).at_times(specs)
 
     @_bounded
-    def describe(self, cluster: Cluster, group: str) -> Description:
+    def describe(self, cluster: ClusterAddress, group: str) -> Description:
         """A group's coordinator, state and members. Raises Away."""
         return self._client(cluster).description(group)
 
     @_bounded
-    def commits(self, cluster: Cluster, group: str, partitions: Collection[Key] | None) -> Mapping[Key, int]:
+    def commits(self, cluster: ClusterAddress, group: str, partitions: Collection[Key] | None) -> Mapping[Key, int]:
         """What a group has committed, in one answer. Raises Away."""
         return self._client(cluster).all_commits(group, partitions)

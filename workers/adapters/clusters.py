@@ -13,7 +13,7 @@ from workers.agent.kafka.admin import librdkafka_options
 from workers.ports import Away, Closed, Gone, Outgoing
 
 _DELIVERY_SECONDS = 20.0
-_LOOK_SECONDS = 20.0
+_CHECK_SECONDS = 20.0
 _FOR_ONE_RECORD = {KafkaError.MSG_SIZE_TOO_LARGE, KafkaError._UNKNOWN_PARTITION, KafkaError.INVALID_RECORD}
 _FOR_ALL = {
     KafkaError.TOPIC_AUTHORIZATION_FAILED: "Grant the source's user the right to write to the topic.",
@@ -54,7 +54,7 @@ class KafkaClusters:
 
 
 def _read(consumer: Consumer, place: TopicLocation) -> bytes:
-    deadline = time.monotonic() + _LOOK_SECONDS
+    deadline = time.monotonic() + _CHECK_SECONDS
     while (left := deadline - time.monotonic()) > 0:
         message = consumer.poll(left)
         if message is None:
@@ -68,7 +68,7 @@ def _read(consumer: Consumer, place: TopicLocation) -> bytes:
             break
         return message.value() or b""
     else:
-        raise Away(f"{place.topic}/{place.partition} could not be read within {_LOOK_SECONDS:g} s.")
+        raise Away(f"{place.topic}/{place.partition} could not be read within {_CHECK_SECONDS:g} s.")
     raise Gone(f"The complete body was at {place.topic}/{place.partition}@{place.offset} and has been deleted there.")
 
 
@@ -114,7 +114,7 @@ class KafkaOutlet:
             "value": record.body,
             "headers": list(record.headers),
             "partition": record.partition,
-            "on_delivery": _heard(errors, number),
+            "on_delivery": _on_delivery(errors, number),
         }
         try:
             self._producer.produce(record.topic, **wanted)
@@ -136,8 +136,8 @@ class KafkaOutlet:
         self._producer.flush(1.0)
 
 
-def _heard(errors: list[KafkaError | None], number: int) -> Callable[[KafkaError | None, Message], None]:
-    def heard(error: KafkaError | None, _message: Message) -> None:
+def _on_delivery(errors: list[KafkaError | None], number: int) -> Callable[[KafkaError | None, Message], None]:
+    def on_delivery(error: KafkaError | None, _message: Message) -> None:
         errors[number] = error
 
-    return heard
+    return on_delivery

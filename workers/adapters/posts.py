@@ -20,7 +20,7 @@ from http.client import HTTPConnection, HTTPException, HTTPResponse
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
-from pipelines.domain.monitoring.webhooks import Address, Answer, Reach, address_of, not_public
+from pipelines.domain.monitoring.webhooks import Address, Reach, WebhookResponse, address_of, not_public
 
 SECONDS = 15.0
 """For a whole attempt, from looking the name up to the end of the answer."""
@@ -61,18 +61,18 @@ class HttpPosts:
     def _context(self) -> ssl.SSLContext:
         return self._trust or ssl.create_default_context()
 
-    def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
+    def post(self, url: str, headers: Mapping[str, str], body: bytes) -> WebhookResponse:
         deadline = time.monotonic() + self._seconds
         try:
             return self._post(urlsplit(url), headers, body, deadline)
         except Refused as refused:
-            return Answer(None, str(refused))
+            return WebhookResponse(None, str(refused))
         except (OSError, HTTPException, ValueError) as error:
             if time.monotonic() >= deadline:
-                return Answer(None, f"No answer came within {self._seconds:g} s.")
-            return Answer(None, f"{type(error).__name__}: {_printable(str(error))}")
+                return WebhookResponse(None, f"No answer came within {self._seconds:g} s.")
+            return WebhookResponse(None, f"{type(error).__name__}: {_printable(str(error))}")
 
-    def _post(self, parts: SplitResult, headers: Mapping[str, str], body: bytes, deadline: float) -> Answer:
+    def _post(self, parts: SplitResult, headers: Mapping[str, str], body: bytes, deadline: float) -> WebhookResponse:
         connection = self._connection(parts, deadline)
         try:
             with _cut_off(connection, deadline):
@@ -166,16 +166,16 @@ def _target(parts: SplitResult) -> str:
     return f"{path}?{parts.query}" if parts.query else path
 
 
-def _answer(response: HTTPResponse) -> Answer:
+def _answer(response: HTTPResponse) -> WebhookResponse:
     status, later = response.status, response.getheader("Retry-After") or ""
     if 200 <= status < 300:
-        return Answer(status)
+        return WebhookResponse(status)
     said = _printable(response.read(MOST_SHOWN).decode("utf-8", "replace"))
     if 300 <= status < 400:
-        return Answer(
+        return WebhookResponse(
             status, f"The endpoint answers {status}; redirects are not followed, so correct the address.", later
         )
-    return Answer(
+    return WebhookResponse(
         status, f"The endpoint answers {status}: {said}" if said else f"The endpoint answers {status}.", later
     )
 

@@ -10,8 +10,8 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 
-from pipelines.domain.positions.plan import Answer, Question
-from workers.ports import LookFailed
+from pipelines.domain.positions.plan import InspectionRequest, InspectionResult
+from workers.ports import InspectionFailed
 
 SECONDS = 45.0
 _PROJECT = Path(__file__).resolve().parents[2]
@@ -43,30 +43,32 @@ class ChildSurveys:
         if waiting is not None:
             _end(waiting)
 
-    def _child_for(self, question: Question) -> subprocess.Popen[bytes]:
+    def _child_for(self, question: InspectionRequest) -> subprocess.Popen[bytes]:
         if question.move is None:
             return _child(_SURVEY)
         with self._lock:
             waiting, self._waiting = self._waiting, None
         return waiting if waiting is not None and _lives(waiting) else _child(_TRANSLATING)
 
-    def look(self, question: Question) -> Answer:
+    def inspect(self, question: InspectionRequest) -> InspectionResult:
         child = self._child_for(question)
         try:
             said, log = child.communicate(question.model_dump_json().encode(), self._seconds)
         except subprocess.TimeoutExpired:
-            raise LookFailed(
-                "look_timed_out",
+            raise InspectionFailed(
+                "inspection_timed_out",
                 f"The sources did not answer within {self._seconds:g} s.",
                 "Check that they can be reached.",
             ) from None
         finally:
             _end(child)
         try:
-            return Answer.model_validate_json(said)
+            return InspectionResult.model_validate_json(said)
         except ValueError:
             words = log.decode(errors="replace").strip()[-_LAST_WORDS:]
-            raise LookFailed("look_failed", f"The inspection ended with {child.returncode}: {words}", "") from None
+            raise InspectionFailed(
+                "inspection_failed", f"The inspection ended with {child.returncode}: {words}", ""
+            ) from None
 
 
 def _child(module: str) -> subprocess.Popen[bytes]:

@@ -88,13 +88,13 @@ class Driver:
         """Live until there is a reason to end and nothing is in hand any more; then end in order."""
         self._signals.handle()
         watch.keeper(
-            self._hear_promotion, lambda: self._end(Exit.KEEPER_LOST, "the keeper has ended", within=_FINISH_BATCH)
+            self._receive_promotion, lambda: self._end(Exit.KEEPER_LOST, "the keeper has ended", within=_FINISH_BATCH)
         )
         watch.jvm(self._jvm, self._jvm_lost)
         for query in self._queries:
             query.on_change = self._wake.set
-            for books in query.channels:
-                books.on_change = self._wake.set
+            for ledger in query.channels:
+                ledger.on_change = self._wake.set
         threading.Thread(target=self._launch, name="launcher", daemon=True).start()
         while not self._finished():
             self._tick()
@@ -103,9 +103,9 @@ class Driver:
         return self._leave()
 
     def _launch(self) -> None:
-        self._begin(self._launcher.prepare if self._gate.granted else self._launcher.prepare_standby)
+        self._start(self._launcher.prepare if self._gate.granted else self._launcher.prepare_standby)
 
-    def _hear_promotion(self, epoch: int, lock: int) -> None:
+    def _receive_promotion(self, epoch: int, lock: int) -> None:
         """The keeper has taken the pipeline's lock; this process holds it, too, for as long as it lives."""
         self._promoted = epoch, lock
         self._wake.set()
@@ -121,10 +121,10 @@ class Driver:
         if self._order is not None and self._order.command is Command.RUN:
             self._gate.open()
         launch = self._launched.promoted(promotion)
-        begin = partial(self._begin, partial(self._launcher.promote, launch))
-        threading.Thread(target=begin, name="promotion", daemon=True).start()
+        start = partial(self._start, partial(self._launcher.promote, launch))
+        threading.Thread(target=start, name="promotion", daemon=True).start()
 
-    def _begin(self, prepare: Callable[[], list[AgentFinding]]) -> None:
+    def _start(self, prepare: Callable[[], list[AgentFinding]]) -> None:
         """Prepare the queries, and start them where nothing speaks against it and the run may consume."""
         try:
             findings = prepare()
@@ -200,7 +200,7 @@ class Driver:
             self._end(Exit.FENCED, "the supervisor's lease has ended")
         if self._signals.take_term():
             self._interrupt()
-        proof = self._pause.look() if self._gate.granted else None
+        proof = self._pause.check() if self._gate.granted else None
         self._finish_order(proof)
         self._set_phase(self._phase_now(proof))
         self._report(proof)
@@ -211,7 +211,7 @@ class Driver:
         self._order, self._order_done = order, False
         if order.command in STOP_COMMANDS:
             self._signals.arm_watchdog(order.kill_at, order.issued_at)
-            self._launcher.close_intakes()
+            self._launcher.close_ingest_buffers()
             self._end(Exit.CLEAN, order.reason or f"command {order.command}")
             if order.command is Command.STOP:
                 self._gate.stop(cancel=True)
@@ -307,7 +307,7 @@ class Driver:
             proof=proof,
             queries=self._queries,
             components=self._launcher.components.states,
-            intakes=self._launcher.intakes(),
+            ingest_buffers=self._launcher.ingest_buffers(),
             findings=self._ending.findings if self._ending else [],
             survey=self._launcher.survey,
             initialised_in=self._launcher.initialised_in,
@@ -316,7 +316,7 @@ class Driver:
     def _collect_when_idle(self) -> None:
         """Give memory back once whenever the agent comes to rest."""
         resting = self._launcher.started and (self._phase is AgentPhase.PAUSED or self._nothing_to_read())
-        self._idle.look(self._launcher.session.spark, resting=resting)
+        self._idle.check(self._launcher.session.spark, resting=resting)
 
     def _nothing_to_read(self) -> bool:
         return all(

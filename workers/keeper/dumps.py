@@ -66,7 +66,7 @@ class Dumper:
     taken: list[dict[str, Any]] = field(default_factory=list)
     _filed: int = 0
 
-    def take(self, rung: str, *, number: int = 0, asked: str = "", timeout: float) -> dict[str, Any]:
+    def take(self, stop_stage: str, *, number: int = 0, asked: str = "", timeout: float) -> dict[str, Any]:
         """Ask every process, wait at most `timeout` seconds, file what came; returns the entry of dumps.json."""
         end = time.monotonic() + timeout
         pids = {pid: processes.kind_of(pid) for pid in processes.holders(self.token)}
@@ -84,17 +84,17 @@ class Dumper:
         self._filed += len(answers[self.driver])
         silent = [pid for pid, text in answers.items() if not text] + ([] if dump else jvms)
         texts = {"driver": answers.pop(self.driver), "workers": self._joined(answers), "jvm": dump}
-        return self._file({"rung": rung, "number": number, "asked": asked, "silent": silent}, texts)
+        return self._file({"stop_stage": stop_stage, "number": number, "asked": asked, "silent": silent}, texts)
 
     def _of_jvm(self, asked: list[int], end: float) -> bytes:
         while any(map(processes.start_time, asked)) and time.monotonic() < end and not self.jvm.over(_LOOK):
             pass
         return self.jvm.take(_LOOK if asked else 0)
 
-    def rest(self, rung: str) -> None:
+    def rest(self, stop_stage: str) -> None:
         """File what the driver has said since the last dump: the last words of its watchdog, or of a crash."""
         if text := Scratch(self.driver, self._stacks / DRIVER, self._filed).text():
-            self._file({"rung": rung, "number": 0, "asked": "", "silent": []}, {"driver": text})
+            self._file({"stop_stage": stop_stage, "number": 0, "asked": "", "silent": []}, {"driver": text})
         for path in self._stacks.glob("worker-*"):
             path.unlink(missing_ok=True)
 
@@ -104,7 +104,7 @@ class Dumper:
         return b"\n".join(texts)
 
     def _known_of(self, pid: int) -> bytes:
-        lines = [f"  {line}" for line in processes.told_by_kernel(pid)]
+        lines = [f"  {line}" for line in processes.kernel_messages(pid)]
         with contextlib.suppress(OSError):
             if component := self._worker(pid).with_suffix(".at").read_text(errors="replace").strip():
                 lines.insert(0, f"  File (no answer), line ? in {component}")
@@ -124,7 +124,7 @@ class Dumper:
     def _file(self, entry: dict[str, Any], texts: dict[str, bytes]) -> dict[str, Any]:
         """Write one file for each text, then dumps.json."""
         at, stuck = time.time(), _stuck(texts)
-        step = f"{entry['rung']}-{entry['number']}" if entry["number"] else entry["rung"]
+        step = f"{entry['stop_stage']}-{entry['number']}" if entry["number"] else entry["stop_stage"]
         stem = time.strftime("%Y%m%dT%H%M%S", time.gmtime(at)) + f".{int(at * 1000) % 1000:03}Z-{step}"
         head = f"{stem}\nat work: {', '.join(stuck) or 'no component'}\n"
         head += f"no answer from: {', '.join(map(str, entry['silent']))}\n\n" if entry["silent"] else "\n"

@@ -79,7 +79,7 @@ class JvmDump:
         if self._at is _At.REST:
             return False
         if self._at is _At.WAITING:
-            return self._begins(line)
+            return self._starts(line)
         if self._at is _At.TIME and not line.startswith(_HEAD):
             self._at, self._taken, self._size = _At.WAITING, [], 0
             return False
@@ -90,7 +90,7 @@ class JvmDump:
         self._keep(line)
         return True
 
-    def _begins(self, line: bytes) -> bool:
+    def _starts(self, line: bytes) -> bool:
         if not _TIME.fullmatch(line):
             return False
         self._at = _At.TIME

@@ -30,7 +30,7 @@ from typing import Any
 
 from workers.keeper import files, handover, processes
 from workers.keeper.dumps import Dumper
-from workers.keeper.ladder import ControlFile, Due, DumpFile, Rung
+from workers.keeper.escalation import ControlFile, Due, DumpFile, StopStage
 from workers.keeper.log import LogPump
 from workers.keeper.promotion import PromotionFile
 
@@ -129,7 +129,7 @@ def _name_epoch(descriptor: int, epoch: int) -> None:
     os.fsync(descriptor)
 
 
-class AlreadyBegun(Exception):
+class AlreadyStarted(Exception):
     """The run has, or had, another keeper, or was ended before it began."""
 
 
@@ -163,8 +163,8 @@ class Keeper:
         self._dumper = Dumper(run_dir, self._token, self._log.jvm, self._log.say)
         self._asked = DumpFile(run_dir / "dump.json")
         self._dumping: threading.Thread | None = None
-        self._rung: Rung | None = None
-        self._climbed: tuple[int, Due] | None = None
+        self._stop_stage: StopStage | None = None
+        self._escalated: tuple[int, Due] | None = None
         self._interrupted = False
         self._pid = 0
         self._group = 0
@@ -179,8 +179,8 @@ class Keeper:
         self._log.start()
         try:
             lock = self._lock()
-        except AlreadyBegun as begun:
-            self._log.say(str(begun))
+        except AlreadyStarted as started:
+            self._log.say(str(started))
             self._log.close(timeout=1.0)
             return 0
         if lock is None:
@@ -190,41 +190,41 @@ class Keeper:
         except OSError as error:
             return self._record(1 << 8, f"the driver could not be started: {error}")
         self._kill_leftovers()
-        return self._record(status, self._refused or (self._control.order.reason if self._rung else ""))
+        return self._record(status, self._refused or (self._control.order.reason if self._stop_stage else ""))
 
     def _lock(self) -> int | None:
         """One ACTIVE agent per pipeline and host, each run at most once: the lock names the last epoch that held it. A
         standby has a lock in its own directory, so that it is begun once, too.
 
-        The driver has the lock as well, so it outlives a killed keeper. Raises AlreadyBegun for a run that was begun
+        The driver has the lock as well, so it outlives a killed keeper. Raises AlreadyStarted for a run that was begun
         before, by a supervisor that another has taken the lease from: it is that keeper's, and nothing is recorded.
         """
         directory = self._dir if self._standby else self._dir.parent
         descriptor = os.open(directory / _lock_name(self._standby), os.O_RDWR | os.O_CREAT, 0o600)
         if not self._taken(descriptor):
             return None
-        if self._begun_before(descriptor) or (self._dir / "exit.json").exists():
-            raise AlreadyBegun(f"run {self._dir.name} was already started; this keeper ends")
+        if self._started_before(descriptor) or (self._dir / "exit.json").exists():
+            raise AlreadyStarted(f"run {self._dir.name} was already started; this keeper ends")
         _name_epoch(descriptor, self._epoch)
         return descriptor
 
     def _taken(self, descriptor: int) -> bool:
-        """Take the lock, unless somebody has it. Raises AlreadyBegun where that is a keeper of this very run, which may
-        need a moment to say so."""
+        """Take the lock, unless somebody has it. Raises AlreadyStarted where that is a keeper of this very run, which
+        may need a moment to say so."""
         deadline = time.monotonic() + _LOCK_TIMEOUT
         while True:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
                 if self._standby or (self._epoch and _last_epoch(descriptor) == self._epoch):
-                    raise AlreadyBegun(f"run {self._dir.name} already has a keeper") from None
+                    raise AlreadyStarted(f"run {self._dir.name} already has a keeper") from None
                 if time.monotonic() >= deadline:
                     return False
                 time.sleep(0.05)
             else:
                 return True
 
-    def _begun_before(self, descriptor: int) -> bool:
+    def _started_before(self, descriptor: int) -> bool:
         if self._standby:
             return os.fstat(descriptor).st_size > 0
         return bool(self._epoch) and _last_epoch(descriptor) >= self._epoch
@@ -260,10 +260,10 @@ class Keeper:
         while (status := processes.reap(self._pid)) is None:
             if self._control.poll():
                 self._log.say(self._control.complaint)
-            self._climb(time.clock_gettime(time.CLOCK_BOOTTIME))
+            self._escalate(time.clock_gettime(time.CLOCK_BOOTTIME))
             self._dump_as_asked()
             self._promote()
-            poll.poll(self._until_next_look() * 1000)
+            poll.poll(self._until_next_check() * 1000)
         self._group = 0  # it is reaped, so its number may become another's
         os.close(handle)
         self._notice_followed()
@@ -273,10 +273,10 @@ class Keeper:
     def _notice_followed(self) -> None:
         """A driver may have followed its order and ended before the next look here: it was told all the same."""
         self._control.poll()
-        if self._rung is None and self._control.order.stop:
-            self._rung = "token"
+        if self._stop_stage is None and self._control.order.stop:
+            self._stop_stage = "token"
 
-    def _until_next_look(self) -> float:
+    def _until_next_check(self) -> float:
         left = self._control.order.kill_at - time.clock_gettime(time.CLOCK_BOOTTIME)
         pause = _STANDBY_POLL if self._standby else _POLL
         return min(pause, left) if left > 0 else pause
@@ -322,19 +322,19 @@ class Keeper:
         self._log.say(f"not promoted: {reason}")
         self._signal_group(signal.SIGTERM)
 
-    def _climb(self, now: float) -> None:
+    def _escalate(self, now: float) -> None:
         """Do what is due, once. An interrupt takes its time in a thread of its own, so that nothing holds the kill up;
         while one is under way the next is put off."""
         order = self._control.order
         due = order.due(now)
-        self._rung = due.rung if due else None
-        if due is None or self._climbed == (order.seq, due):
+        self._stop_stage = due.stop_stage if due else None
+        if due is None or self._escalated == (order.seq, due):
             return
-        if due.rung == "sigkill":
+        if due.stop_stage == "sigkill":
             self._kill()
-        elif due.rung == "sigterm" and not self._aside(lambda: self._interrupt(due.number)):
+        elif due.stop_stage == "sigterm" and not self._aside(lambda: self._interrupt(due.number)):
             return
-        self._climbed = (order.seq, due)
+        self._escalated = (order.seq, due)
 
     def _aside(self, action: Callable[[], object]) -> bool:
         """Do something in the one other thread; False while that is busy."""
@@ -373,8 +373,8 @@ class Keeper:
 
     def _dump_as_asked(self) -> None:
         if not self._busy and (order := self._asked.poll()):
-            asked, rung = order
-            self._aside(lambda: self._dumper.take(rung, asked=asked, timeout=_DUMP_TIMEOUT))
+            asked, stop_stage = order
+            self._aside(lambda: self._dumper.take(stop_stage, asked=asked, timeout=_DUMP_TIMEOUT))
 
     def _signal_group(self, number: signal.Signals) -> None:
         """The driver is our child and not reaped yet, so its pid, and the group named after it, cannot be another's."""
@@ -398,14 +398,14 @@ class Keeper:
         self._control.poll()
         code = os.waitstatus_to_exitcode(status)
         killed_by = self._killed_by(code)
-        self._rung = "sigkill" if killed_by else self._rung
+        self._stop_stage = "sigkill" if killed_by else self._stop_stage
         self._dumper.rest("sigkill" if killed_by else "crash")
         record = {
             "token": self._token,
             "exit_code": code if code >= 0 else None,
             "signal": -code if code < 0 else None,
             "killed_by": killed_by,
-            "rung": self._rung,
+            "stop_stage": self._stop_stage,
             "reason": reason,
             "boottime": time.clock_gettime(time.CLOCK_BOOTTIME),
             "at": time.time(),
@@ -423,8 +423,8 @@ class Keeper:
     def _killed_by(self, code: int) -> str | None:
         """Who has carried out the last rung: this process, or the driver's own watchdog, which a keeper that was held
         up itself finds done."""
-        if self._rung == "sigkill" and code == -signal.SIGKILL:
+        if self._stop_stage == "sigkill" and code == -signal.SIGKILL:
             return "keeper"
         due = self._control.order.due(time.clock_gettime(time.CLOCK_BOOTTIME))
-        late = due is not None and due.rung == "sigkill"
+        late = due is not None and due.stop_stage == "sigkill"
         return "agent" if late and code == _WATCHDOG_EXIT else None

@@ -129,17 +129,17 @@ def _masks(status: Path) -> tuple[int, int]:
     return int(fields.get("SigCgt", "0"), 16), int(fields.get("SigBlk", "0"), 16)
 
 
-_TELLING = ("Name:", "State:", "Threads:", "SigPnd:", "ShdPnd:", "SigBlk:", "SigCgt:")
+_REPORTING = ("Name:", "State:", "Threads:", "SigPnd:", "ShdPnd:", "SigBlk:", "SigCgt:")
 
 
-def told_by_kernel(pid: int) -> list[str]:
+def kernel_messages(pid: int) -> list[str]:
     """What the kernel says of a process that does not answer: its state, its signals, and where it waits."""
     lines = []
     with contextlib.suppress(OSError):
         lines += [
             line
             for line in Path(f"/proc/{pid}/status").read_text(errors="replace").splitlines()
-            if line.startswith(_TELLING)
+            if line.startswith(_REPORTING)
         ]
     with contextlib.suppress(OSError):
         lines.append(f"Waits in: {Path(f'/proc/{pid}/wchan').read_text() or '?'}")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from workers.keeper.ladder import Watched
+from workers.keeper.escalation import WatchedFile
 
 
 class PromotionFile:
     """Looks for the promotion of the run with this token; a damaged file, or one of another run, is none."""
 
     def __init__(self, path: Path, token: str) -> None:
-        self._file = Watched(path)
+        self._file = WatchedFile(path)
         self._token = token
         self._epoch: int | None = None
 

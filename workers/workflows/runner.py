@@ -42,7 +42,7 @@ EVACUATION_SECONDS = 5.0
 
 log = structlog.get_logger(__name__)
 
-turn_back = fenced(steps.turn_back)
+start_rollback = fenced(steps.start_rollback)
 
 
 class Runner:
@@ -51,7 +51,7 @@ class Runner:
     def __init__(self, host: str, rundirs: RunDirs) -> None:
         self._host = host
         self._rundirs = rundirs
-        self._looked = -EVACUATION_SECONDS
+        self._checked = -EVACUATION_SECONDS
         self._untaken: dict[UUID, float] = {}
         self._dumped: set[UUID] = set()
 
@@ -59,8 +59,8 @@ class Runner:
         """Do one step of each; `silent`: hosts whose supervisors are not heard. Says whether data waits for one that
         begins or ends on this host, whoever carries it out."""
         instant = Instant(now.wall, now.boottime, now.boot_id)
-        if evacuations.under_way(self._host) and now.boottime - self._looked >= EVACUATION_SECONDS:
-            self._looked = now.boottime
+        if evacuations.under_way(self._host) and now.boottime - self._checked >= EVACUATION_SECONDS:
+            self._checked = now.boottime
             evacuations.turn(host=self._host)
         found = selecting.concerning(self._host, silent)
         untaken = {each.pk for each in found if not each.runner_host}
@@ -115,7 +115,7 @@ class Runner:
             crash_points.reach("worker.migration_ended")
             return
         if migration.steps[index]["state"] == MigrationStepState.PENDING:
-            steps.begin(migration=migration, index=index, now=now)
+            steps.start(migration=migration, index=index, now=now)
             crash_points.reach("worker.step_intended")
         self._record(migration, index, _perform(migration, index, now), now)
 
@@ -153,7 +153,7 @@ class Runner:
         require_time()
         self._dumped.add(migration.pk)
         try:
-            self._rundirs.ask_for_dump(Path(run.run_dir), DumpOrder(id=migration.pk.hex, rung=DRAIN))
+            self._rundirs.ask_for_dump(Path(run.run_dir), DumpOrder(id=migration.pk.hex, stop_stage=DRAIN))
         except OSError as error:
             log.warning("no_dump", run=run.number, cause=str(error))
 
@@ -191,9 +191,9 @@ def _waits(migration: Migration, now: Instant) -> bool:
         words = f"Action required: continue to {gate} before {until:%H:%M} UTC, or the migration is rolled back."
         steps.hold(migration=migration, index=index, now=now, message=words)
     elif progress.left(row, now) <= 0:
-        turn_back(migration, f"The gate before {gate} was not passed within {GATE_SECONDS / 3600:g} h.")
+        start_rollback(migration, f"The gate before {gate} was not passed within {GATE_SECONDS / 3600:g} h.")
     elif (lost := standby_lost(_scene(migration, row, now))) is not None:
-        turn_back(migration, lost.message, findings=lost.findings)
+        start_rollback(migration, lost.message, findings=lost.findings)
     return True
 
 

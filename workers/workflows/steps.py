@@ -14,8 +14,8 @@ from typing import Any
 from pipelines.domain.base.states import (
     RUNNING_PHASES,
     DesiredState,
+    InspectionState,
     LedgerState,
-    LookState,
     MigrationKind,
     MigrationStage,
     Phase,
@@ -23,12 +23,12 @@ from pipelines.domain.base.states import (
     RunState,
 )
 from pipelines.domain.migration import progress, proof
-from pipelines.domain.migration.observation import Conclusion, Counts, ObservationRules, Sample, judge
+from pipelines.domain.migration.observation import Conclusion, Counts, ObservationRules, Sample, evaluate
 from pipelines.domain.migration.plan import digest
 from pipelines.domain.migration.progress import Instant
 from pipelines.domain.migration.steps import StepName
 from pipelines.domain.positions.cluster_move import PartitionTranslation
-from pipelines.models import LedgerBatch, Migration, Pipeline, PositionLook, Run
+from pipelines.models import LedgerBatch, Migration, Pipeline, PositionInspection, Run
 from pipelines.selectors.migration import migrations as selecting
 from pipelines.selectors.positions.positions import identities
 from pipelines.selectors.runs.runs import last_active
@@ -76,7 +76,7 @@ class Scene:
 
 
 Deed = Callable[[Scene], None]
-Look = Callable[[Scene], Outcome]
+Inspection = Callable[[Scene], Outcome]
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Rule:
     """How a step is done, and how it is known to be."""
 
     do: Deed
-    verify: Look
+    verify: Inspection
 
 
 def _nothing(_scene: Scene) -> None:
@@ -146,7 +146,7 @@ def _prove(scene: Scene) -> Outcome:
     items = proof.checklist(
         phase=pipeline.phase,
         proof=seen.get("pause_proof"),
-        cursors=cursors(seen),
+        positions=positions(seen),
         ledger=selecting.positions(pipeline.pk),
         open_batches=LedgerBatch.objects.filter(pipeline=pipeline, state=LedgerState.PLANNED).count(),
     )
@@ -159,18 +159,18 @@ def _prove(scene: Scene) -> Outcome:
     return Outcome(message=f"Not verified yet: {missing}.", evidence=evidence)
 
 
-def cursors(observed: dict[str, Any]) -> list[dict[str, Any]]:
+def positions(observed: dict[str, Any]) -> list[dict[str, Any]]:
     """Where an agent says that it stands."""
     return [
         {
             "source": query["source"],
             "channel": query["channel"],
-            "topic": cursor["topic"],
-            "partition": cursor["partition"],
-            "offset": cursor["next_offset"],
+            "topic": position["topic"],
+            "partition": position["partition"],
+            "offset": position["next_offset"],
         }
         for query in observed.get("queries", [])
-        for cursor in query.get("cursor", [])
+        for position in query.get("positions", [])
     ]
 
 
@@ -185,7 +185,7 @@ def _snapshot(scene: Scene) -> None:
         "lineage": run.lineage if run else None,
         "positions": selecting.positions(pipeline.pk),
         "identities": [each.model_dump() for each in identities(pipeline.pk)],
-        "books": selecting.books(pipeline.pk),
+        "totals": selecting.totals(pipeline.pk),
         "stopped": _stopped_at(run),
     }
     taken = {**content, "digest": digest(content), "at": scene.now.wall.isoformat()}
@@ -196,7 +196,7 @@ def _stopped_at(run: Run | None) -> dict[str, Any]:
     """Where the old side stopped, and when it delivered last (wall seconds)."""
     seen = (run.observed or {}) if run else {}
     times = [each["last_batch_at"] for each in seen.get("queries", []) if each.get("last_batch_at")]
-    return {"positions": cursors(seen), "last_delivered_at": max(times, default=None)}
+    return {"positions": positions(seen), "last_delivered_at": max(times, default=None)}
 
 
 def _snapshot_taken(scene: Scene) -> Outcome:
@@ -223,20 +223,22 @@ def _translated(scene: Scene) -> Outcome:
 
 def _answered(scene: Scene) -> Outcome:
     """What the host has found on both clusters."""
-    look = steering.look_of(scene.migration)
-    if look is None or not steering.is_of(scene.migration, _attempt(scene)):
+    inspection = steering.inspection_of(scene.migration)
+    if inspection is None or not steering.is_of(scene.migration, _attempt(scene)):
         return Outcome(message="The host is reading both clusters.")
-    if look.state == LookState.PENDING:
+    if inspection.state == InspectionState.PENDING:
         before = int((scene.migration.snapshot or {}).get("behind", 0))
         return _behind(before) if before else Outcome(message="The host is reading both clusters.")
-    if look.state == LookState.FAILED:
-        return _not_looked(look)
-    rows = look.moves
-    if look.impossible:
-        found = [PartitionTranslation.model_validate(row).finding().model_dump(mode="json") for row in look.impossible]
+    if inspection.state == InspectionState.FAILED:
+        return _not_inspected(inspection)
+    rows = inspection.moves
+    if inspection.impossible:
+        found = [
+            PartitionTranslation.model_validate(row).finding().model_dump(mode="json") for row in inspection.impossible
+        ]
         words = f"{len(found)} positions cannot be translated: {found[0]['message']}"
         return Outcome(failed=True, message=words, findings=found, evidence={"rows": rows})
-    if behind := steering.behind(look):
+    if behind := steering.behind(inspection):
         return _behind(behind)
     if not any("stopped_at" in row for row in rows):
         return Outcome(done=True, message=f"{len(rows)} ends are recorded.", evidence={"ends": rows})
@@ -254,14 +256,14 @@ def _behind(records: int) -> Outcome:
     return Outcome(message=words, findings=[found])
 
 
-def _not_looked(look: PositionLook) -> Outcome:
-    error = look.error or {}
+def _not_inspected(inspection: PositionInspection) -> Outcome:
+    error = inspection.error or {}
     found = [{"path": "to", "code": str(error.get("code", "")).upper(), "message": error.get("message", "")}]
     return Outcome(failed=True, message=str(error.get("message", "")), findings=found)
 
 
 def _translate_back(scene: Scene) -> None:
-    steering.ask_for_the_way_back(migration=scene.migration, attempt=_attempt(scene))
+    steering.request_rollback(migration=scene.migration, attempt=_attempt(scene))
 
 
 def _translated_back(scene: Scene) -> Outcome:
@@ -295,16 +297,16 @@ def _set_positions(scene: Scene) -> None:
 
 
 def _positions_set(scene: Scene) -> Outcome:
-    look = steering.look_of(scene.migration)
-    if look is None and scene.migration.kind == MigrationKind.CLUSTER:
+    inspection = steering.inspection_of(scene.migration)
+    if inspection is None and scene.migration.kind == MigrationKind.CLUSTER:
         return Outcome(
             failed=True, message="The translation of its positions no longer exists; plan the migration again."
         )
-    if look is None or look.state in {LookState.PENDING, LookState.ANSWERED}:
+    if inspection is None or inspection.state in {InspectionState.PENDING, InspectionState.ANSWERED}:
         return Outcome(message="The host is counting the records skipped and reread.")
-    if look.state == LookState.FAILED:
-        return _not_looked(look)
-    moves = look.moves
+    if inspection.state == InspectionState.FAILED:
+        return _not_inspected(inspection)
+    moves = inspection.moves
     counts = {name: sum(each[name] or 0 for each in moves) for name in ("skip", "replay")}
     words = f"{counts['skip']} records are skipped, {counts['replay']} are reread."
     return Outcome(done=True, message=words, evidence={**counts, "moves": moves})
@@ -363,7 +365,7 @@ def _observe(scene: Scene) -> Outcome:
     now = selecting.seen_now(scene.pipeline, run, _span(scene)).since(
         Counts.model_validate(taken.get("accepted") or {})
     )
-    observed = judge(
+    observed = evaluate(
         rules,
         before,
         now,

@@ -43,9 +43,9 @@ def status(found: Document) -> Group:
     if found["queries"]:
         columns = ("source", "channel", "batch", "in flight", "records/s", "delivered", "lag", "last batch", "retrying")
         parts.append(output.grid(columns, map(_query, found["queries"])))
-    if found["intakes"]:
+    if found["ingest_buffers"]:
         names = ("push source", "accepted", "buffered", "capacity", "answers", "blocked by")
-        parts.append(output.grid(names, map(_ingest_buffer, found["intakes"])))
+        parts.append(output.grid(names, map(_ingest_buffer, found["ingest_buffers"])))
     failed = [component for component in found["components"] if component["state"] != "ready"]
     if failed:
         rows = [(c["kind"], c["name"], c["type"], c["state"], c["detail"]) for c in failed]
@@ -63,7 +63,7 @@ def _condition(condition: Document) -> tuple[object, ...]:
 
 
 def _query(query: Document) -> tuple[object, ...]:
-    lags = [cursor["lag"] for cursor in query["cursor"]]
+    lags = [position["lag"] for position in query["positions"]]
     holding = query["holding"]
     return (
         query["source"],

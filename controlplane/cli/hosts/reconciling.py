@@ -32,7 +32,7 @@ def reconcile(
     """Resolve the finding DATABASE_BEHIND of a pipeline after the database was restored from a backup."""
     from controlplane.cli.base import output
 
-    body = {"believe": source_of_truth.value, "reason": reason}
+    body = {"source_of_truth": source_of_truth.value, "reason": reason}
     _, found = session.client().post(path(name, "reconcile"), body)
     if not session.printed(found):
         output.print_line(

@@ -55,7 +55,7 @@ def print_migration(found: dict[str, Any]) -> None:
         rows = ((s["name"], s["stage"], s["state"], s["message"] or s["sentence"]) for s in found["steps"])
         output.table(("step", "stage", "state", "message"), rows, empty="")
     rows = (
-        (c["choice"], c["allowed"], c["sentence"] if c["allowed"] else c["reason"], (c["price"] or {}).get("words"))
+        (c["choice"], c["allowed"], c["sentence"] if c["allowed"] else c["reason"], (c["impact"] or {}).get("words"))
         for c in found["choices"]
     )
     output.table(("action", "allowed", "message", "expected impact"), rows, empty="No actions.")
@@ -87,10 +87,10 @@ def _print_plan(found: dict[str, Any]) -> None:
         output.print_line(f"{warning['code']}: {warning['message']}")
 
 
-def _change(judged: dict[str, Any]) -> tuple[object, ...]:
-    change = judged["change"]
+def _change(evaluated: dict[str, Any]) -> tuple[object, ...]:
+    change = evaluated["change"]
     values = (_short(change["old"]), _short(change["new"]))
-    return change["path"], change["op"], *values, judged["consequence"], judged["reason"]
+    return change["path"], change["op"], *values, evaluated["consequence"], evaluated["reason"]
 
 
 def _short(value: Any) -> str | None:

@@ -57,7 +57,7 @@ def add(
         "host": host,
     }
     given = {name: value for name, value in body.items() if value is not None}
-    _, made = session.client().post("watched-groups", given)
+    _, made = session.client().post("consumer-groups", given)
     if not session.printed(made):
         output.print_line(f"{group}: monitored. Show it: headgate consumer-groups show {group}")
 
@@ -67,7 +67,7 @@ def list_groups(session: Session, limit: Limit = 500) -> None:
     """List the monitored consumer groups with their last measurement."""
     from controlplane.cli.base import output
 
-    found = session.client().pages("watched-groups", limit=limit)
+    found = session.client().pages("consumer-groups", limit=limit)
     if session.printed(found):
         return
     columns = ("group", "brokers", "state", "members", "lag", "measured", "error")
@@ -78,7 +78,7 @@ def list_groups(session: Session, limit: Limit = 500) -> None:
             each["state"],
             len(each["members"]),
             each["records"],
-            output.ago(each["looked_at"]),
+            output.ago(each["inspected_at"]),
             each["error"],
         )
         for each in found
@@ -104,7 +104,7 @@ def show(
         ("state", found["state"]),
         ("coordinator", found["coordinator"]),
         ("members", ", ".join(f"{each['client']} {each['host']}" for each in found["members"])),
-        ("measured", output.ago(found["looked_at"])),
+        ("measured", output.ago(found["inspected_at"])),
         ("by the worker of", found["host"]),
         ("error", found["error"]),
     ]
@@ -176,7 +176,7 @@ def remove(session: Session, group: GroupName, bootstrap_servers: Servers = None
 
 def _address(client: Any, group: str, servers: str | None) -> str:
     """The address of a monitored group by its name. CommandError where there is none, or several."""
-    found = client.pages("watched-groups", group=group)
+    found = client.pages("consumer-groups", group=group)
     found = [each for each in found if servers in (None, each["bootstrap_servers"])]
     if not found:
         hint = f"Add it: headgate consumer-groups add {group} --bootstrap-servers HOST:PORT"
@@ -184,4 +184,4 @@ def _address(client: Any, group: str, servers: str | None) -> str:
     if len(found) > 1:
         hint = "Choose one with --bootstrap-servers: " + "; ".join(each["bootstrap_servers"] for each in found)
         raise CommandError(f"{len(found)} consumer groups are named {group}", hint=hint, code="ambiguous")
-    return f"watched-groups/{found[0]['id']}"
+    return f"consumer-groups/{found[0]['id']}"

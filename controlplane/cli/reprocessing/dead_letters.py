@@ -73,10 +73,10 @@ def _row(found: dict[str, Any]) -> tuple[object, ...]:
 def _print_causes(summary: dict[str, Any]) -> None:
     from controlplane.cli.base import output
 
-    rows = [(cause["component"], cause["cause"], cause["letters"]) for cause in summary["causes"]]
+    rows = [(cause["component"], cause["cause"], cause["dead_letters"]) for cause in summary["causes"]]
     if rows:
         output.table(("component", "cause", "new dead letters"), rows, empty="")
-    output.print_line(f"{summary['new']} new, {summary['replayed']} replayed, {summary['discarded']} discarded.")
+    output.print_line(f"{summary['new']} new, {summary['retried']} replayed, {summary['discarded']} discarded.")
 
 
 @app.verb()
@@ -141,7 +141,7 @@ def retry(
 
     chosen = _chosen(ids or [], everything, wanted.query(), _edited(body, header or []))
     client = session.client()
-    _, operation = client.post(path(name, "dead-letters", "replay"), {**chosen, "rate": rate, "reason": reason})
+    _, operation = client.post(path(name, "dead-letters", "retry"), {**chosen, "rate": rate, "reason": reason})
     operation = finish(session, client, operation, waiting)
     if not session.printed(operation):
         _print(operation)

@@ -58,7 +58,7 @@ def _print_stacks(answer: dict[str, Any], process: str | None, run: dict[str, An
         output.note(f"Run {run['number']} has no dump: none was requested, or its keeper did not answer.")
     for dump in answer["dumps"]:
         at_work = ", ".join(dump["stuck"]) or "no component"
-        output.print_line(f"{dump['at']} {dump['rung']} of run {run['number']}; at work: {at_work}")
+        output.print_line(f"{dump['at']} {dump['stop_stage']} of run {run['number']}; at work: {at_work}")
         for file in dump["files"]:
             if process in {None, file["process"]}:
                 output.print_line(f"--- {file['process']} ({file['name']})")

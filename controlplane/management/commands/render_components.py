@@ -10,7 +10,7 @@ from django.conf import settings
 
 from controlplane.management.rendered import RenderPages
 from pipelines.domain.definitions.document import reference
-from pipelines.domain.definitions.document.reference import Key
+from pipelines.domain.definitions.document.reference import SettingReference
 from pipelines.domain.definitions.parts import registry
 from pipelines.domain.definitions.parts.component import ComponentSpec
 
@@ -115,12 +115,12 @@ def _first_sentence(spec: type[ComponentSpec]) -> str:
     return sentence + stop.strip()
 
 
-def _table(keys: list[Key]) -> str:
+def _table(keys: list[SettingReference]) -> str:
     rows = [_row(key) for key in keys]
     return "\n".join(["| key | type | default | example | what it does |", "|---|---|---|---|---|", *rows, ""])
 
 
-def _row(key: Key) -> str:
+def _row(key: SettingReference) -> str:
     default = "required" if key.required else f"{_code(key.default)} {key.unit}".strip()
     unit = f", {key.unit}" if key.unit and key.required else ""
     cells = (f"`{key.name}`", f"{key.type}{unit}", default, _code(key.example), key.description)

@@ -135,9 +135,9 @@ def impact_table() -> str:
     """What canceling and rolling back mean during each stage."""
     cost = f"expected impact, with {DELIVERED} records delivered and {OPEN} of them in an open batch"
     head = [f"| stage | request | {cost} | steps |", "|---|---|---|---|"]
-    found = [(stage, _price(stage, planned=planned)) for stage, planned in _moments()]
+    found = [(stage, _impact_row(stage, planned=planned)) for stage, planned in _moments()]
     grouped = itertools.groupby(found, key=lambda each: each[1])
-    rows = [f"| {_words([stage for stage, _ in members])} | {price} |" for price, members in grouped]
+    rows = [f"| {_words([stage for stage, _ in members])} | {impact} |" for impact, members in grouped]
     return "\n".join([*head, *rows])
 
 
@@ -147,17 +147,17 @@ def _moments() -> Iterator[tuple[str, bool]]:
     yield f"{FORWARD_STAGES[-2]} and {FORWARD_STAGES[-1]}, from its first batch on", True
 
 
-def _price(moment: str, *, planned: bool) -> str:
+def _impact_row(moment: str, *, planned: bool) -> str:
     stage = FORWARD_STAGES[-1] if planned else MigrationStage(moment)
     steps = [step.name for step in _forward(MigrationKind.REVISION)]
     here = next(place for place, step in enumerate(_forward(MigrationKind.REVISION)) if step.stage is stage)
-    begun = set(steps[: here + 1])
-    ended = StepName.CHECK_STANDBY in begun
+    started = set(steps[: here + 1])
+    ended = StepName.CHECK_STANDBY in started
     now = Standing(
         stage=stage,
-        paused=StepName.PAUSE in begun,
-        old_ended=StepName.END_OLD_RUN in begun,
-        promoted=StepName.PROMOTE in begun,
+        paused=StepName.PAUSE in started,
+        old_ended=StepName.END_OLD_RUN in started,
+        promoted=StepName.PROMOTE in started,
         planned=planned,
         delivered=DELIVERED,
         open_records=OPEN,
@@ -168,19 +168,19 @@ def _price(moment: str, *, planned: bool) -> str:
     )
     choices = [allowed(now, action) for action in (MigrationAction.ABORT, MigrationAction.ROLLBACK)]
     possible = [choice for choice in choices if choice is not None and choice.allowed]
-    return f"{_asked(possible)} | {_cost(possible[-1])} | {', '.join(f'`{step.name}`' for step in way)}"
+    return f"{_asked(possible)} | {_impact(possible[-1])} | {', '.join(f'`{step.name}`' for step in way)}"
 
 
 def _asked(choices: Sequence[MigrationChoice]) -> str:
     return " or ".join(f"`{choice.choice}`" for choice in choices)
 
 
-def _cost(choice: MigrationChoice) -> str:
-    price = choice.price
-    if price is None:
+def _impact(choice: MigrationChoice) -> str:
+    impact = choice.impact
+    if impact is None:
         return ""
-    pause = " No delivery while the old configuration starts." if price.pause else ""
-    return f"{'Exact.' if price.exact else 'Counted.'} {price.words}{pause}"
+    pause = " No delivery while the old configuration starts." if impact.pause else ""
+    return f"{'Exact.' if impact.exact else 'Counted.'} {impact.words}{pause}"
 
 
 def _words(names: Sequence[str]) -> str:

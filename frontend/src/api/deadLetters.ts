@@ -6,13 +6,13 @@ import { paged } from './paging'
 import type { Operation, ReplayRequest } from './types'
 
 /** What narrows the list: all that is given has to match. */
-export interface LetterFilter {
+export interface DeadLetterFilter {
   component?: string
   cause?: string
-  state?: 'NEW' | 'REPLAYED' | 'DISCARDED'
+  state?: 'NEW' | 'RETRIED' | 'DISCARDED'
 }
 
-export const deadLettersQuery = (name: string, filter: LetterFilter) =>
+export const deadLettersQuery = (name: string, filter: DeadLetterFilter) =>
   infiniteQueryOptions({
     queryKey: keys.deadLetters(name, filter),
     queryFn: ({ pageParam, signal }) => {
@@ -33,17 +33,17 @@ export const deadLetterQuery = (name: string, id: string) =>
   queryOptions({
     queryKey: keys.deadLetter(name, id),
     queryFn: ({ signal }) => {
-      const params = { path: { name, letter_id: id } }
-      return take(api.GET('/api/v1/pipelines/{name}/dead-letters/{letter_id}', { params, signal }))
+      const params = { path: { name, dead_letter_id: id } }
+      return take(api.GET('/api/v1/pipelines/{name}/dead-letters/{dead_letter_id}', { params, signal }))
     },
   })
 
-export function replayLetters(name: string, body: ReplayRequest): Promise<Operation> {
+export function retryDeadLetters(name: string, body: ReplayRequest): Promise<Operation> {
   const params = { path: { name }, header: { 'Idempotency-Key': randomKey() } }
-  return take(api.POST('/api/v1/pipelines/{name}/dead-letters/replay', { params, body }))
+  return take(api.POST('/api/v1/pipelines/{name}/dead-letters/retry', { params, body }))
 }
 
-export function discardLetters(name: string, ids: string[], reason: string) {
+export function discardDeadLetters(name: string, ids: string[], reason: string) {
   const params = { path: { name }, header: { 'Idempotency-Key': randomKey() } }
   return take(api.POST('/api/v1/pipelines/{name}/dead-letters/discard', { params, body: { ids, reason } }))
 }

@@ -3,19 +3,19 @@ import { randomKey } from '@/lib/ids'
 import { api, take } from './client'
 import { keys } from './keys'
 import { fetchAll, PAGE_SIZE } from './paging'
-import type { WatchedGroup } from './types'
+import type { ExternalGroup } from './types'
 
 export const groupsQuery = queryOptions({
   queryKey: keys.groups,
   queryFn: ({ signal }) =>
-    fetchAll<WatchedGroup>((cursor) =>
-      take(api.GET('/api/v1/watched-groups', { params: { query: { cursor, limit: PAGE_SIZE } }, signal })),
+    fetchAll<ExternalGroup>((cursor) =>
+      take(api.GET('/api/v1/consumer-groups', { params: { query: { cursor, limit: PAGE_SIZE } }, signal })),
     ),
 })
 
 export const watchGroup = (group: string, servers: string) =>
   take(
-    api.POST('/api/v1/watched-groups', {
+    api.POST('/api/v1/consumer-groups', {
       params: { header: { 'Idempotency-Key': randomKey() } },
       body: {
         group,
@@ -30,4 +30,4 @@ export const watchGroup = (group: string, servers: string) =>
   )
 
 export const unwatchGroup = (id: number) =>
-  take(api.DELETE('/api/v1/watched-groups/{group_id}', { params: { path: { group_id: String(id) } } }))
+  take(api.DELETE('/api/v1/consumer-groups/{group_id}', { params: { path: { group_id: String(id) } } }))

@@ -3,9 +3,9 @@ import { api, take } from './client'
 import { keys } from './keys'
 import { paged } from './paging'
 
-export const booksQuery = (name: string) =>
+export const ledgerTotalsQuery = (name: string) =>
   queryOptions({
-    queryKey: keys.books(name),
+    queryKey: keys.ledgerTotals(name),
     queryFn: ({ signal }) =>
       take(api.GET('/api/v1/pipelines/{name}/ledger/summary', { params: { path: { name } }, signal })),
   })

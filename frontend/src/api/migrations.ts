@@ -102,12 +102,12 @@ export interface Evidence {
     positions: EvidencePlace[]
     gap: number
     overlap: number
-    books: { before: Record<string, number>; after: Record<string, number> }
+    ledgerTotals: { before: Record<string, number>; after: Record<string, number> }
     pause: { expected: number | null; seen: number | null }
     steps: { step: string; stage: string; state: string; seconds: number | null; message: string }[]
-    announced: { skip: number; replay: number }
+    expected: { skip: number; replay: number }
     /** The second cut, of one that was rolled back after its new agent had delivered. */
-    way_back: {
+    rollback: {
       positions: EvidencePlace[]
       gap: number
       overlap: number

@@ -4,7 +4,7 @@ import { api, patiently, take } from './client'
 import { keys } from './keys'
 
 /** Seconds in which the worker of the host may look before the last known answer is given. */
-const LOOK_SECONDS = 8
+const INSPECTION_SECONDS = 8
 
 const named = (name: string) => ({ path: { name } })
 
@@ -12,7 +12,7 @@ export const positionsQuery = (name: string) =>
   queryOptions({
     queryKey: keys.positions(name),
     queryFn: ({ signal }) => {
-      const params = { ...named(name), query: { wait: LOOK_SECONDS } }
+      const params = { ...named(name), query: { wait: INSPECTION_SECONDS } }
       return take(api.GET('/api/v1/pipelines/{name}/positions', { params, signal }))
     },
   })

@@ -176,6 +176,79 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/consumer-groups": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description List external consumer groups with their last measurement. */
+        get: operations["list_external_groups"];
+        put?: never;
+        /** @description Monitor an external consumer group; the first measurement follows within seconds. */
+        post: operations["watch_group"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/consumer-groups/{group_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Show a group with its partitions as they were seen last. */
+        get: operations["get_external_group"];
+        put?: never;
+        post?: never;
+        /** @description Watch a group no longer; its series is deleted, its events stay. */
+        delete: operations["unwatch_group"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/consumer-groups/{group_id}/lag": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Show what the group had committed, its lag, coordinator and members over time. */
+        get: operations["get_external_group_lag"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/consumer-groups/{group_id}/plan": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description Plan a reset to before an event: offsets, records that come again or are skipped, and what duplicates do to
+         *     the sinks of a pipeline that the group belongs to. Nothing is changed.
+         */
+        post: operations["plan_group_reset"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/evacuations": {
         parameters: {
             query?: never;
@@ -582,7 +655,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/pipelines/{name}/dead-letters/{letter_id}": {
+    "/api/v1/pipelines/{name}/dead-letters/{dead_letter_id}": {
         parameters: {
             query?: never;
             header?: never;
@@ -616,7 +689,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/pipelines/{name}/dead-letters/replay": {
+    "/api/v1/pipelines/{name}/dead-letters/retry": {
         parameters: {
             query?: never;
             header?: never;
@@ -629,7 +702,7 @@ export interface paths {
          * @description Send new dead letters back to their source, the oldest first. Each comes again as a new record, through all
          *     interceptors, to every channel that its source feeds.
          */
-        post: operations["replay_dead_letters"];
+        post: operations["retry_dead_letters"];
         delete?: never;
         options?: never;
         head?: never;
@@ -817,7 +890,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/pipelines/{name}/positions/plans/{look_id}": {
+    "/api/v1/pipelines/{name}/positions/plans/{inspection_id}": {
         parameters: {
             query?: never;
             header?: never;
@@ -1255,79 +1328,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/watched-groups": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** @description List external consumer groups with their last measurement. */
-        get: operations["list_watched_groups"];
-        put?: never;
-        /** @description Monitor an external consumer group; the first measurement follows within seconds. */
-        post: operations["watch_group"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/watched-groups/{group_id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** @description Show a group with its partitions as they were seen last. */
-        get: operations["get_watched_group"];
-        put?: never;
-        post?: never;
-        /** @description Watch a group no longer; its series is deleted, its events stay. */
-        delete: operations["unwatch_group"];
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/watched-groups/{group_id}/lag": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** @description Show what the group had committed, its lag, coordinator and members over time. */
-        get: operations["get_watched_group_lag"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/watched-groups/{group_id}/plan": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * @description Plan a reset to before an event: offsets, records that come again or are skipped, and what duplicates do to
-         *     the sinks of a pipeline that the group belongs to. Nothing is changed.
-         */
-        post: operations["plan_group_reset"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/v1/webhooks": {
         parameters: {
             query?: never;
@@ -1646,37 +1646,6 @@ export interface components {
             next: string | null;
         };
         /**
-         * Believe
-         * @description HOST: its runs and their journals are taken in. DATABASE: they are set aside; its own positions count.
-         * @enum {string}
-         */
-        Believe: "host" | "database";
-        /**
-         * Books
-         * @description The ledger totals of a pipeline over all its runs. `balanced`: every record has one verdict, no gap and no
-         *     overlap.
-         */
-        Books: {
-            /** Channels */
-            channels: components["schemas"]["ChannelBooks"][];
-            /** Read */
-            read: number;
-            /** Delivered */
-            delivered: number;
-            /** Filtered */
-            filtered: number;
-            /** Duplicates Max */
-            duplicates_max: number;
-            /** Gaps */
-            gaps: number;
-            /** Overlaps */
-            overlaps: number;
-            /** Balanced */
-            balanced: boolean;
-            /** Positions */
-            positions: components["schemas"]["Position"][];
-        };
-        /**
          * By
          * @description How a position became one on the other cluster. MAPPING: by the pairs of a mirror; TIMESTAMP: by the time of
          *     the last record; GIVEN: by a user; SAME_LOG: it is the same cluster under another address; CUT: by what an
@@ -1705,10 +1674,10 @@ export interface components {
             new: unknown;
         };
         /**
-         * ChannelBooks
+         * ChannelLedgerTotals
          * @description The ledger totals of one (source, channel). `open_batches`: planned and not acknowledged yet.
          */
-        ChannelBooks: {
+        ChannelLedgerTotals: {
             /** Source */
             source: string;
             /** Channel */
@@ -1755,37 +1724,6 @@ export interface components {
             replay: number;
             /** Partitions */
             partitions: components["schemas"]["Move"][];
-        };
-        /**
-         * ChoicePrice
-         * @description The expected impact of a choice. `exact`: positions are those of the snapshot afterwards. `duplicates_max`:
-         *     records of unfinished batches; `pause`: seconds in which nothing is delivered.
-         */
-        ChoicePrice: {
-            /** Exact */
-            exact: boolean;
-            /**
-             * Skip
-             * @default 0
-             */
-            skip: number;
-            /**
-             * Replay
-             * @default 0
-             */
-            replay: number;
-            /**
-             * Duplicates Max
-             * @default 0
-             */
-            duplicates_max: number;
-            /**
-             * Pause
-             * @default 0
-             */
-            pause: number;
-            /** Words */
-            words: string;
         };
         /**
          * ComponentState
@@ -1872,22 +1810,6 @@ export interface components {
          */
         Consequence: "hot" | "restart" | "new_lineage" | "position_decision";
         /**
-         * Cursor
-         * @description Where a query stands in one partition. `lag` in records.
-         */
-        Cursor: {
-            /** Topic */
-            topic: string;
-            /** Partition */
-            partition: number;
-            /** Next Offset */
-            next_offset: number;
-            /** End Offset */
-            end_offset: number | null;
-            /** Lag */
-            lag: number | null;
-        };
-        /**
          * DeadLetter
          * @description An event that could not be processed, without its content. `at`: when that was; `partition` and `offset` of its
          *     origin; `operation`: the replay under way that has taken it; `in_doubt`: a replay may have sent it, unconfirmed.
@@ -1918,7 +1840,7 @@ export interface components {
             size: number;
             /** Truncated */
             truncated: boolean;
-            state: components["schemas"]["LetterState"];
+            state: components["schemas"]["DeadLetterState"];
             /** Settled At */
             settled_at: string | null;
             /** Settled By */
@@ -1937,8 +1859,8 @@ export interface components {
             component: string;
             /** Cause */
             cause: string;
-            /** Letters */
-            letters: number;
+            /** Dead Letters */
+            dead_letters: number;
             /**
              * First At
              * Format: date-time
@@ -1981,7 +1903,7 @@ export interface components {
             size: number;
             /** Truncated */
             truncated: boolean;
-            state: components["schemas"]["LetterState"];
+            state: components["schemas"]["DeadLetterState"];
             /** Settled At */
             settled_at: string | null;
             /** Settled By */
@@ -2015,14 +1937,20 @@ export interface components {
             next: string | null;
         };
         /**
+         * DeadLetterState
+         * @description NEW: action required. RETRIED: it was retried at its source. DISCARDED: a user discarded it.
+         * @enum {string}
+         */
+        DeadLetterState: "NEW" | "RETRIED" | "DISCARDED";
+        /**
          * DeadLettersSummary
          * @description Dead letters by state, and the new ones by cause, most frequent first. `more_causes`: not all causes are here.
          */
         DeadLettersSummary: {
             /** New */
             new: number;
-            /** Replayed */
-            replayed: number;
+            /** Retried */
+            retried: number;
             /** Discarded */
             discarded: number;
             /** Causes */
@@ -2138,6 +2066,32 @@ export interface components {
             reason: string;
         };
         /**
+         * DiscardDeadLettersBody
+         * @description New dead letters that match all that is given; `cause`: a part of its text. Empty: all new ones.
+         */
+        DiscardDeadLettersBody: {
+            /**
+             * Component
+             * @default null
+             */
+            component: string | null;
+            /**
+             * Cause
+             * @default null
+             */
+            cause: string | null;
+            /**
+             * Source
+             * @default null
+             */
+            source: string | null;
+            /**
+             * Since
+             * @default null
+             */
+            since: string | null;
+        };
+        /**
          * Discarded
          * @description How many dead letters were discarded.
          */
@@ -2194,13 +2148,13 @@ export interface components {
         };
         /**
          * Dump
-         * @description All stacks of a run at one moment. `rung`: sigterm or sigkill where a stop took it (`number` counts its
+         * @description All stacks of a run at one moment. `stop_stage`: sigterm or sigkill where a stop took it (`number` counts its
          *     interrupts), live where a user asked (`asked`), else why. `stuck`: paths of the components that were at work;
          *     `silent`: processes that did not answer.
          */
         Dump: {
-            /** Rung */
-            rung: string;
+            /** Stop Stage */
+            stop_stage: string;
             /** Number */
             number: number;
             /** Asked */
@@ -2290,6 +2244,16 @@ export interface components {
             next: string | null;
         };
         /**
+         * EvaluatedChange
+         * @description One difference with what it means.
+         */
+        EvaluatedChange: {
+            change: components["schemas"]["Change"];
+            consequence: components["schemas"]["Consequence"];
+            /** Reason */
+            reason: string;
+        };
+        /**
          * Event
          * @description Something that happened. `run` is the run's number, `actor` the user who asked, or `system`.
          */
@@ -2327,6 +2291,37 @@ export interface components {
             next: string | null;
         };
         /**
+         * ExpectedImpact
+         * @description The expected impact of a choice. `exact`: positions are those of the snapshot afterwards. `duplicates_max`:
+         *     records of unfinished batches; `pause`: seconds in which nothing is delivered.
+         */
+        ExpectedImpact: {
+            /** Exact */
+            exact: boolean;
+            /**
+             * Skip
+             * @default 0
+             */
+            skip: number;
+            /**
+             * Replay
+             * @default 0
+             */
+            replay: number;
+            /**
+             * Duplicates Max
+             * @default 0
+             */
+            duplicates_max: number;
+            /**
+             * Pause
+             * @default 0
+             */
+            pause: number;
+            /** Words */
+            words: string;
+        };
+        /**
          * ExpectedPause
          * @description The expected delivery pause: seconds between the old agent's last delivery and the new agent's first one.
          *     `most`: where the in-flight batch takes as long as it may.
@@ -2338,6 +2333,100 @@ export interface components {
             most: number;
             /** Words */
             words: string;
+        };
+        /**
+         * ExternalGroup
+         * @description An external consumer group that is monitored, with its last measurement. `simple`: it never has members;
+         *     offsets are committed from outside.
+         */
+        ExternalGroup: {
+            /** Id */
+            id: number;
+            /** Group */
+            group: string;
+            /** Bootstrap Servers */
+            bootstrap_servers: string;
+            /** Interval */
+            interval: number;
+            /** Max Rate */
+            max_rate: number | null;
+            /** Leap Records */
+            leap_records: number | null;
+            /** Host */
+            host: string | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Created By */
+            created_by: string;
+            /** Inspected At */
+            inspected_at: string | null;
+            /** Error */
+            error: string;
+            /** State */
+            state: string;
+            /** Simple */
+            simple: boolean;
+            /** Coordinator */
+            coordinator: string;
+            /** Members */
+            members: components["schemas"]["Member"][];
+            /** Records */
+            records: number | null;
+        };
+        /**
+         * ExternalGroupDetail
+         * @description The same with its partitions as they were seen last, and the last events of its commits, newest first.
+         */
+        ExternalGroupDetail: {
+            /** Id */
+            id: number;
+            /** Group */
+            group: string;
+            /** Bootstrap Servers */
+            bootstrap_servers: string;
+            /** Interval */
+            interval: number;
+            /** Max Rate */
+            max_rate: number | null;
+            /** Leap Records */
+            leap_records: number | null;
+            /** Host */
+            host: string | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Created By */
+            created_by: string;
+            /** Inspected At */
+            inspected_at: string | null;
+            /** Error */
+            error: string;
+            /** State */
+            state: string;
+            /** Simple */
+            simple: boolean;
+            /** Coordinator */
+            coordinator: string;
+            /** Members */
+            members: components["schemas"]["Member"][];
+            /** Records */
+            records: number | null;
+            /** Partitions */
+            partitions: components["schemas"]["LagPartition"][];
+            /** Events */
+            events: components["schemas"]["Event"][];
+        };
+        /** ExternalGroupPage */
+        ExternalGroupPage: {
+            /** Results */
+            results: components["schemas"]["ExternalGroup"][];
+            /** Next */
+            next: string | null;
         };
         /**
          * FailedSink
@@ -2726,12 +2815,12 @@ export interface components {
             reason: string;
         };
         /**
-         * Intake
+         * IngestBuffer
          * @description A push source. `taken`: events accepted since the run started; `held`: events in its ingest buffer now, of at
          *     most `capacity`; `answers`: requests since the run started, by HTTP status; `held_up_by`: what keeps the
          *     buffer from releasing events; `failure`: why it accepts no events.
          */
-        Intake: {
+        IngestBuffer: {
             /** Source */
             source: string;
             /** Taken */
@@ -2750,15 +2839,23 @@ export interface components {
             failure: string;
         };
         /**
-         * JudgedChange
-         * @description One difference with what it means.
+         * InspectionError
+         * @description Why the worker of the host could not inspect the positions.
          */
-        JudgedChange: {
-            change: components["schemas"]["Change"];
-            consequence: components["schemas"]["Consequence"];
-            /** Reason */
-            reason: string;
+        InspectionError: {
+            /** Code */
+            code: string;
+            /** Message */
+            message: string;
+            /** Hint */
+            hint: string;
         };
+        /**
+         * InspectionState
+         * @description An inspection of positions. PENDING: the worker of the host has not answered. APPLIED: its plan was applied.
+         * @enum {string}
+         */
+        InspectionState: "PENDING" | "ANSWERED" | "FAILED" | "APPLIED";
         /**
          * Lag
          * @description Lag now (`as_of`, where nothing waits at most 15 minutes ago) and over time, oldest first. `step`: seconds of a
@@ -2887,36 +2984,29 @@ export interface components {
          */
         LedgerState: "planned" | "done" | "abandoned" | "replayed";
         /**
-         * LetterState
-         * @description NEW: action required. REPLAYED: it was retried at its source. DISCARDED: a user discarded it.
-         * @enum {string}
+         * LedgerTotals
+         * @description The ledger totals of a pipeline over all its runs. `balanced`: every record has one verdict, no gap and no
+         *     overlap.
          */
-        LetterState: "NEW" | "REPLAYED" | "DISCARDED";
-        /**
-         * LettersBody
-         * @description New dead letters that match all that is given; `cause`: a part of its text. Empty: all new ones.
-         */
-        LettersBody: {
-            /**
-             * Component
-             * @default null
-             */
-            component: string | null;
-            /**
-             * Cause
-             * @default null
-             */
-            cause: string | null;
-            /**
-             * Source
-             * @default null
-             */
-            source: string | null;
-            /**
-             * Since
-             * @default null
-             */
-            since: string | null;
+        LedgerTotals: {
+            /** Channels */
+            channels: components["schemas"]["ChannelLedgerTotals"][];
+            /** Read */
+            read: number;
+            /** Delivered */
+            delivered: number;
+            /** Filtered */
+            filtered: number;
+            /** Duplicates Max */
+            duplicates_max: number;
+            /** Gaps */
+            gaps: number;
+            /** Overlaps */
+            overlaps: number;
+            /** Balanced */
+            balanced: boolean;
+            /** Positions */
+            positions: components["schemas"]["Position"][];
         };
         /**
          * Live
@@ -2973,24 +3063,6 @@ export interface components {
             /** Password */
             password: string;
         };
-        /**
-         * LookError
-         * @description Why the worker of the host could not inspect the positions.
-         */
-        LookError: {
-            /** Code */
-            code: string;
-            /** Message */
-            message: string;
-            /** Hint */
-            hint: string;
-        };
-        /**
-         * LookState
-         * @description An inspection of positions. PENDING: the worker of the host has not answered. APPLIED: its plan was applied.
-         * @enum {string}
-         */
-        LookState: "PENDING" | "ANSWERED" | "FAILED" | "APPLIED";
         /**
          * Member
          * @description A member of a consumer group.
@@ -3057,8 +3129,8 @@ export interface components {
              * Format: date-time
              */
             created_at: string;
-            /** Begun At */
-            begun_at: string | null;
+            /** Started At */
+            started_at: string | null;
             /** Ended At */
             ended_at: string | null;
             /** Plan Hash */
@@ -3125,7 +3197,7 @@ export interface components {
              */
             reason: string;
             /** @default null */
-            price: components["schemas"]["ChoicePrice"] | null;
+            impact: components["schemas"]["ExpectedImpact"] | null;
         };
         /**
          * MigrationDetail
@@ -3159,8 +3231,8 @@ export interface components {
              * Format: date-time
              */
             created_at: string;
-            /** Begun At */
-            begun_at: string | null;
+            /** Started At */
+            started_at: string | null;
             /** Ended At */
             ended_at: string | null;
             /** Plan Hash */
@@ -3266,7 +3338,7 @@ export interface components {
              * Changes
              * @default []
              */
-            changes: components["schemas"]["JudgedChange"][];
+            changes: components["schemas"]["EvaluatedChange"][];
             /** @default restart */
             consequence: components["schemas"]["Consequence"];
             /**
@@ -3549,7 +3621,7 @@ export interface components {
          * @description A request that takes time.
          * @enum {string}
          */
-        OperationKind: "start" | "pause" | "resume" | "stop" | "force-stop" | "restart" | "replay" | "replay_range";
+        OperationKind: "start" | "pause" | "resume" | "stop" | "force-stop" | "restart" | "retry" | "replay_range";
         /** OperationPage */
         OperationPage: {
             /** Results */
@@ -3565,6 +3637,22 @@ export interface components {
         OperationState: "PENDING" | "RUNNING" | "SUCCEEDED" | "FAILED" | "CANCELLED" | "SUPERSEDED";
         /** @enum {string} */
         OtherwiseEnum: "roll_back" | "ask";
+        /**
+         * PartitionProgress
+         * @description Where a query stands in one partition. `lag` in records.
+         */
+        PartitionProgress: {
+            /** Topic */
+            topic: string;
+            /** Partition */
+            partition: number;
+            /** Next Offset */
+            next_offset: number;
+            /** End Offset */
+            end_offset: number | null;
+            /** Lag */
+            lag: number | null;
+        };
         /**
          * PartitionState
          * @description The next offset of a partition as the ledger, Spark's checkpoint and the group have it, what the log holds,
@@ -3921,7 +4009,7 @@ export interface components {
             id: string;
             /** Pipeline */
             pipeline: string;
-            state: components["schemas"]["LookState"];
+            state: components["schemas"]["InspectionState"];
             /** To */
             to: {
                 [key: string]: unknown;
@@ -4088,7 +4176,7 @@ export interface components {
             taken_at: string | null;
             /** Fresh */
             fresh: boolean;
-            error: components["schemas"]["LookError"] | null;
+            error: components["schemas"]["InspectionError"] | null;
             /** Findings */
             findings: components["schemas"]["PositionFinding"][];
             /** Partitions */
@@ -4244,8 +4332,8 @@ export interface components {
             batch: number | null;
             /** In Flight */
             in_flight: boolean;
-            /** Cursor */
-            cursor: components["schemas"]["Cursor"][];
+            /** Positions */
+            positions: components["schemas"]["PartitionProgress"][];
             /** Records Per Second */
             records_per_second: number;
             /** Delivered */
@@ -4412,7 +4500,7 @@ export interface components {
          * @description The source of truth, and why.
          */
         ReconcileBody: {
-            believe: components["schemas"]["Believe"];
+            source_of_truth: components["schemas"]["SourceOfTruth"];
             /**
              * Reason
              * @default
@@ -4424,7 +4512,7 @@ export interface components {
          * @description The source of truth that a user has set.
          */
         Reconciled: {
-            believe: components["schemas"]["Believe"];
+            source_of_truth: components["schemas"]["SourceOfTruth"];
         };
         /**
          * Rehearsal
@@ -4519,7 +4607,7 @@ export interface components {
              */
             ids: string[] | null;
             /** @default null */
-            filter: components["schemas"]["LettersBody"] | null;
+            filter: components["schemas"]["DiscardDeadLettersBody"] | null;
             /** @default null */
             repair: components["schemas"]["RepairBody"] | null;
             /**
@@ -4730,7 +4818,7 @@ export interface components {
         Rules: components["schemas"]["Rule"][];
         /**
          * Run
-         * @description One life of an agent. `rung`: the stage that its stop escalation reached; `stuck`: the components that the
+         * @description One life of an agent. `stop_stage`: the stage that its stop escalation reached; `stuck`: the components that the
          *     stop found at work; `dumps`: files of its stacks, at /runs/{id}/stacks. A standby has no epoch, and the
          *     lineage 0, until it is promoted.
          */
@@ -4754,8 +4842,8 @@ export interface components {
             exit_code: number | null;
             /** Exit Reason */
             exit_reason: string;
-            /** Rung */
-            rung: string;
+            /** Stop Stage */
+            stop_stage: string;
             /** Stuck */
             stuck: string[];
             /** Dumps */
@@ -4988,6 +5076,12 @@ export interface components {
             points: components["schemas"]["Snapshot"][];
         };
         /**
+         * SourceOfTruth
+         * @description HOST: its runs and their journals are taken in. DATABASE: they are set aside; its own positions count.
+         * @enum {string}
+         */
+        SourceOfTruth: "host" | "database";
+        /**
          * StackFile
          * @description One text of a dump. `process`: driver, workers or jvm; `text` is empty where it cannot be read here, or where
          *     newer ones have filled the answer.
@@ -5013,7 +5107,7 @@ export interface components {
             elsewhere: string;
         };
         /** @enum {string} */
-        StateEnum: "HEARS" | "BUSY" | "AWAY" | "FULL" | "DEAF";
+        StateEnum: "HEALTHY" | "BUSY" | "AWAY" | "FULL" | "UNRESPONSIVE";
         /**
          * Status
          * @description Everything that is known of a pipeline now. `lag`: records waiting, null where it is not reported.
@@ -5086,8 +5180,8 @@ export interface components {
             runs: components["schemas"]["Run"][];
             /** Queries */
             queries: components["schemas"]["Query"][];
-            /** Intakes */
-            intakes: components["schemas"]["Intake"][];
+            /** Ingest Buffers */
+            ingest_buffers: components["schemas"]["IngestBuffer"][];
             /** Components */
             components: components["schemas"]["ComponentState"][];
             /** Findings */
@@ -5183,100 +5277,6 @@ export interface components {
             } | null;
             /** Digest */
             digest: string | null;
-        };
-        /**
-         * WatchedGroup
-         * @description An external consumer group that is monitored, with its last measurement. `simple`: it never has members;
-         *     offsets are committed from outside.
-         */
-        WatchedGroup: {
-            /** Id */
-            id: number;
-            /** Group */
-            group: string;
-            /** Bootstrap Servers */
-            bootstrap_servers: string;
-            /** Interval */
-            interval: number;
-            /** Max Rate */
-            max_rate: number | null;
-            /** Leap Records */
-            leap_records: number | null;
-            /** Host */
-            host: string | null;
-            /**
-             * Created At
-             * Format: date-time
-             */
-            created_at: string;
-            /** Created By */
-            created_by: string;
-            /** Looked At */
-            looked_at: string | null;
-            /** Error */
-            error: string;
-            /** State */
-            state: string;
-            /** Simple */
-            simple: boolean;
-            /** Coordinator */
-            coordinator: string;
-            /** Members */
-            members: components["schemas"]["Member"][];
-            /** Records */
-            records: number | null;
-        };
-        /**
-         * WatchedGroupDetail
-         * @description The same with its partitions as they were seen last, and the last events of its commits, newest first.
-         */
-        WatchedGroupDetail: {
-            /** Id */
-            id: number;
-            /** Group */
-            group: string;
-            /** Bootstrap Servers */
-            bootstrap_servers: string;
-            /** Interval */
-            interval: number;
-            /** Max Rate */
-            max_rate: number | null;
-            /** Leap Records */
-            leap_records: number | null;
-            /** Host */
-            host: string | null;
-            /**
-             * Created At
-             * Format: date-time
-             */
-            created_at: string;
-            /** Created By */
-            created_by: string;
-            /** Looked At */
-            looked_at: string | null;
-            /** Error */
-            error: string;
-            /** State */
-            state: string;
-            /** Simple */
-            simple: boolean;
-            /** Coordinator */
-            coordinator: string;
-            /** Members */
-            members: components["schemas"]["Member"][];
-            /** Records */
-            records: number | null;
-            /** Partitions */
-            partitions: components["schemas"]["LagPartition"][];
-            /** Events */
-            events: components["schemas"]["Event"][];
-        };
-        /** WatchedGroupPage */
-        WatchedGroupPage: {
-            /** Results */
-            results: components["schemas"]["WatchedGroup"][];
-            /** Next */
-            next: string | null;
         };
         /**
          * Webhook
@@ -5747,6 +5747,201 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ComponentTypes"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_external_groups: {
+        parameters: {
+            query?: {
+                cursor?: string;
+                group?: string;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExternalGroupPage"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    watch_group: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated request with the same key and body is answered by the first answer; kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["GroupBody"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    /** @description Address of the created object. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExternalGroup"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_external_group: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                group_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExternalGroupDetail"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    unwatch_group: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                group_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_external_group_lag: {
+        parameters: {
+            query?: {
+                since?: string;
+                step?: "1m" | "60" | "5m" | "300" | "1h" | "3600";
+            };
+            header?: never;
+            path: {
+                group_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Snapshots"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    plan_group_reset: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                group_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["GroupPlanBody"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GroupPlan"];
                 };
             };
             /** @description A problem. */
@@ -6825,7 +7020,7 @@ export interface operations {
                 limit?: number;
                 since?: string;
                 source?: string;
-                state?: "NEW" | "REPLAYED" | "DISCARDED";
+                state?: "NEW" | "RETRIED" | "DISCARDED";
             };
             header?: never;
             path: {
@@ -6859,7 +7054,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                letter_id: string;
+                dead_letter_id: string;
                 name: string;
             };
             cookie?: never;
@@ -6924,7 +7119,7 @@ export interface operations {
             };
         };
     };
-    replay_dead_letters: {
+    retry_dead_letters: {
         parameters: {
             query?: never;
             header?: {
@@ -6970,7 +7165,7 @@ export interface operations {
                 component?: string;
                 since?: string;
                 source?: string;
-                state?: "NEW" | "REPLAYED" | "DISCARDED";
+                state?: "NEW" | "RETRIED" | "DISCARDED";
             };
             header?: never;
             path: {
@@ -7161,7 +7356,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Books"];
+                    "application/json": components["schemas"]["LedgerTotals"];
                 };
             };
             /** @description A problem. */
@@ -7324,7 +7519,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                look_id: string;
+                inspection_id: string;
                 name: string;
             };
             cookie?: never;
@@ -8417,201 +8612,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
-            };
-            /** @description A problem. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    list_watched_groups: {
-        parameters: {
-            query?: {
-                cursor?: string;
-                group?: string;
-                limit?: number;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WatchedGroupPage"];
-                };
-            };
-            /** @description A problem. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    watch_group: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description A repeated request with the same key and body is answered by the first answer; kept for 24 hours. */
-                "Idempotency-Key"?: string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["GroupBody"];
-            };
-        };
-        responses: {
-            201: {
-                headers: {
-                    /** @description Address of the created object. */
-                    Location?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WatchedGroup"];
-                };
-            };
-            /** @description A problem. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    get_watched_group: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                group_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WatchedGroupDetail"];
-                };
-            };
-            /** @description A problem. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    unwatch_group: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                group_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description No response body */
-            204: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description A problem. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    get_watched_group_lag: {
-        parameters: {
-            query?: {
-                since?: string;
-                step?: "1m" | "60" | "5m" | "300" | "1h" | "3600";
-            };
-            header?: never;
-            path: {
-                group_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Snapshots"];
-                };
-            };
-            /** @description A problem. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    plan_group_reset: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                group_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["GroupPlanBody"];
-            };
-        };
-        responses: {
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["GroupPlan"];
-                };
             };
             /** @description A problem. */
             default: {

@@ -37,9 +37,9 @@ const pipeline = createRoute({
 const whole = (value: unknown) =>
   Number.isInteger(Number(value)) && Number(value) > 0 ? Number(value) : undefined
 
-const LETTER_STATES = ['NEW', 'REPLAYED', 'DISCARDED'] as const
-type LetterState = (typeof LETTER_STATES)[number]
-const letterState = (value: unknown) => LETTER_STATES.find((state) => state === value)
+const DEAD_LETTER_STATES = ['NEW', 'RETRIED', 'DISCARDED'] as const
+type DeadLetterState = (typeof DEAD_LETTER_STATES)[number]
+const deadLetterState = (value: unknown) => DEAD_LETTER_STATES.find((state) => state === value)
 
 const DELIVERY_STATES = ['WAITING', 'SENDING', 'DELIVERED', 'FAILED'] as const
 type DeliveryState = (typeof DELIVERY_STATES)[number]
@@ -54,10 +54,10 @@ const live = createRoute({
   }),
 })
 
-const books = createRoute({
+const ledgerTotals = createRoute({
   getParentRoute: () => pipeline,
   path: 'ledger',
-  component: lazyRouteComponent(() => import('@/features/pipeline/books/BooksTab'), 'BooksTab'),
+  component: lazyRouteComponent(() => import('@/features/pipeline/ledger/LedgerTab'), 'LedgerTab'),
   validateSearch: (search): { channel?: string; run?: number } => ({
     channel: text(search.channel),
     run: whole(search.run),
@@ -77,10 +77,10 @@ const deadLetters = createRoute({
     () => import('@/features/pipeline/deadletters/DeadLettersTab'),
     'DeadLettersTab',
   ),
-  validateSearch: (search): { component?: string; cause?: string; state?: LetterState } => ({
+  validateSearch: (search): { component?: string; cause?: string; state?: DeadLetterState } => ({
     component: text(search.component),
     cause: text(search.cause),
-    state: letterState(search.state),
+    state: deadLetterState(search.state),
   }),
 })
 
@@ -236,7 +236,7 @@ const webhooks = createRoute({
 
 const pipelineTabs = pipeline.addChildren([
   live,
-  books,
+  ledgerTotals,
   positions,
   deadLetters,
   runs,

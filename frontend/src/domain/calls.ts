@@ -1,6 +1,6 @@
 import type {
   ActionKind,
-  Believe,
+  SourceOfTruth,
   DrainBody,
   QuarantineRequest,
   ReplayRange,
@@ -38,7 +38,7 @@ export function replayCall(name: string, body: ReplayCallBody): Call {
       : (body.ids ?? []).map(shellWord)
   const rate = body.rate ? ` --rate ${body.rate}` : ''
   return {
-    curl: curl('POST', '/api/v1/pipelines/{name}/dead-letters/replay', { path: { name }, body }),
+    curl: curl('POST', '/api/v1/pipelines/{name}/dead-letters/retry', { path: { name }, body }),
     cli: command(`dead-letters retry ${shellWord(name)} ${which.join(' ')}${rate} --wait`),
   }
 }
@@ -72,12 +72,14 @@ export function quarantineCall(name: string, body: QuarantineRequest): Call {
   }
 }
 
-export function reconcileCall(name: string, believe: Believe, reason: string): Call {
-  const body = { believe, reason }
+export function reconcileCall(name: string, source_of_truth: SourceOfTruth, reason: string): Call {
+  const body = { source_of_truth, reason }
   return {
     curl: curl('POST', '/api/v1/pipelines/{name}/reconcile', { path: { name }, body }),
     cli: command(
-      ['hosts reconcile', shellWord(name), '--source-of-truth', believe, ...reasonFlag(reason)].join(' '),
+      ['hosts reconcile', shellWord(name), '--source-of-truth', source_of_truth, ...reasonFlag(reason)].join(
+        ' ',
+      ),
     ),
   }
 }

@@ -18,9 +18,9 @@ const NOW = Date.parse(T) + 61_500
 
 describe('the duration of a migration', () => {
   it('runs in whole seconds until it is over', () => {
-    expect(durationOf({ begun_at: null, ended_at: null }, NOW)).toBe('Not started')
-    expect(durationOf({ begun_at: T, ended_at: null }, NOW)).toBe('1 min 1 s')
-    expect(durationOf({ begun_at: T, ended_at: '2026-11-21T12:00:07.500Z' }, NOW)).toBe('7.5 s')
+    expect(durationOf({ started_at: null, ended_at: null }, NOW)).toBe('Not started')
+    expect(durationOf({ started_at: T, ended_at: null }, NOW)).toBe('1 min 1 s')
+    expect(durationOf({ started_at: T, ended_at: '2026-11-21T12:00:07.500Z' }, NOW)).toBe('7.5 s')
   })
 })
 

@@ -62,12 +62,12 @@ export function isWorking(stage: MigrationStage): boolean {
 
 /** How long a migration has been at work, in whole seconds, or how long it was. */
 export function durationOf(
-  { begun_at, ended_at }: Pick<Migration, 'begun_at' | 'ended_at'>,
+  { started_at, ended_at }: Pick<Migration, 'started_at' | 'ended_at'>,
   now: number,
 ): string {
-  if (begun_at === null) return 'Not started'
-  if (ended_at !== null) return duration(Date.parse(ended_at) - Date.parse(begun_at))
-  return duration(Math.floor((now - Date.parse(begun_at)) / 1_000) * 1_000)
+  if (started_at === null) return 'Not started'
+  if (ended_at !== null) return duration(Date.parse(ended_at) - Date.parse(started_at))
+  return duration(Math.floor((now - Date.parse(started_at)) / 1_000) * 1_000)
 }
 
 /** From where to where, in short; empty before it has started. */

@@ -76,7 +76,7 @@ export function status(fields: Partial<PipelineStatus> = {}): PipelineStatus {
     run: null,
     runs: [],
     queries: [],
-    intakes: [],
+    ingest_buffers: [],
     components: [],
     findings: [],
     choices: [],
@@ -98,7 +98,7 @@ export function run(fields: Partial<Run> = {}): Run {
     outcome: null,
     exit_code: null,
     exit_reason: '',
-    rung: '',
+    stop_stage: '',
     stuck: [],
     dumps: [],
     started_at: T0,
@@ -157,7 +157,7 @@ export function operation(fields: Partial<Operation> = {}): Operation {
   }
 }
 
-export function books(fields: Partial<LedgerSummary> = {}): LedgerSummary {
+export function ledgerTotals(fields: Partial<LedgerSummary> = {}): LedgerSummary {
   return {
     channels: [],
     read: 1_000,
@@ -287,7 +287,7 @@ export function migration(fields: Partial<MigrationDetail> = {}): MigrationDetai
     reason: 'a new topic',
     created_by: 'ana',
     created_at: T0,
-    begun_at: null,
+    started_at: null,
     ended_at: null,
     plan_hash: 'abc123',
     old_host: null,
@@ -310,7 +310,7 @@ export function migration(fields: Partial<MigrationDetail> = {}): MigrationDetai
       migrationChoice('advance', { allowed: false, sentence: 'Begin.', reason: '1 more must approve it.' }),
       migrationChoice('abort', {
         sentence: 'Cancel migration.',
-        price: price({ words: 'Nothing was touched.' }),
+        impact: impact({ words: 'Nothing was touched.' }),
       }),
     ],
     approvals: [],
@@ -354,12 +354,12 @@ export function migrationChoice(
   choice: MigrationChoice['choice'],
   fields: Partial<MigrationChoice> = {},
 ): MigrationChoice {
-  return { choice, allowed: true, sentence: '', reason: '', price: null, ...fields }
+  return { choice, allowed: true, sentence: '', reason: '', impact: null, ...fields }
 }
 
-type Price = NonNullable<MigrationChoice['price']>
+type Impact = NonNullable<MigrationChoice['impact']>
 
-export function price(fields: Partial<Price> = {}): Price {
+export function impact(fields: Partial<Impact> = {}): Impact {
   return { exact: true, skip: 0, replay: 0, duplicates_max: 0, pause: 0, words: '', ...fields }
 }
 

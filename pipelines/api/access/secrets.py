@@ -14,8 +14,8 @@ from pipelines.domain.base.roles import Role
 from pipelines.foundation.errors import Conflict
 from pipelines.foundation.keyring import Keyring, StoreClosed
 from pipelines.models import Secret
-from pipelines.selectors.access.secrets import secret_views
-from pipelines.selectors.base import views
+from pipelines.selectors.access.secrets import secret_schemas
+from pipelines.selectors.base import schemas
 from pipelines.services.access import secrets
 
 
@@ -42,11 +42,11 @@ class SecretList(View):
     roles = {"GET": Role.OPERATOR}
     queries = {"GET": PageQuery}
 
-    @extend_schema(operation_id="list_secrets", responses=Page[views.SecretView])
+    @extend_schema(operation_id="list_secrets", responses=Page[schemas.SecretSchema])
     def get(self, request: Request) -> Response:
         """List secrets by name, with the pipelines that refer to them; never a value."""
         keyring = opened_if_possible()
-        return page(Secret.objects.all(), ["name"], self.query(PageQuery), lambda rows: secret_views(rows, keyring))
+        return page(Secret.objects.all(), ["name"], self.query(PageQuery), lambda rows: secret_schemas(rows, keyring))
 
 
 class SecretDetail(View):
@@ -56,14 +56,14 @@ class SecretDetail(View):
     queries = {"DELETE": ForceQuery}
 
     @extend_schema(
-        operation_id="put_secret", request=SecretBody, responses={200: views.SecretView, 201: views.SecretView}
+        operation_id="put_secret", request=SecretBody, responses={200: schemas.SecretSchema, 201: schemas.SecretSchema}
     )
     def put(self, request: Request, name: str) -> Response:
         """Store a value: version 1 of a new secret, or the next version. A run takes it at its next start."""
         value = self.body(SecretBody).value.get_secret_value()
         keyring = _opened()
         secret, created = secrets.put(name=name, value=value, keyring=keyring, actor=self.actor)
-        (view,) = secret_views([secret], keyring)
+        (view,) = secret_schemas([secret], keyring)
         return answer(view, 201 if created else 200)
 
     @extend_schema(operation_id="delete_secret", responses={204: None})
@@ -78,10 +78,10 @@ class SecretRotation(View):
 
     roles = {"POST": Role.ADMIN}
 
-    @extend_schema(operation_id="rotate_secrets", request=ActionBody, responses=views.RotationView)
+    @extend_schema(operation_id="rotate_secrets", request=ActionBody, responses=schemas.RotationSchema)
     @idempotent
     def post(self, request: Request) -> Response:
         """Encrypt every secret anew under the current key; the values stay. `unreadable`: those that no key reads."""
         self.body(ActionBody)
         done = secrets.rotate(keyring=_opened(), actor=self.actor)
-        return answer(views.RotationView(rotated=done.rotated, unreadable=done.unreadable))
+        return answer(schemas.RotationSchema(rotated=done.rotated, unreadable=done.unreadable))

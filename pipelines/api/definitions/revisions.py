@@ -15,14 +15,14 @@ from pipelines.api.lifecycle.pipelines import validated
 from pipelines.domain.definitions.document.diff import diff
 from pipelines.foundation.errors import NotFound
 from pipelines.models import Pipeline, Revision
-from pipelines.selectors.base import views
+from pipelines.selectors.base import schemas
 from pipelines.selectors.lifecycle.pipelines import etag, get_pipeline
 from pipelines.services.definitions import definitions, revisions
 
 
-def revision_view(revision: Revision) -> views.RevisionView:
+def revision_schema(revision: Revision) -> schemas.RevisionSchema:
     """One revision as the API shows it."""
-    return views.RevisionView(
+    return schemas.RevisionSchema(
         number=revision.number,
         digest=revision.digest,
         created_at=revision.created_at,
@@ -46,17 +46,17 @@ class RevisionList(PipelineView):
     parser_classes = [StrictJSONParser, YAMLTextParser]
     queries = {"GET": PageQuery}
 
-    @extend_schema(operation_id="list_revisions", responses=Page[views.RevisionView])
+    @extend_schema(operation_id="list_revisions", responses=Page[schemas.RevisionSchema])
     def get(self, request: Request, name: str) -> Response:
         """List revisions, newest first."""
         rows = Revision.objects.filter(pipeline=self.pipeline)
-        return page(rows, ["-number"], self.query(PageQuery), each(revision_view))
+        return page(rows, ["-number"], self.query(PageQuery), each(revision_schema))
 
     @extend_schema(
         operation_id="create_revision",
         parameters=[OPTIONAL_IF_MATCH],
         request={"application/json": RevisionBody, "application/yaml": str},
-        responses={201: views.RevisionView, 200: views.RevisionView},
+        responses={201: schemas.RevisionSchema, 200: schemas.RevisionSchema},
     )
     @idempotent
     def post(self, request: Request, name: str) -> Response:
@@ -78,16 +78,16 @@ class RevisionList(PipelineView):
         )
         location = f"/api/v1/pipelines/{name}/revisions/{revision.number}"
         tag = etag(get_pipeline(name))
-        return answer(revision_view(revision), 201 if new else 200, Location=location, ETag=tag)
+        return answer(revision_schema(revision), 201 if new else 200, Location=location, ETag=tag)
 
 
 class RevisionDetail(PipelineView):
     """One revision."""
 
-    @extend_schema(operation_id="get_revision", responses=views.RevisionView)
+    @extend_schema(operation_id="get_revision", responses=schemas.RevisionSchema)
     def get(self, request: Request, name: str, number: int) -> Response:
         """Show a revision."""
-        return answer(revision_view(get_revision(self.pipeline, number)))
+        return answer(revision_schema(get_revision(self.pipeline, number)))
 
 
 class RevisionDiff(PipelineView):
@@ -95,13 +95,13 @@ class RevisionDiff(PipelineView):
 
     queries = {"GET": DiffQuery}
 
-    @extend_schema(operation_id="diff_revisions", responses=views.DiffView)
+    @extend_schema(operation_id="diff_revisions", responses=schemas.DiffSchema)
     def get(self, request: Request, name: str, number: int) -> Response:
         """Compare a revision with another one, or with the one before."""
         against = self.query(DiffQuery).against or max(1, number - 1)
         new, old = get_revision(self.pipeline, number), get_revision(self.pipeline, against)
         changes = [
-            views.ChangeView(path=each.path, op=each.op, old=each.old, new=each.new)
+            schemas.ChangeSchema(path=each.path, op=each.op, old=each.old, new=each.new)
             for each in diff(old.definition, new.definition)
         ]
-        return answer(views.DiffView(from_=against, to=number, changes=changes))
+        return answer(schemas.DiffSchema(from_=against, to=number, changes=changes))

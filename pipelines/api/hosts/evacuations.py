@@ -16,7 +16,7 @@ from pipelines.api.http.requests import Instant, Shape, Text
 from pipelines.domain.base.roles import Role
 from pipelines.domain.migration.observation import ObservationRules
 from pipelines.models import ApprovalPolicy, Evacuation, FreezeWindow
-from pipelines.selectors.migration import migration_views as views
+from pipelines.selectors.migration import migration_schemas as schemas
 from pipelines.services.hosts import evacuations
 from pipelines.services.migration import rules as migration_rules
 
@@ -74,18 +74,18 @@ class EvacuationList(View):
     roles = {"POST": Role.ADMIN}
     queries = {"GET": PageQuery}
 
-    @extend_schema(operation_id="list_evacuations", responses=Page[views.EvacuationView])
+    @extend_schema(operation_id="list_evacuations", responses=Page[schemas.EvacuationSchema])
     def get(self, request: Request) -> Response:
         """List evacuations, newest first."""
         rows = Evacuation.objects.all()
-        return page(rows, ["-created_at", "-id"], self.query(PageQuery), views.evacuation_views)
+        return page(rows, ["-created_at", "-id"], self.query(PageQuery), schemas.evacuation_schemas)
 
-    @extend_schema(operation_id="evacuate_host", request=EvacuationBody, responses={201: views.EvacuationView})
+    @extend_schema(operation_id="evacuate_host", request=EvacuationBody, responses={201: schemas.EvacuationSchema})
     @idempotent
     def post(self, request: Request) -> Response:
         """Move every running pipeline of a host elsewhere, by migrations of the kind `host`."""
         body = self.body(EvacuationBody)
-        made = evacuations.begin(
+        made = evacuations.start(
             host=body.host,
             at_once=body.at_once,
             go_on=body.go_on,
@@ -93,22 +93,22 @@ class EvacuationList(View):
             rules=body.rules,
             actor=self.actor,
         )
-        return answer(views.evacuation_view(made), 201, Location=f"/api/v1/evacuations/{made.pk}")
+        return answer(schemas.evacuation_schema(made), 201, Location=f"/api/v1/evacuations/{made.pk}")
 
 
 class EvacuationDetail(View):
     """One evacuation."""
 
-    @extend_schema(operation_id="get_evacuation", responses=views.EvacuationView)
+    @extend_schema(operation_id="get_evacuation", responses=schemas.EvacuationSchema)
     def get(self, request: Request, evacuation_id: UUID) -> Response:
         """Show an evacuation with its migrations, and what stays and why."""
-        return answer(views.evacuation_view(evacuations.get(evacuation_id)))
+        return answer(schemas.evacuation_schema(evacuations.get(evacuation_id)))
 
-    @extend_schema(operation_id="cancel_evacuation", responses=views.EvacuationView)
+    @extend_schema(operation_id="cancel_evacuation", responses=schemas.EvacuationSchema)
     def delete(self, request: Request, evacuation_id: UUID) -> Response:
         """Cancel an evacuation: no further migration starts; those in progress continue."""
         row = evacuations.cancel(evacuation=evacuations.get(evacuation_id), actor=self.actor)
-        return answer(views.evacuation_view(row))
+        return answer(schemas.evacuation_schema(row))
 
 
 class PolicyList(View):
@@ -119,13 +119,15 @@ class PolicyList(View):
 
     @extend_schema(
         operation_id="list_approval_policies",
-        responses=Page[views.ApprovalPolicyView],
+        responses=Page[schemas.ApprovalPolicySchema],
     )
     def get(self, request: Request) -> Response:
         """List approval policies; of those that concern a pipeline the strictest counts."""
-        return page(ApprovalPolicy.objects.all(), ["id"], self.query(PageQuery), each(views.policy_view))
+        return page(ApprovalPolicy.objects.all(), ["id"], self.query(PageQuery), each(schemas.policy_schema))
 
-    @extend_schema(operation_id="set_approval_policy", request=PolicyBody, responses={201: views.ApprovalPolicyView})
+    @extend_schema(
+        operation_id="set_approval_policy", request=PolicyBody, responses={201: schemas.ApprovalPolicySchema}
+    )
     @idempotent
     def post(self, request: Request) -> Response:
         """Set how many users must approve, replacing the policy of the same scope."""
@@ -137,7 +139,7 @@ class PolicyList(View):
             expiry_seconds=body.expiry_seconds,
             actor=self.actor,
         )
-        return answer(views.policy_view(row), 201)
+        return answer(schemas.policy_schema(row), 201)
 
 
 class PolicyDetail(View):
@@ -156,12 +158,12 @@ class FreezeList(View):
     roles = {"POST": Role.ADMIN}
     queries = {"GET": PageQuery}
 
-    @extend_schema(operation_id="list_freezes", responses=Page[views.FreezeView])
+    @extend_schema(operation_id="list_freezes", responses=Page[schemas.FreezeSchema])
     def get(self, request: Request) -> Response:
         """List freezes, newest first."""
-        return page(FreezeWindow.objects.all(), ["-id"], self.query(PageQuery), each(views.freeze_view))
+        return page(FreezeWindow.objects.all(), ["-id"], self.query(PageQuery), each(schemas.freeze_schema))
 
-    @extend_schema(operation_id="add_freeze", request=FreezeBody, responses={201: views.FreezeView})
+    @extend_schema(operation_id="add_freeze", request=FreezeBody, responses={201: schemas.FreezeSchema})
     @idempotent
     def post(self, request: Request) -> Response:
         """Set a period in which no migration starts; those in progress continue."""
@@ -174,7 +176,7 @@ class FreezeList(View):
             reason=body.reason,
             actor=self.actor,
         )
-        return answer(views.freeze_view(row), 201)
+        return answer(schemas.freeze_schema(row), 201)
 
 
 class FreezeDetail(View):

@@ -9,9 +9,9 @@ from rest_framework.response import Response
 from pipelines.api.http.base import PipelineView, View, answer, idempotent
 from pipelines.api.http.requests import ActionBody, DeclareLostBody, DrainBody
 from pipelines.domain.base.roles import Role
-from pipelines.selectors.base import views
+from pipelines.selectors.base import schemas
 from pipelines.selectors.hosts import capacity
-from pipelines.selectors.runs.runs import run_view
+from pipelines.selectors.runs.runs import run_schema
 from pipelines.services.hosts import hosts
 from pipelines.services.runs import ownership
 
@@ -19,16 +19,16 @@ from pipelines.services.runs import ownership
 class HostList(View):
     """Machines with a worker."""
 
-    @extend_schema(operation_id="list_hosts", responses=views.HostsView)
+    @extend_schema(operation_id="list_hosts", responses=schemas.HostsSchema)
     def get(self, request: Request) -> Response:
         """List every host that ever reported."""
-        return answer(views.HostsView(capacity.hosts()))
+        return answer(schemas.HostsSchema(capacity.hosts()))
 
 
 class HostDetail(View):
     """One machine with a worker."""
 
-    @extend_schema(operation_id="get_host", responses=views.HostDetailView)
+    @extend_schema(operation_id="get_host", responses=schemas.HostDetailSchema)
     def get(self, request: Request, name: str) -> Response:
         """Show a host with the pipelines that have a place there, and what ties each to it."""
         return answer(capacity.host(name))
@@ -45,7 +45,7 @@ class DrainHost(View):
 
     roles = {"POST": Role.ADMIN}
 
-    @extend_schema(operation_id="drain_host", request=DrainBody, responses=views.HostDetailView)
+    @extend_schema(operation_id="drain_host", request=DrainBody, responses=schemas.HostDetailSchema)
     @idempotent
     def post(self, request: Request, name: str) -> Response:
         """Take no new agents, and move each pipeline that is not tied to the host once another has room for it."""
@@ -58,7 +58,7 @@ class UndrainHost(View):
 
     roles = {"POST": Role.ADMIN}
 
-    @extend_schema(operation_id="undrain_host", request=ActionBody, responses=views.HostDetailView)
+    @extend_schema(operation_id="undrain_host", request=ActionBody, responses=schemas.HostDetailSchema)
     @idempotent
     def post(self, request: Request, name: str) -> Response:
         """Take new agents again; nothing moves back by itself."""
@@ -76,10 +76,10 @@ class DeclareLost(PipelineView):
         operation_id="declare_pipeline_lost",
         description=f"Declare the run of a silent host lost, so that the next one can start. {ownership.CONSEQUENCE}",
         request=DeclareLostBody,
-        responses=views.RunView,
+        responses=schemas.RunSchema,
     )
     @idempotent
     def post(self, request: Request, name: str) -> Response:
         """End the run as LOST; `confirm` repeats the pipeline's name."""
         confirm = self.body(DeclareLostBody).confirm
-        return answer(run_view(ownership.declare_lost(pipeline=self.pipeline, confirm=confirm, actor=self.actor)))
+        return answer(run_schema(ownership.declare_lost(pipeline=self.pipeline, confirm=confirm, actor=self.actor)))

@@ -205,6 +205,6 @@ def in_place_of(view: Callable[..., Any], replacement: Replacement) -> Replaceme
 KEPT_HEADERS = ("Location", "ETag")
 
 
-def _stored(response: Response) -> idempotency.Answer:
+def _stored(response: Response) -> idempotency.StoredResponse:
     headers = {name: response.headers[name] for name in KEPT_HEADERS if name in response.headers}
-    return idempotency.Answer(status=response.status_code, headers=headers, body=response.data)
+    return idempotency.StoredResponse(status=response.status_code, headers=headers, body=response.data)

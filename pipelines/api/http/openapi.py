@@ -17,7 +17,7 @@ from pydantic.json_schema import GenerateJsonSchema, model_json_schema
 from pipelines.api.http.problems import CONTENT_TYPE
 from pipelines.domain.lifecycle.conditions import CONDITION_LABELS
 from pipelines.domain.lifecycle.vocabulary import CONSEQUENCES, MIGRATION_KINDS, PHASES, STAGES
-from pipelines.selectors.base.views import Problem
+from pipelines.selectors.base.schemas import Problem
 
 REFERENCE = "#/components/schemas/"
 LABELS: dict[str, dict[str, str]] = {
@@ -34,7 +34,7 @@ PAGE_OF = re.compile(r"Page[_\[](\w+?)[_\]]*$")
 def component_name(name: str) -> str:
     """The public name of a model: `PipelineView` is `Pipeline`, a page of them is `PipelinePage`."""
     paged = PAGE_OF.fullmatch(name)
-    return f"{component_name(paged.group(1))}Page" if paged else name.removesuffix("View")
+    return f"{component_name(paged.group(1))}Page" if paged else name.removesuffix("Schema")
 
 
 class CompleteAnswers(GenerateJsonSchema):

@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 from rest_framework.response import Response
 
 from pipelines.foundation.errors import BadRequest
-from pipelines.selectors.base.views import View
+from pipelines.selectors.base.schemas import Schema
 
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 1_000
@@ -23,7 +23,7 @@ Item = TypeVar("Item")
 Row = TypeVar("Row")
 
 
-class Page(View, Generic[Item]):
+class Page(Schema, Generic[Item]):
     """Some results; `next` is the cursor of the following page, null on the last one."""
 
     results: list[Item]

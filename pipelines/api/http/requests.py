@@ -17,12 +17,12 @@ from pydantic import (
 )
 
 from pipelines.api.http.paging import PageQuery
-from pipelines.domain.base.states import LetterState, Phase
+from pipelines.domain.base.states import DeadLetterState, Phase
 from pipelines.domain.base.values import LabelKey, LabelValue
 from pipelines.domain.definitions.parts.client_options import LONGEST_VALUE
 from pipelines.domain.lifecycle.operations import DrainOnTimeout, OnTimeout, PauseOnTimeout
-from pipelines.domain.lifecycle.reconciling import Believe
-from pipelines.domain.reprocessing.dead_letters import DEFAULT_RATE, MAX_LETTERS, MAX_RATE, MIN_RATE
+from pipelines.domain.lifecycle.reconciling import SourceOfTruth
+from pipelines.domain.reprocessing.dead_letters import DEFAULT_RATE, MAX_DEAD_LETTERS, MAX_RATE, MIN_RATE
 
 Text = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
 
@@ -91,7 +91,7 @@ class StopBody(Shape):
     on_timeout: DrainOnTimeout = OnTimeout.STOP
 
     @model_validator(mode="after")
-    def _drains_what_it_may_give_up(self) -> Self:
+    def _drains_what_may_be_aborted(self) -> Self:
         if self.on_timeout is OnTimeout.ABORT and not self.drain:
             raise ValueError("without drain there is nothing to time out: omit on_timeout")
         return self
@@ -123,7 +123,7 @@ class SecretBody(Shape):
     value: SecretStr = Field(min_length=1, max_length=LONGEST_VALUE)
 
 
-LetterId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{1,64}$")]
+DeadLetterId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{1,64}$")]
 
 
 def _utc(at: datetime) -> datetime:
@@ -138,7 +138,7 @@ Instant = Annotated[AwareDatetime, AfterValidator(_utc)]
 Base64 = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9+/]*={0,2}$")]
 
 
-class LettersBody(Shape):
+class DiscardDeadLettersBody(Shape):
     """New dead letters that match all that is given; `cause`: a part of its text. Empty: all new ones."""
 
     component: Text | None = Field(default=None, max_length=200)
@@ -150,7 +150,7 @@ class LettersBody(Shape):
 class RepairBody(Shape):
     """One dead letter and what is sent instead: a text, bytes in base64, or other headers; what is omitted stays."""
 
-    id: LetterId
+    id: DeadLetterId
     body: str | None = None
     body_base64: Base64 | None = None
     headers: dict[Text, Text] | None = Field(default=None, max_length=1000)
@@ -167,8 +167,8 @@ class RepairBody(Shape):
 class ReplayBody(Shape):
     """Which dead letters, by one of `ids`, `filter` and `repair`; `rate`: dead letters per second."""
 
-    ids: list[LetterId] | None = Field(default=None, min_length=1, max_length=MAX_LETTERS)
-    filter: LettersBody | None = None
+    ids: list[DeadLetterId] | None = Field(default=None, min_length=1, max_length=MAX_DEAD_LETTERS)
+    filter: DiscardDeadLettersBody | None = None
     repair: RepairBody | None = None
     rate: float = Field(default=DEFAULT_RATE, ge=MIN_RATE, le=MAX_RATE, allow_inf_nan=False)
     reason: Text = Field(default="", max_length=1000)
@@ -202,14 +202,14 @@ class QuarantineBody(Shape):
 class ReconcileBody(Shape):
     """The source of truth, and why."""
 
-    believe: Believe
+    source_of_truth: SourceOfTruth
     reason: Text = Field(default="", max_length=1000)
 
 
 class DiscardBody(Shape):
     """Dead letters to discard, and why."""
 
-    ids: list[LetterId] = Field(min_length=1, max_length=MAX_LETTERS)
+    ids: list[DeadLetterId] = Field(min_length=1, max_length=MAX_DEAD_LETTERS)
     reason: Text = Field(default="", max_length=1000)
 
 
@@ -250,17 +250,17 @@ class LedgerQuery(PageQuery):
     run: int | None = Field(default=None, ge=1, lt=2**63)
 
 
-class LettersQuery(BaseModel):
+class DeadLettersQuery(BaseModel):
     """Which dead letters; `cause`: a part of its text, in any case of letters."""
 
     component: str | None = Field(default=None, max_length=200)
     cause: str | None = Field(default=None, max_length=1000)
     source: str | None = Field(default=None, max_length=100)
     since: Instant | None = None
-    state: LetterState | None = None
+    state: DeadLetterState | None = None
 
 
-class LettersPageQuery(LettersQuery, PageQuery):
+class DeadLettersPageQuery(DeadLettersQuery, PageQuery):
     """Which dead letters, page by page."""
 
 

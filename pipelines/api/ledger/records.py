@@ -14,11 +14,11 @@ from pipelines.api.http.requests import LedgerQuery, LogQuery, PipelineQuery
 from pipelines.domain.base.roles import Role
 from pipelines.foundation.errors import NotFound
 from pipelines.models import AuditRow, Run
-from pipelines.selectors.base import views
+from pipelines.selectors.base import schemas
 from pipelines.selectors.ledger import ledger
-from pipelines.selectors.monitoring.events import audit_view
+from pipelines.selectors.monitoring.events import audit_schema
 from pipelines.selectors.runs.logs import read_log
-from pipelines.selectors.runs.runs import run_view, runs
+from pipelines.selectors.runs.runs import run_schema, runs
 
 
 class Ledger(PipelineView):
@@ -26,21 +26,21 @@ class Ledger(PipelineView):
 
     queries = {"GET": LedgerQuery}
 
-    @extend_schema(operation_id="list_ledger", responses=Page[views.LedgerBatchView])
+    @extend_schema(operation_id="list_ledger", responses=Page[schemas.LedgerBatchSchema])
     def get(self, request: Request, name: str) -> Response:
         """List batches, newest first."""
         query = self.query(LedgerQuery)
         rows = ledger.batches(pipeline=self.pipeline, channel=query.channel, run=query.run)
-        return page(rows, ["-id"], query, each(ledger.batch_view))
+        return page(rows, ["-id"], query, each(ledger.batch_schema))
 
 
 class LedgerSummary(PipelineView):
     """The books in sum."""
 
-    @extend_schema(operation_id="get_ledger_summary", responses=views.BooksView)
+    @extend_schema(operation_id="get_ledger_summary", responses=schemas.LedgerTotalsSchema)
     def get(self, request: Request, name: str) -> Response:
         """Show the ledger totals of every channel over all runs, and the positions."""
-        return answer(ledger.books_view(self.pipeline))
+        return answer(ledger.ledger_totals(self.pipeline))
 
 
 class PipelineRuns(PipelineView):
@@ -48,10 +48,10 @@ class PipelineRuns(PipelineView):
 
     queries = {"GET": PageQuery}
 
-    @extend_schema(operation_id="list_runs", responses=Page[views.RunView])
+    @extend_schema(operation_id="list_runs", responses=Page[schemas.RunSchema])
     def get(self, request: Request, name: str) -> Response:
         """List runs, newest first."""
-        return page(runs(pipeline=self.pipeline), ["-number"], self.query(PageQuery), each(run_view))
+        return page(runs(pipeline=self.pipeline), ["-number"], self.query(PageQuery), each(run_schema))
 
 
 def _run(run_id: int) -> Run:
@@ -64,10 +64,10 @@ def _run(run_id: int) -> Run:
 class RunDetail(View):
     """One run."""
 
-    @extend_schema(operation_id="get_run", responses=views.RunView)
+    @extend_schema(operation_id="get_run", responses=schemas.RunSchema)
     def get(self, request: Request, run_id: int) -> Response:
         """Show a run."""
-        return answer(run_view(_run(run_id)))
+        return answer(run_schema(_run(run_id)))
 
 
 class RunLog(View):
@@ -77,7 +77,7 @@ class RunLog(View):
 
     @extend_schema(
         operation_id="get_run_log",
-        responses={(200, "application/json"): views.LogView, (200, "text/plain"): str},
+        responses={(200, "application/json"): schemas.LogSchema, (200, "text/plain"): str},
     )
     def get(self, request: Request, run_id: int) -> HttpResponse | Response:
         """Show the last lines of the log, or what follows a byte offset; `format=text` gives the text alone."""
@@ -100,11 +100,11 @@ class Audit(View):
     roles = {"GET": Role.OPERATOR}
     queries = {"GET": PipelineQuery}
 
-    @extend_schema(operation_id="list_audit", responses=Page[views.AuditView])
+    @extend_schema(operation_id="list_audit", responses=Page[schemas.AuditSchema])
     def get(self, request: Request) -> Response:
         """List the audit, newest first."""
         query = self.query(PipelineQuery)
         rows = AuditRow.objects.all()
         if query.pipeline:
             rows = rows.filter(pipeline_name=query.pipeline)
-        return page(rows, ["-id"], query, each(audit_view))
+        return page(rows, ["-id"], query, each(audit_schema))

@@ -24,12 +24,12 @@ from pipelines.domain.lifecycle.operations import OnTimeout
 from pipelines.foundation.database import in_database
 from pipelines.foundation.errors import Conflict, NotFound
 from pipelines.models import Operation
-from pipelines.selectors.base import views
-from pipelines.selectors.lifecycle.operations import operation_view, operations
+from pipelines.selectors.base import schemas
+from pipelines.selectors.lifecycle.operations import operation_schema, operations
 from pipelines.selectors.lifecycle.situations import situation_of
 from pipelines.services.lifecycle import lifecycle
 
-LOOK_SECONDS = 0.25
+INSPECTION_SECONDS = 0.25
 MAX_WAITING = 200
 
 
@@ -50,11 +50,11 @@ class ActionView(PipelineView):
         except Conflict as conflict:
             conflict.data["allowed_actions"] = self._allowed()
             raise
-        return answer(operation_view(operation), 202, Location=f"/api/v1/operations/{operation.id}")
+        return answer(operation_schema(operation), 202, Location=f"/api/v1/operations/{operation.id}")
 
     def _allowed(self) -> list[dict[str, Any]]:
         found = allowed_actions(situation_of(self.pipeline), self.role)
-        return [views.allowed_action_view(a).model_dump() for a in found]
+        return [schemas.allowed_action_schema(a).model_dump() for a in found]
 
 
 def _action(kind: OperationKind, sentence: str) -> type[ActionView]:
@@ -67,7 +67,7 @@ def _action(kind: OperationKind, sentence: str) -> type[ActionView]:
             operation_id=f"{kind.replace('-', '_')}_pipeline",
             description=sentence,
             request=ActionBody,
-            responses={202: views.OperationView},
+            responses={202: schemas.OperationSchema},
         )
         @idempotent
         def post(self, request: Request, name: str) -> Response:
@@ -95,7 +95,7 @@ class PausePipeline(ActionView):
         operation_id="pause_pipeline",
         description="Pause: consumption stops, the process stays warm. Done when verified.",
         request=PauseBody,
-        responses={202: views.OperationView},
+        responses={202: schemas.OperationSchema},
     )
     @idempotent
     def post(self, request: Request, name: str) -> Response:
@@ -108,7 +108,7 @@ class StopPipeline(ActionView):
 
     action = OperationKind.STOP
 
-    @extend_schema(operation_id="stop_pipeline", request=StopBody, responses={202: views.OperationView})
+    @extend_schema(operation_id="stop_pipeline", request=StopBody, responses={202: schemas.OperationSchema})
     @idempotent
     def post(self, request: Request, name: str) -> Response:
         """Stop: the process ends. With `drain` the batch in hand and what was read is written first."""
@@ -125,7 +125,7 @@ class RestartPipeline(ActionView):
         operation_id="restart_pipeline",
         description="Drain, end the process and start a new one.",
         request=RestartBody,
-        responses={202: views.OperationView},
+        responses={202: schemas.OperationSchema},
     )
     @idempotent
     def post(self, request: Request, name: str) -> Response:
@@ -138,12 +138,12 @@ class OperationList(View):
 
     queries = {"GET": PipelineQuery}
 
-    @extend_schema(operation_id="list_operations", responses=Page[views.OperationView])
+    @extend_schema(operation_id="list_operations", responses=Page[schemas.OperationSchema])
     def get(self, request: Request) -> Response:
         """List operations, newest first."""
         query = self.query(PipelineQuery)
         rows = operations(pipeline=query.pipeline)
-        return page(rows, ["-created_at", "-id"], query, each(operation_view))
+        return page(rows, ["-created_at", "-id"], query, each(operation_schema))
 
 
 class OperationDetail(View):
@@ -152,20 +152,20 @@ class OperationDetail(View):
     roles = {"DELETE": Role.OPERATOR}
     queries = {"GET": WaitQuery}
 
-    @extend_schema(operation_id="get_operation", responses=views.OperationView)
+    @extend_schema(operation_id="get_operation", responses=schemas.OperationSchema)
     def get(self, request: Request, operation_id: UUID) -> Response:
         """Show an operation; with `wait` the answer comes when it has ended, or after so many seconds."""
-        response = answer(operation_view(_operation(operation_id)))
+        response = answer(operation_schema(_operation(operation_id)))
         response.wait_for_more = (  # type: ignore[attr-defined]
             self.query(WaitQuery).wait if response.data["state"] in OPEN_OPERATION_STATES else 0.0
         )
         return response
 
-    @extend_schema(operation_id="cancel_operation", responses=views.OperationView)
+    @extend_schema(operation_id="cancel_operation", responses=schemas.OperationSchema)
     def delete(self, request: Request, operation_id: UUID) -> Response:
         """Cancel a start, a pause or a replay that has not ended yet."""
         operation = lifecycle.cancel(operation=_operation(operation_id), actor=self.actor)
-        return answer(operation_view(operation))
+        return answer(operation_schema(operation))
 
     @classmethod
     def as_view(cls, **initkwargs: Any) -> Any:
@@ -189,7 +189,7 @@ def repeated(view: Callable[..., HttpResponseBase]) -> Callable[..., Awaitable[H
         end = monotonic() + getattr(response, "wait_for_more", 0.0)
         while getattr(response, "wait_for_more", 0.0) and monotonic() < end and not places.locked():
             async with places:
-                await asyncio.sleep(LOOK_SECONDS)
+                await asyncio.sleep(INSPECTION_SECONDS)
             response = await in_database(lambda: view(request, *args, **kwargs))
         return response
 

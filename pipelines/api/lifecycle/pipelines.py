@@ -35,18 +35,18 @@ from pipelines.api.http.requests import (
 from pipelines.domain.definitions.checks.validate import Validation, validate_data, validate_text
 from pipelines.foundation.errors import NotFound
 from pipelines.models import Pipeline
-from pipelines.selectors.base import views
+from pipelines.selectors.base import schemas
 from pipelines.selectors.ledger import ledger
 from pipelines.selectors.lifecycle.pipelines import (
     archived,
-    archived_view,
-    detail_view,
+    archived_schema,
+    detail_schema,
     etag,
     get_pipeline,
     listed_pipelines,
-    pipeline_views,
+    pipeline_schemas,
     pipelines,
-    status_view,
+    status_schema,
 )
 from pipelines.services.definitions import definitions
 from pipelines.services.ledger import archive
@@ -65,17 +65,17 @@ class PipelineList(View):
 
     @extend_schema(
         operation_id="list_pipelines",
-        responses=Page[views.PipelineView],
+        responses=Page[schemas.PipelineSchema],
     )
     def get(self, request: Request) -> Response:
         """List pipelines by name."""
         query = self.query(PipelinesQuery)
-        return page(listed_pipelines(_matching(query)), ["name"], query, lambda rows: pipeline_views(rows, self.role))
+        return page(listed_pipelines(_matching(query)), ["name"], query, lambda rows: pipeline_schemas(rows, self.role))
 
     @extend_schema(
         operation_id="create_pipeline",
         request={"application/json": RevisionBody, "application/yaml": str},
-        responses={201: views.PipelineDetailView},
+        responses={201: schemas.PipelineDetailSchema},
     )
     @idempotent
     def post(self, request: Request) -> Response:
@@ -89,7 +89,7 @@ class PipelineList(View):
         definitions.create(definition=validation.definition, text=text, note=body.note, actor=self.actor)
         pipeline = get_pipeline(validation.definition.name)
         location = f"/api/v1/pipelines/{pipeline.name}"
-        return answer(detail_view(pipeline, self.role), 201, Location=location, ETag=etag(pipeline))
+        return answer(detail_schema(pipeline, self.role), 201, Location=location, ETag=etag(pipeline))
 
 
 def _matching(query: PipelinesQuery) -> QuerySet[Pipeline]:
@@ -111,16 +111,16 @@ def _matching(query: PipelinesQuery) -> QuerySet[Pipeline]:
 class PipelineDetail(PipelineView):
     """One pipeline."""
 
-    @extend_schema(operation_id="get_pipeline", responses=views.PipelineDetailView)
+    @extend_schema(operation_id="get_pipeline", responses=schemas.PipelineDetailSchema)
     def get(self, request: Request, name: str) -> Response:
         """Show a pipeline with its definition."""
-        return answer(detail_view(self.pipeline, self.role), ETag=etag(self.pipeline))
+        return answer(detail_schema(self.pipeline, self.role), ETag=etag(self.pipeline))
 
     @extend_schema(
         operation_id="update_pipeline",
         parameters=[IF_MATCH],
         request=DetailsBody,
-        responses=views.PipelineDetailView,
+        responses=schemas.PipelineDetailSchema,
     )
     def patch(self, request: Request, name: str) -> Response:
         """Change description or labels. If-Match is required. 403 where labels would lift approvals or a freeze, which
@@ -137,7 +137,7 @@ class PipelineDetail(PipelineView):
             actor=self.actor,
         )
         changed = get_pipeline(name)
-        return answer(detail_view(changed, self.role), ETag=etag(changed))
+        return answer(detail_schema(changed, self.role), ETag=etag(changed))
 
     @extend_schema(operation_id="delete_pipeline", parameters=[OPTIONAL_IF_MATCH], responses={204: None})
     def delete(self, request: Request, name: str) -> Response:
@@ -150,10 +150,10 @@ class PipelineDetail(PipelineView):
 class PipelineStatus(PipelineView):
     """What is known of a pipeline now."""
 
-    @extend_schema(operation_id="get_pipeline_status", responses=views.StatusView)
+    @extend_schema(operation_id="get_pipeline_status", responses=schemas.StatusSchema)
     def get(self, request: Request, name: str) -> Response:
         """Show phase, conditions, run, queries, components and findings."""
-        return answer(status_view(self.pipeline, self.role))
+        return answer(status_schema(self.pipeline, self.role))
 
 
 class PipelineSeries(PipelineView):
@@ -161,10 +161,10 @@ class PipelineSeries(PipelineView):
 
     queries = {"GET": SeriesQuery}
 
-    @extend_schema(operation_id="get_pipeline_series", responses=views.SeriesView)
+    @extend_schema(operation_id="get_pipeline_series", responses=schemas.SeriesSchema)
     def get(self, request: Request, name: str) -> Response:
         """Show rate and lag of the last minutes."""
-        return answer(ledger.series_view(self.pipeline, self.query(SeriesQuery).minutes))
+        return answer(ledger.series_schema(self.pipeline, self.query(SeriesQuery).minutes))
 
 
 class Validate(View):
@@ -175,14 +175,14 @@ class Validate(View):
     @extend_schema(
         operation_id="validate_definition",
         request={"application/json": DefinitionBody, "application/yaml": str},
-        responses=views.ValidationView,
+        responses=schemas.ValidationSchema,
     )
     def post(self, request: Request) -> Response:
         """Validate a definition; every finding at once, and nothing is stored."""
         validation = validated(self.body(DefinitionBody).definition)
         definition = validation.definition
         return answer(
-            views.ValidationView(
+            schemas.ValidationSchema(
                 valid=validation.valid,
                 findings=validation.findings,
                 definition=definition.plain() if definition else None,
@@ -198,11 +198,11 @@ class ArchivedPipelineList(View):
 
     @extend_schema(
         operation_id="list_archived_pipelines",
-        responses=Page[views.ArchivedPipelineView],
+        responses=Page[schemas.ArchivedPipelineSchema],
     )
     def get(self, request: Request) -> Response:
         """List deleted pipelines, newest first."""
-        return page(archived(), ["-archived_at", "-id"], self.query(PageQuery), each(archived_view))
+        return page(archived(), ["-archived_at", "-id"], self.query(PageQuery), each(archived_schema))
 
 
 class ArchivedPipelineDetail(View):

@@ -9,7 +9,7 @@ from rest_framework.response import Response
 from pipelines.api.http.base import PipelineView, answer, idempotent
 from pipelines.api.http.requests import ReconcileBody
 from pipelines.domain.base.roles import Role
-from pipelines.selectors.base import views
+from pipelines.selectors.base import schemas
 from pipelines.services.lifecycle import reconciling
 
 
@@ -18,11 +18,13 @@ class Reconcile(PipelineView):
 
     roles = {"POST": Role.ADMIN}
 
-    @extend_schema(operation_id="reconcile_pipeline", request=ReconcileBody, responses={202: views.ReconciledView})
+    @extend_schema(operation_id="reconcile_pipeline", request=ReconcileBody, responses={202: schemas.ReconciledSchema})
     @idempotent
     def post(self, request: Request, name: str) -> Response:
         """Set the source of truth: the host, whose journals are then ingested, or the database, which resumes from
         its own positions."""
         body = self.body(ReconcileBody)
-        reconciling.decide(pipeline=self.pipeline, believe=body.believe, reason=body.reason, actor=self.actor)
-        return answer(views.ReconciledView(believe=body.believe), 202)
+        reconciling.decide(
+            pipeline=self.pipeline, source_of_truth=body.source_of_truth, reason=body.reason, actor=self.actor
+        )
+        return answer(schemas.ReconciledSchema(source_of_truth=body.source_of_truth), 202)

@@ -14,7 +14,7 @@ from pipelines.domain.base.roles import Role
 from pipelines.domain.monitoring.alert_rules import AlertRule
 from pipelines.foundation.errors import NotFound
 from pipelines.selectors.monitoring import alerts as reading
-from pipelines.selectors.monitoring import watch_views as views
+from pipelines.selectors.monitoring import monitoring_schemas as schemas
 from pipelines.services.monitoring import alerts
 
 
@@ -23,32 +23,32 @@ class AlertList(View):
 
     queries = {"GET": AlertsQuery}
 
-    @extend_schema(operation_id="list_alerts", responses=Page[views.AlertView])
+    @extend_schema(operation_id="list_alerts", responses=Page[schemas.AlertSchema])
     def get(self, request: Request) -> Response:
         """List alerts, newest first."""
         query = self.query(AlertsQuery)
         rows = reading.alerts(state=query.state, rule=query.rule, pipeline=query.pipeline)
-        return page(rows, ["-id"], query, each(reading.alert_view))
+        return page(rows, ["-id"], query, each(reading.alert_schema))
 
 
 class AcknowledgeAlert(View):
     """Saying that one has seen it."""
 
-    @extend_schema(operation_id="acknowledge_alert", request=ActionBody, responses=views.AlertView)
+    @extend_schema(operation_id="acknowledge_alert", request=ActionBody, responses=schemas.AlertSchema)
     @idempotent
     def post(self, request: Request, alert_id: int) -> Response:
         """Acknowledge an alert; it stands until its cause is gone."""
         self.body(ActionBody)
-        return answer(reading.alert_view(alerts.acknowledge(alert_id=alert_id, actor=self.actor)))
+        return answer(reading.alert_schema(alerts.acknowledge(alert_id=alert_id, actor=self.actor)))
 
 
 class AlertRules(View):
     """When rules raise alerts."""
 
-    @extend_schema(operation_id="list_alert_rules", responses=views.RulesView)
+    @extend_schema(operation_id="list_alert_rules", responses=schemas.RulesSchema)
     def get(self, request: Request) -> Response:
         """List all rules with their defaults and what is set."""
-        return answer(reading.rules_view())
+        return answer(reading.rules_schema())
 
 
 class AlertRuleDetail(View):
@@ -57,14 +57,14 @@ class AlertRuleDetail(View):
     roles = {"DELETE": Role.OPERATOR}
     queries = {"DELETE": RuleScope}
 
-    @extend_schema(operation_id="set_alert_rule", request=RuleBody, responses=views.RuleOverrideView)
+    @extend_schema(operation_id="set_alert_rule", request=RuleBody, responses=schemas.RuleOverrideSchema)
     def put(self, request: Request, rule: str) -> Response:
         """Set a rule for everything, for a label or for one pipeline, in place of what was set there before."""
         body = self.body(RuleBody)
         row = alerts.configure(
             rule=_rule(rule), label=body.label, pipeline_name=body.pipeline, values=body.values, actor=self.actor
         )
-        return answer(reading.override_view(row))
+        return answer(reading.override_schema(row))
 
     @extend_schema(operation_id="unset_alert_rule", responses={204: None})
     def delete(self, request: Request, rule: str) -> Response:

@@ -21,13 +21,13 @@ from django.http import StreamingHttpResponse
 from rest_framework.request import Request
 
 from pipelines.api.http.permissions import role_of
-from pipelines.api.monitoring.tail import Heard, Tail, following, frame
+from pipelines.api.monitoring.tail import StreamEntry, Tail, following, frame
 from pipelines.foundation import clock
 from pipelines.foundation.database import in_database
 from pipelines.foundation.errors import TooManyRequests
 from pipelines.models import AccessToken, Event
 from pipelines.selectors.lifecycle.pipelines import live_frames
-from pipelines.selectors.monitoring.events import event_view, events
+from pipelines.selectors.monitoring.events import event_schema, events
 
 MEDIA_TYPE = "text/event-stream"
 STREAMS_PER_USER = 12
@@ -150,11 +150,11 @@ class Feed:
             if not complete:
                 await asyncio.sleep(POLL_SECONDS)
 
-    def _shown(self, heard: Heard) -> bytes:
+    def _shown(self, entry: StreamEntry) -> bytes:
         """What the caller gets of it: nothing of other pipelines, and no event twice."""
-        if self._subscription.pipeline not in (None, heard.data.get("pipeline")):
+        if self._subscription.pipeline not in (None, entry.data.get("pipeline")):
             return b""
-        return heard.frame if heard.kind == "live" or self._is_new(heard.data["id"]) else b""
+        return entry.frame if entry.kind == "live" or self._is_new(entry.data["id"]) else b""
 
     def _is_new(self, number: int) -> bool:
         """Whether an event was not sent yet. Numbers may come out of order, for transactions end in any order."""
@@ -166,21 +166,21 @@ class Feed:
 
     async def _catch_up(self, *, figures: bool) -> AsyncIterator[bytes]:
         """Events that Redis did not carry, page by page, and while it is away the figures of what moves."""
-        begin = max(self._floor, self._after - OVERLAP)
+        start = max(self._floor, self._after - OVERLAP)
         while True:
-            found = await in_database(lambda begin=begin: self._page(begin))  # type: ignore[misc]
+            found = await in_database(lambda start=start: self._page(start))  # type: ignore[misc]
             for data in found:
                 if self._is_new(data["id"]):
                     yield frame("event", data, data["id"])
             if len(found) < PAGE:
                 break
-            begin = found[-1]["id"]
+            start = found[-1]["id"]
         if figures:
             for data in await in_database(lambda: live_frames(self._subscription.pipeline)):
                 if self._live.get(data["pipeline"]) != data:
                     self._live[data["pipeline"]] = data
                     yield frame("live", data)
 
-    def _page(self, begin: int) -> list[dict[str, Any]]:
-        rows = events(pipeline=self._subscription.pipeline).filter(id__gt=begin).order_by("id")[:PAGE]
-        return [event_view(row).model_dump(mode="json") for row in rows]
+    def _page(self, start: int) -> list[dict[str, Any]]:
+        rows = events(pipeline=self._subscription.pipeline).filter(id__gt=start).order_by("id")[:PAGE]
+        return [event_schema(row).model_dump(mode="json") for row in rows]

@@ -33,7 +33,7 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True)
-class Heard:
+class StreamEntry:
     """An entry: `event` or `live`, its content, and the frame that goes to every page."""
 
     kind: str
@@ -46,7 +46,7 @@ class News:
     """What came since the last look. `number` is for the next one; `complete`: nothing was missed, Redis is there."""
 
     number: int
-    entries: list[Heard]
+    entries: list[StreamEntry]
     complete: bool
 
 
@@ -62,7 +62,7 @@ class Tail:
     def __init__(self) -> None:
         self.listeners = 0
         self.task: asyncio.Task[None] | None = None
-        self._heard: deque[Heard] = deque(maxlen=REMEMBERED)
+        self._heard: deque[StreamEntry] = deque(maxlen=REMEMBERED)
         self._number = 0
         self._connected = False
         self._changed = asyncio.Event()
@@ -87,7 +87,7 @@ class Tail:
         except TimeoutError:
             return
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()
 
@@ -101,7 +101,7 @@ class Tail:
                 log.debug("stream_without_redis", cause=str(error))
             finally:
                 self._connected = False
-                self._tell()
+                self._notify()
                 await client.aclose()
             await asyncio.sleep(RETRY_SECONDS)
 
@@ -109,7 +109,7 @@ class Tail:
         newest = await client.xrevrange(STREAM, count=1)
         position = newest[0][0] if newest else "0-0"
         self._connected = True
-        self._tell()
+        self._notify()
         while True:
             found = await client.xread({STREAM: position}, count=AT_ONCE, block=BLOCK_MS)
             entries = found[0][1] if found else []
@@ -117,12 +117,12 @@ class Tail:
                 position = entries[-1][0]
                 self._heard.extend(_decoded(fields) for _, fields in entries)
                 self._number += len(entries)
-                self._tell()
+                self._notify()
 
 
-def _decoded(fields: dict[str, str]) -> Heard:
+def _decoded(fields: dict[str, str]) -> StreamEntry:
     kind, data = fields["kind"], json.loads(fields["data"])
-    return Heard(kind, data, frame(kind, data, data["id"] if kind == "event" else None))
+    return StreamEntry(kind, data, frame(kind, data, data["id"] if kind == "event" else None))
 
 
 def _client() -> Any:

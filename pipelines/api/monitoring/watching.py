@@ -11,12 +11,12 @@ from pipelines.api.http.paging import Page, page
 from pipelines.api.http.watch_requests import GroupBody, GroupPlanBody, GroupsQuery, SeriesQuery
 from pipelines.domain.base.roles import Role
 from pipelines.foundation.errors import BadRequest
-from pipelines.models import WatchedGroup
-from pipelines.selectors.monitoring import watch_views as views
+from pipelines.models import ExternalGroup
+from pipelines.selectors.monitoring import monitoring_schemas as schemas
 from pipelines.selectors.monitoring import watching as reading
-from pipelines.selectors.monitoring.lag import lag_view
+from pipelines.selectors.monitoring.lag import lag_schema
 from pipelines.services.monitoring import watching
-from pipelines.services.monitoring.watching import Wanted
+from pipelines.services.monitoring.watching import ExternalGroupSettings
 
 
 class PipelineLag(PipelineView):
@@ -24,48 +24,48 @@ class PipelineLag(PipelineView):
 
     queries = {"GET": SeriesQuery}
 
-    @extend_schema(operation_id="get_lag", responses=views.LagView)
+    @extend_schema(operation_id="get_lag", responses=schemas.LagSchema)
     def get(self, request: Request, name: str) -> Response:
         """Show the lag of every partition in records and in seconds, now and over time."""
         query = self.query(SeriesQuery)
-        return answer(lag_view(self.pipeline, query.since, query.step_seconds))
+        return answer(lag_schema(self.pipeline, query.since, query.step_seconds))
 
 
-class WatchedGroups(View):
+class ExternalGroups(View):
     """Consumer groups that are watched."""
 
     queries = {"GET": GroupsQuery}
 
     @extend_schema(
-        operation_id="list_watched_groups",
-        responses=Page[views.WatchedGroupView],
+        operation_id="list_external_groups",
+        responses=Page[schemas.ExternalGroupSchema],
     )
     def get(self, request: Request) -> Response:
         """List external consumer groups with their last measurement."""
         query = self.query(GroupsQuery)
-        rows = WatchedGroup.objects.all()
-        return page(rows.filter(name=query.group) if query.group else rows, ["id"], query, reading.group_views)
+        rows = ExternalGroup.objects.all()
+        return page(rows.filter(name=query.group) if query.group else rows, ["id"], query, reading.group_schemas)
 
-    @extend_schema(operation_id="watch_group", request=GroupBody, responses={201: views.WatchedGroupView})
+    @extend_schema(operation_id="watch_group", request=GroupBody, responses={201: schemas.ExternalGroupSchema})
     @idempotent
     def post(self, request: Request) -> Response:
         """Monitor an external consumer group; the first measurement follows within seconds."""
         body = self.body(GroupBody)
-        wanted = Wanted(name=body.group, **body.model_dump(exclude={"group"}))
+        wanted = ExternalGroupSettings(name=body.group, **body.model_dump(exclude={"group"}))
         group = watching.watch(wanted=wanted, actor=self.actor)
-        (view,) = reading.group_views([group])
-        return answer(view, 201, Location=f"/api/v1/watched-groups/{group.pk}")
+        (view,) = reading.group_schemas([group])
+        return answer(view, 201, Location=f"/api/v1/consumer-groups/{group.pk}")
 
 
-class WatchedGroupDetail(View):
+class ExternalGroupDetail(View):
     """One watched group."""
 
     roles = {"DELETE": Role.OPERATOR}
 
-    @extend_schema(operation_id="get_watched_group", responses=views.WatchedGroupDetailView)
+    @extend_schema(operation_id="get_external_group", responses=schemas.ExternalGroupDetailSchema)
     def get(self, request: Request, group_id: int) -> Response:
         """Show a group with its partitions as they were seen last."""
-        return answer(reading.group_detail_view(reading.get_group(group_id)))
+        return answer(reading.group_detail_schema(reading.get_group(group_id)))
 
     @extend_schema(operation_id="unwatch_group", responses={204: None})
     def delete(self, request: Request, group_id: int) -> Response:
@@ -74,27 +74,27 @@ class WatchedGroupDetail(View):
         return Response(status=204)
 
 
-class WatchedGroupLag(View):
+class ExternalGroupLag(View):
     """A group over time."""
 
     queries = {"GET": SeriesQuery}
 
-    @extend_schema(operation_id="get_watched_group_lag", responses=views.SnapshotsView)
+    @extend_schema(operation_id="get_external_group_lag", responses=schemas.SnapshotsSchema)
     def get(self, request: Request, group_id: int) -> Response:
         """Show what the group had committed, its lag, coordinator and members over time."""
         query = self.query(SeriesQuery)
-        return answer(reading.snapshots_view(reading.get_group(group_id), query.since, query.step_seconds))
+        return answer(reading.snapshots_schema(reading.get_group(group_id), query.since, query.step_seconds))
 
 
-class WatchedGroupPlan(View):
+class ExternalGroupPlan(View):
     """What a reset of a group would do."""
 
-    @extend_schema(operation_id="plan_group_reset", request=GroupPlanBody, responses=views.GroupPlanView)
+    @extend_schema(operation_id="plan_group_reset", request=GroupPlanBody, responses=schemas.GroupPlanSchema)
     def post(self, request: Request, group_id: int) -> Response:
         """Plan a reset to before an event: offsets, records that come again or are skipped, and what duplicates do to
         the sinks of a pipeline that the group belongs to. Nothing is changed."""
         target = self.body(GroupPlanBody).to.removeprefix("before=")
         try:
-            return answer(reading.plan_view(reading.get_group(group_id), target))
+            return answer(reading.plan_schema(reading.get_group(group_id), target))
         except ValueError as error:
             raise BadRequest(str(error), code="bad_target", hint="Write before=EVENT-30m, for example.") from None

@@ -16,10 +16,10 @@ from pipelines.api.http.requests import ActionBody, Shape, Text
 from pipelines.domain.base.roles import Role
 from pipelines.domain.monitoring.webhooks import DeliveryState
 from pipelines.models import Webhook
-from pipelines.selectors.monitoring import webhook_views as views
+from pipelines.selectors.monitoring import webhook_schemas as schemas
 from pipelines.selectors.monitoring import webhooks as reading
 from pipelines.services.monitoring import webhooks
-from pipelines.services.monitoring.webhooks import Wanted
+from pipelines.services.monitoring.webhooks import WebhookSettings
 
 
 class WebhookBody(Shape):
@@ -60,18 +60,18 @@ class WebhookList(AdminView):
 
     queries = {"GET": PageQuery}
 
-    @extend_schema(operation_id="list_webhooks", responses=Page[views.WebhookView])
+    @extend_schema(operation_id="list_webhooks", responses=Page[schemas.WebhookSchema])
     def get(self, request: Request) -> Response:
         """List webhooks with how they are doing."""
-        return page(Webhook.objects.all(), ["id"], self.query(PageQuery), reading.webhook_views)
+        return page(Webhook.objects.all(), ["id"], self.query(PageQuery), reading.webhook_schemas)
 
-    @extend_schema(operation_id="create_webhook", request=WebhookBody, responses={201: views.WebhookView})
+    @extend_schema(operation_id="create_webhook", request=WebhookBody, responses={201: schemas.WebhookSchema})
     @idempotent
     def post(self, request: Request) -> Response:
         """Send what happens from now on to an endpoint."""
         body = self.body(WebhookBody)
         made = webhooks.create(
-            wanted=Wanted(**body.model_dump()),
+            wanted=WebhookSettings(**body.model_dump()),
             reach=settings.HEADGATE.webhook_reach,
             keyring=opened_if_possible(),
             actor=self.actor,
@@ -82,7 +82,7 @@ class WebhookList(AdminView):
 class WebhookDetail(AdminView):
     """One endpoint."""
 
-    @extend_schema(operation_id="get_webhook", responses=views.WebhookView)
+    @extend_schema(operation_id="get_webhook", responses=schemas.WebhookSchema)
     def get(self, request: Request, webhook_id: int) -> Response:
         """Show a webhook."""
         return _shown(reading.get_webhook(webhook_id))
@@ -91,7 +91,7 @@ class WebhookDetail(AdminView):
         operation_id="update_webhook",
         parameters=[OPTIONAL_IF_MATCH],
         request=WebhookChangeBody,
-        responses=views.WebhookView,
+        responses=schemas.WebhookSchema,
     )
     def patch(self, request: Request, webhook_id: int) -> Response:
         """Change a webhook, or enable or disable it. When it is disabled, its waiting deliveries are canceled."""
@@ -116,14 +116,14 @@ class WebhookDetail(AdminView):
 class PingWebhook(AdminView):
     """A trial."""
 
-    @extend_schema(operation_id="ping_webhook", request=ActionBody, responses={202: views.DeliveryView})
+    @extend_schema(operation_id="ping_webhook", request=ActionBody, responses={202: schemas.DeliverySchema})
     @idempotent
     def post(self, request: Request, webhook_id: int) -> Response:
         """Send an event `webhook.ping`, once; the delivery shows the result."""
         self.body(ActionBody)
         made = webhooks.ping(webhook_id=webhook_id, actor=self.actor)
         where = f"/api/v1/webhooks/{webhook_id}/deliveries/{made.pk}"
-        return answer(reading.delivery_view(made), 202, Location=where)
+        return answer(reading.delivery_schema(made), 202, Location=where)
 
 
 class DeliveryList(AdminView):
@@ -133,36 +133,36 @@ class DeliveryList(AdminView):
 
     @extend_schema(
         operation_id="list_webhook_deliveries",
-        responses=Page[views.DeliveryView],
+        responses=Page[schemas.DeliverySchema],
     )
     def get(self, request: Request, webhook_id: int) -> Response:
         """List deliveries, newest first."""
         query = self.query(DeliveriesQuery)
         webhook = reading.get_webhook(webhook_id)
-        return page(reading.deliveries(webhook.pk, query.state), ["-id"], query, each(reading.delivery_view))
+        return page(reading.deliveries(webhook.pk, query.state), ["-id"], query, each(reading.delivery_schema))
 
 
 class DeliveryDetail(AdminView):
     """One message."""
 
-    @extend_schema(operation_id="get_webhook_delivery", responses=views.DeliveryView)
+    @extend_schema(operation_id="get_webhook_delivery", responses=schemas.DeliverySchema)
     def get(self, request: Request, webhook_id: int, delivery_id: int) -> Response:
         """Show a delivery."""
-        return answer(reading.delivery_view(reading.get_delivery(webhook_id, delivery_id)))
+        return answer(reading.delivery_schema(reading.get_delivery(webhook_id, delivery_id)))
 
 
 class RetryDelivery(AdminView):
     """Sending a message again."""
 
-    @extend_schema(operation_id="retry_webhook_delivery", request=ActionBody, responses={202: views.DeliveryView})
+    @extend_schema(operation_id="retry_webhook_delivery", request=ActionBody, responses={202: schemas.DeliverySchema})
     @idempotent
     def post(self, request: Request, webhook_id: int, delivery_id: int) -> Response:
         """Send a delivery now, with the same webhook-id, whatever became of it before."""
         self.body(ActionBody)
         again = webhooks.retry(webhook_id=webhook_id, delivery_id=delivery_id, actor=self.actor)
-        return answer(reading.delivery_view(again), 202)
+        return answer(reading.delivery_schema(again), 202)
 
 
 def _shown(webhook: Webhook, status: int = 200, **headers: str) -> Response:
-    (view,) = reading.webhook_views([webhook])
+    (view,) = reading.webhook_schemas([webhook])
     return answer(view, status, ETag=view.etag, **headers)

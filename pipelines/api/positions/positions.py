@@ -16,14 +16,14 @@ from pipelines.api.http.base import PipelineView, answer, idempotent
 from pipelines.api.http.requests import PositionsApplyBody, PositionsPlanBody, PositionsQuery
 from pipelines.api.lifecycle.lifecycle import repeated
 from pipelines.domain.base.findings import Finding
-from pipelines.domain.base.states import LookState
+from pipelines.domain.base.states import InspectionState
 from pipelines.domain.positions.plan import Goal
 from pipelines.foundation import clock
 from pipelines.foundation.errors import Invalid, NotFound, Unavailable
-from pipelines.models import PositionLook
-from pipelines.selectors.base import position_views as views
+from pipelines.models import PositionInspection
+from pipelines.selectors.base import position_schemas as schemas
 from pipelines.selectors.hosts.hosts import supervised
-from pipelines.selectors.positions.positions import get_look, plan_view, positions_view
+from pipelines.selectors.positions.positions import get_inspection, plan_schema, positions_schema
 from pipelines.selectors.positions.resets import decided
 from pipelines.services.positions import positions
 
@@ -36,25 +36,25 @@ class Positions(PipelineView):
 
     queries = {"GET": PositionsQuery}
 
-    @extend_schema(operation_id="get_positions", responses=views.PositionsView)
+    @extend_schema(operation_id="get_positions", responses=schemas.PositionsSchema)
     def get(self, request: Request, name: str) -> Response:
         """Show ledger, checkpoint, group and log range of each partition, with a verdict. The host is asked; `wait`
         says for how many seconds its answer is waited for before the last known one is given."""
         wait = self.query(PositionsQuery).wait
-        look = self._look(request) if self.pipeline.host_id else None
-        response = answer(positions_view(self.pipeline, look))
-        response.wait_for_more = wait if look and self._awaited(look) else 0.0  # type: ignore[attr-defined]
+        inspection = self._inspect(request) if self.pipeline.host_id else None
+        response = answer(positions_schema(self.pipeline, inspection))
+        response.wait_for_more = wait if inspection and self._awaited(inspection) else 0.0  # type: ignore[attr-defined]
         return response
 
-    def _awaited(self, look: PositionLook) -> bool:
-        return look.state == LookState.PENDING and supervised(self.pipeline.host)
+    def _awaited(self, inspection: PositionInspection) -> bool:
+        return inspection.state == InspectionState.PENDING and supervised(self.pipeline.host)
 
-    def _look(self, request: Request) -> PositionLook:
+    def _inspect(self, request: Request) -> PositionInspection:
         """The one look of this request, however often the view is asked."""
         if (asked := _asked(request)) is not None:
-            return get_look(asked)
-        look = positions.look(pipeline=self.pipeline, actor=self.actor, now=clock.now())
-        return _remember(request, look)
+            return get_inspection(asked)
+        inspection = positions.inspect(pipeline=self.pipeline, actor=self.actor, now=clock.now())
+        return _remember(request, inspection)
 
     @classmethod
     def as_view(cls, **initkwargs: Any) -> Any:
@@ -65,7 +65,7 @@ class Positions(PipelineView):
 class PlanPositions(PipelineView):
     """What a decision would do."""
 
-    @extend_schema(operation_id="plan_positions", request=PositionsPlanBody, responses=views.PlanView)
+    @extend_schema(operation_id="plan_positions", request=PositionsPlanBody, responses=schemas.PlanSchema)
     def post(self, request: Request, name: str) -> Response:
         """Plan, per partition, which records another position would skip and reread. Nothing is changed; `hash` applies
         it.
@@ -74,17 +74,17 @@ class PlanPositions(PipelineView):
         """
         request._request.body  # noqa: B018 - kept, since the view is asked again
         if (asked := _asked(request)) is None:
-            look = _remember(request, self._ask(self.body(PositionsPlanBody)))
+            inspection = _remember(request, self._ask(self.body(PositionsPlanBody)))
         else:
-            look = get_look(asked)
-        if look.state == LookState.PENDING:
-            response = _planned(look, 202)
+            inspection = get_inspection(asked)
+        if inspection.state == InspectionState.PENDING:
+            response = _planned(inspection, 202)
             response.wait_for_more = MAX_WAIT if supervised(self.pipeline.host) else 0.0  # type: ignore[attr-defined]
             return response
-        _check(look)
-        return _planned(look, 200)
+        _check(inspection)
+        return _planned(inspection, 200)
 
-    def _ask(self, body: PositionsPlanBody) -> PositionLook:
+    def _ask(self, body: PositionsPlanBody) -> PositionInspection:
         found = decided(self.pipeline, body.to, now=clock.now(), source=body.source)
         if isinstance(found, list):
             raise Invalid(found[0].message, code="body_invalid", findings=found)
@@ -99,60 +99,64 @@ class PlanPositions(PipelineView):
 class PositionsPlan(PipelineView):
     """A plan that was asked for."""
 
-    @extend_schema(operation_id="get_positions_plan", responses=views.PlanView)
-    def get(self, request: Request, name: str, look_id: UUID) -> Response:
+    @extend_schema(operation_id="get_positions_plan", responses=schemas.PlanSchema)
+    def get(self, request: Request, name: str, inspection_id: UUID) -> Response:
         """Show a plan; `state` is PENDING until the host has answered."""
-        look = PositionLook.objects.select_related("pipeline").filter(pk=look_id, pipeline=self.pipeline).first()
-        if look is None or look.target is None or look.target["goal"] not in set(Goal):
+        inspection = (
+            PositionInspection.objects.select_related("pipeline")
+            .filter(pk=inspection_id, pipeline=self.pipeline)
+            .first()
+        )
+        if inspection is None or inspection.target is None or inspection.target["goal"] not in set(Goal):
             raise NotFound(
                 "There is no such plan.",
                 code="plan_not_found",
                 hint="The plan does not exist or has expired; plan again.",
             )
-        if look.state == LookState.FAILED:
-            _check(look)
-        return answer(plan_view(look))
+        if inspection.state == InspectionState.FAILED:
+            _check(inspection)
+        return answer(plan_schema(inspection))
 
 
 class ApplyPositions(PipelineView):
     """The decision."""
 
-    @extend_schema(operation_id="apply_positions", request=PositionsApplyBody, responses=views.PlanView)
+    @extend_schema(operation_id="apply_positions", request=PositionsApplyBody, responses=schemas.PlanSchema)
     @idempotent
     def post(self, request: Request, name: str) -> Response:
         """Do what a reviewed plan said, while STOPPED or BLOCKED: the next start begins a new lineage from there. 409
         `plan_stale` where anything has changed since."""
         named = self.body(PositionsApplyBody).hash
-        look = positions.apply(pipeline=self.pipeline, named=named, actor=self.actor)
-        return answer(plan_view(look))
+        inspection = positions.apply(pipeline=self.pipeline, named=named, actor=self.actor)
+        return answer(plan_schema(inspection))
 
 
 def _asked(request: Request) -> UUID | None:
-    return getattr(request._request, "position_look", None)
+    return getattr(request._request, "position_inspection", None)
 
 
-def _remember(request: Request, look: PositionLook) -> PositionLook:
-    request._request.position_look = look.pk  # type: ignore[attr-defined]
-    return look
+def _remember(request: Request, inspection: PositionInspection) -> PositionInspection:
+    request._request.position_inspection = inspection.pk  # type: ignore[attr-defined]
+    return inspection
 
 
-def _planned(look: PositionLook, status: int) -> Response:
-    where = f"/api/v1/pipelines/{look.pipeline.name}/positions/plans/{look.pk}"
-    return answer(plan_view(look), status, Location=where)
+def _planned(inspection: PositionInspection, status: int) -> Response:
+    where = f"/api/v1/pipelines/{inspection.pipeline.name}/positions/plans/{inspection.pk}"
+    return answer(plan_schema(inspection), status, Location=where)
 
 
-def _check(look: PositionLook) -> None:
+def _check(inspection: PositionInspection) -> None:
     """Raises Unavailable where nobody could look, Invalid where a partition cannot go on there."""
-    if look.state == LookState.FAILED:
-        error = look.error or {}
+    if inspection.state == InspectionState.FAILED:
+        error = inspection.error or {}
         raise Unavailable(error.get("message", ""), code=error.get("code"), hint=error.get("hint", ""))
-    if look.impossible:
+    if inspection.impossible:
         findings = [
             Finding(
                 path=f"sources.{each['source']}",
                 code="position_impossible",
                 message=f"{each['channel']} {each['topic']}/{each['partition']}: {each['reason']}",
             )
-            for each in look.impossible
+            for each in inspection.impossible
         ]
         raise Invalid("Some partitions cannot continue there.", code="position_impossible", findings=findings)

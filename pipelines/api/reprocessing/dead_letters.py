@@ -10,47 +10,49 @@ from rest_framework.response import Response
 
 from pipelines.api.http.base import PipelineView, answer, idempotent
 from pipelines.api.http.paging import Page, page
-from pipelines.api.http.requests import DiscardBody, LettersPageQuery, LettersQuery, RepairBody, ReplayBody
+from pipelines.api.http.requests import DeadLettersPageQuery, DeadLettersQuery, DiscardBody, RepairBody, ReplayBody
 from pipelines.domain.base.roles import Role
-from pipelines.selectors.base import views
-from pipelines.selectors.lifecycle.operations import operation_view
-from pipelines.selectors.reprocessing import dead_letters as letters
-from pipelines.selectors.reprocessing.dead_letters import LetterFilter
-from pipelines.services.reprocessing import dead_letters, replays
-from pipelines.services.reprocessing.replays import Repair, Wanted
+from pipelines.selectors.base import schemas
+from pipelines.selectors.lifecycle.operations import operation_schema
+from pipelines.selectors.reprocessing import dead_letters as selecting
+from pipelines.selectors.reprocessing.dead_letters import DeadLetterFilter
+from pipelines.services.reprocessing import dead_letters, retries
+from pipelines.services.reprocessing.retries import Repair, RetryRequest
 
 
-def _filter(query: LettersQuery) -> LetterFilter:
-    return LetterFilter(**{name: getattr(query, name) for name in LettersQuery.model_fields})
+def _filter(query: DeadLettersQuery) -> DeadLetterFilter:
+    return DeadLetterFilter(**{name: getattr(query, name) for name in DeadLettersQuery.model_fields})
 
 
 class DeadLetterList(PipelineView):
     """The dead letters of a pipeline."""
 
-    queries = {"GET": LettersPageQuery}
+    queries = {"GET": DeadLettersPageQuery}
 
     @extend_schema(
         operation_id="list_dead_letters",
-        responses=Page[views.DeadLetterView],
+        responses=Page[schemas.DeadLetterSchema],
     )
     def get(self, request: Request, name: str) -> Response:
         """List dead letters without their content, newest first."""
-        query = self.query(LettersPageQuery)
-        return page(letters.dead_letters(self.pipeline, _filter(query)), ["-id"], query, letters.letter_views)
+        query = self.query(DeadLettersPageQuery)
+        return page(
+            selecting.dead_letters(self.pipeline, _filter(query)), ["-id"], query, selecting.dead_letter_schemas
+        )
 
 
 class DeadLettersSummary(PipelineView):
     """Dead letters in numbers."""
 
-    queries = {"GET": LettersQuery}
+    queries = {"GET": DeadLettersQuery}
 
     @extend_schema(
         operation_id="get_dead_letters_summary",
-        responses=views.DeadLettersSummaryView,
+        responses=schemas.DeadLettersSummarySchema,
     )
     def get(self, request: Request, name: str) -> Response:
         """Count dead letters by state, and the new ones by component and cause."""
-        return answer(letters.summary_view(self.pipeline, _filter(self.query(LettersQuery))))
+        return answer(selecting.summary_schema(self.pipeline, _filter(self.query(DeadLettersQuery))))
 
 
 class DeadLetterDetail(PipelineView):
@@ -58,42 +60,42 @@ class DeadLetterDetail(PipelineView):
 
     roles = {"GET": Role.OPERATOR}
 
-    @extend_schema(operation_id="get_dead_letter", responses=views.DeadLetterDetailView)
-    def get(self, request: Request, name: str, letter_id: str) -> Response:
+    @extend_schema(operation_id="get_dead_letter", responses=schemas.DeadLetterDetailSchema)
+    def get(self, request: Request, name: str, dead_letter_id: str) -> Response:
         """Show a dead letter with its content."""
-        return answer(letters.detail_view(letters.get_letter(self.pipeline, letter_id)))
+        return answer(selecting.detail_schema(selecting.get_dead_letter(self.pipeline, dead_letter_id)))
 
 
-class ReplayDeadLetters(PipelineView):
+class RetryDeadLetters(PipelineView):
     """Sending dead letters back to their source."""
 
-    @extend_schema(operation_id="replay_dead_letters", request=ReplayBody, responses={202: views.OperationView})
+    @extend_schema(operation_id="retry_dead_letters", request=ReplayBody, responses={202: schemas.OperationSchema})
     @idempotent
     def post(self, request: Request, name: str) -> Response:
         """Send new dead letters back to their source, the oldest first. Each comes again as a new record, through all
         interceptors, to every channel that its source feeds."""
         body = self.body(ReplayBody)
-        operation = replays.request(pipeline=self.pipeline, wanted=_wanted(body), actor=self.actor)
-        return answer(operation_view(operation), 202, Location=f"/api/v1/operations/{operation.id}")
+        operation = retries.request(pipeline=self.pipeline, wanted=_wanted(body), actor=self.actor)
+        return answer(operation_schema(operation), 202, Location=f"/api/v1/operations/{operation.id}")
 
 
 class DiscardDeadLetters(PipelineView):
     """Giving dead letters up."""
 
-    @extend_schema(operation_id="discard_dead_letters", request=DiscardBody, responses=views.DiscardedView)
+    @extend_schema(operation_id="discard_dead_letters", request=DiscardBody, responses=schemas.DiscardedSchema)
     @idempotent
     def post(self, request: Request, name: str) -> Response:
         """Discard new dead letters; they stay in the list until they expire."""
         body = self.body(DiscardBody)
         number = dead_letters.discard(pipeline=self.pipeline, ids=body.ids, reason=body.reason, actor=self.actor)
-        return answer(views.DiscardedView(discarded=number))
+        return answer(schemas.DiscardedSchema(discarded=number))
 
 
-def _wanted(body: ReplayBody) -> Wanted:
-    matching = LetterFilter(**body.filter.model_dump()) if body.filter else LetterFilter()
+def _wanted(body: ReplayBody) -> RetryRequest:
+    matching = DeadLetterFilter(**body.filter.model_dump()) if body.filter else DeadLetterFilter()
     ids = [body.repair.id] if body.repair else body.ids
     repair = _repair(body.repair) if body.repair else None
-    return Wanted(ids=ids, matching=matching, rate=body.rate, repair=repair, reason=body.reason)
+    return RetryRequest(ids=ids, matching=matching, rate=body.rate, repair=repair, reason=body.reason)
 
 
 def _repair(repair: RepairBody) -> Repair:

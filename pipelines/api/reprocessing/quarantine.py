@@ -11,8 +11,8 @@ from pipelines.api.http.base import PipelineView, answer, idempotent
 from pipelines.api.http.requests import QuarantineBody
 from pipelines.domain.base.states import OperationKind
 from pipelines.domain.runs.crashes import Suspect
-from pipelines.selectors.base import views
-from pipelines.selectors.lifecycle.operations import operation_view
+from pipelines.selectors.base import schemas
+from pipelines.selectors.lifecycle.operations import operation_schema
 from pipelines.selectors.runs import crashes
 from pipelines.services.lifecycle import lifecycle
 from pipelines.services.reprocessing import quarantines
@@ -21,12 +21,12 @@ from pipelines.services.reprocessing import quarantines
 class Quarantines(PipelineView):
     """The quarantine of a pipeline."""
 
-    @extend_schema(operation_id="get_quarantine", responses=views.QuarantineView)
+    @extend_schema(operation_id="get_quarantine", responses=schemas.QuarantineSchema)
     def get(self, request: Request, name: str) -> Response:
         """Show what is in quarantine, and which records the last runs crashed at."""
-        return answer(crashes.quarantine_view(self.pipeline))
+        return answer(crashes.quarantine_schema(self.pipeline))
 
-    @extend_schema(operation_id="put_in_quarantine", request=QuarantineBody, responses={201: views.QuarantineView})
+    @extend_schema(operation_id="put_in_quarantine", request=QuarantineBody, responses={201: schemas.QuarantineSchema})
     @idempotent
     def post(self, request: Request, name: str) -> Response:
         """Quarantine records: the next run makes dead letters of them and resumes after them."""
@@ -35,8 +35,8 @@ class Quarantines(PipelineView):
             require_rights(self.role, self.pipeline.current_revision.definition)
         ranges = [Suspect.model_validate(each.model_dump()) for each in body.ranges]
         quarantines.put(pipeline=self.pipeline, ranges=ranges, reason=body.reason, actor=self.actor)
-        found = crashes.quarantine_view(self.pipeline)
+        found = crashes.quarantine_schema(self.pipeline)
         if body.start:
             started = lifecycle.request(pipeline=self.pipeline, action=OperationKind.START, actor=self.actor)
-            found = found.model_copy(update={"operation": operation_view(started)})
+            found = found.model_copy(update={"operation": operation_schema(started)})
         return answer(found, 201)

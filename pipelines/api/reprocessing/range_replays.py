@@ -10,11 +10,11 @@ from rest_framework.response import Response
 from pipelines.api.http.base import PipelineView, answer, idempotent
 from pipelines.api.http.paging import Page, PageQuery, each, page
 from pipelines.api.http.requests import Shape, Text
-from pipelines.domain.reprocessing.range_replay import Wanted
-from pipelines.selectors.base.views import OperationView
-from pipelines.selectors.lifecycle.operations import operation_view
-from pipelines.selectors.monitoring.watch_views import RangePlanView, RangeReplayView, SinkEffectView
-from pipelines.selectors.reprocessing.range_replays import replay_view, replays_of
+from pipelines.domain.reprocessing.range_replay import RangeReplayRequest
+from pipelines.selectors.base.schemas import OperationSchema
+from pipelines.selectors.lifecycle.operations import operation_schema
+from pipelines.selectors.monitoring.monitoring_schemas import RangePlanSchema, RangeReplaySchema, SinkEffectSchema
+from pipelines.selectors.reprocessing.range_replays import replay_schema, replays_of
 from pipelines.services.reprocessing import range_replays
 from pipelines.services.reprocessing.range_replays import Plan
 
@@ -29,9 +29,9 @@ class RangeBody(Shape):
     source: Text | None = Field(default=None, max_length=63)
     channel: Text | None = Field(default=None, max_length=63)
 
-    def wanted(self) -> Wanted:
+    def wanted(self) -> RangeReplayRequest:
         """What is asked for."""
-        return Wanted(**self.model_dump(include=set(RangeBody.model_fields)))
+        return RangeReplayRequest(**self.model_dump(include=set(RangeBody.model_fields)))
 
 
 class RangeReplayBody(RangeBody):
@@ -44,7 +44,7 @@ class RangeReplayBody(RangeBody):
 class RangeReplayPlan(PipelineView):
     """What a replay would do."""
 
-    @extend_schema(operation_id="plan_range_replay", request=RangeBody, responses=RangePlanView)
+    @extend_schema(operation_id="plan_range_replay", request=RangeBody, responses=RangePlanSchema)
     def post(self, request: Request, name: str) -> Response:
         """Say how much comes again, and what that does to the sinks. Nothing is changed; `hash` applies it."""
         body = self.body(RangeBody)
@@ -56,13 +56,13 @@ class RangeReplays(PipelineView):
 
     queries = {"GET": PageQuery}
 
-    @extend_schema(operation_id="list_range_replays", responses=Page[RangeReplayView])
+    @extend_schema(operation_id="list_range_replays", responses=Page[RangeReplaySchema])
     def get(self, request: Request, name: str) -> Response:
         """List the replays of ranges, newest first. One that is under way is cancelled as an operation."""
         query = self.query(PageQuery)
-        return page(replays_of(self.pipeline), ["-created_at", "-id"], query, each(replay_view))
+        return page(replays_of(self.pipeline), ["-created_at", "-id"], query, each(replay_schema))
 
-    @extend_schema(operation_id="replay_range", request=RangeReplayBody, responses={202: OperationView})
+    @extend_schema(operation_id="replay_range", request=RangeReplayBody, responses={202: OperationSchema})
     @idempotent
     def post(self, request: Request, name: str) -> Response:
         """Read the range again, through all interceptors, into the channel and its sinks. The running agent does it
@@ -71,15 +71,15 @@ class RangeReplays(PipelineView):
         operation = range_replays.request(
             pipeline=self.pipeline, wanted=body.wanted(), named=body.hash, reason=body.reason, actor=self.actor
         )
-        return answer(operation_view(operation), 202, Location=f"/api/v1/operations/{operation.id}")
+        return answer(operation_schema(operation), 202, Location=f"/api/v1/operations/{operation.id}")
 
 
-def _view(name: str, plan: Plan) -> RangePlanView:
+def _view(name: str, plan: Plan) -> RangePlanSchema:
     sinks = [
-        SinkEffectView(pipeline=name, source=plan.source, channel=plan.channel, duplicates_max=plan.offsets, **sink)
+        SinkEffectSchema(pipeline=name, source=plan.source, channel=plan.channel, duplicates_max=plan.offsets, **sink)
         for sink in plan.sinks
     ]
-    return RangePlanView(
+    return RangePlanSchema(
         source=plan.source,
         channel=plan.channel,
         topic=plan.wanted.topic,

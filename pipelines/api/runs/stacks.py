@@ -16,7 +16,7 @@ from pipelines.api.lifecycle.lifecycle import repeated
 from pipelines.foundation.errors import NotFound
 from pipelines.models import Run
 from pipelines.selectors.runs.runs import runs
-from pipelines.selectors.runs.stack_views import AskedDumpView, StacksView
+from pipelines.selectors.runs.stack_schemas import AskedDumpSchema, StacksSchema
 from pipelines.selectors.runs.stacks import stacks
 from pipelines.services.runs.stacks import ask
 
@@ -35,7 +35,7 @@ class RunStacks(View):
 
     queries = {"GET": StacksQuery}
 
-    @extend_schema(operation_id="get_run_stacks", responses=StacksView)
+    @extend_schema(operation_id="get_run_stacks", responses=StacksSchema)
     def get(self, request: Request, run_id: int) -> Response:
         """Show the dumps of a run, newest first: those that its stop took, and those that were asked for."""
         query = self.query(StacksQuery)
@@ -51,13 +51,13 @@ class RunStacks(View):
         response.wait_for_more = query.wait if waiting else 0.0  # type: ignore[attr-defined]
         return response
 
-    @extend_schema(operation_id="dump_run_stacks", request=ActionBody, responses={202: AskedDumpView})
+    @extend_schema(operation_id="dump_run_stacks", request=ActionBody, responses={202: AskedDumpSchema})
     @idempotent
     def post(self, request: Request, run_id: int) -> Response:
         """Dump the stacks of a running agent now; the agent continues."""
         self.body(ActionBody)
         asked = ask(run=_run(run_id), actor=self.actor, host=settings.HEADGATE.host, state_dir=settings.HEADGATE.state)
-        return answer(AskedDumpView(asked=asked), 202, Location=f"/api/v1/runs/{run_id}/stacks?asked={asked}")
+        return answer(AskedDumpSchema(asked=asked), 202, Location=f"/api/v1/runs/{run_id}/stacks?asked={asked}")
 
     @classmethod
     def as_view(cls, **initkwargs: Any) -> Any:

@@ -144,14 +144,14 @@ class OperationKind(StrEnum):
     STOP = "stop"
     FORCE_STOP = "force-stop"
     RESTART = "restart"
-    REPLAY = "replay"
+    RETRY = "retry"
     REPLAY_RANGE = "replay_range"
 
 
 ENDING_OPERATIONS = frozenset({OperationKind.STOP, OperationKind.FORCE_STOP})
 """Operations after which there is no process."""
 
-SIDE_OPERATIONS = frozenset({OperationKind.REPLAY, OperationKind.REPLAY_RANGE})
+SIDE_OPERATIONS = frozenset({OperationKind.RETRY, OperationKind.REPLAY_RANGE})
 """Operations that do not change what the pipeline does, and go on beside the one that does."""
 
 
@@ -169,11 +169,11 @@ class OperationState(StrEnum):
 OPEN_OPERATION_STATES = frozenset({OperationState.PENDING, OperationState.RUNNING})
 
 
-class LetterState(StrEnum):
-    """NEW: action required. REPLAYED: it was retried at its source. DISCARDED: a user discarded it."""
+class DeadLetterState(StrEnum):
+    """NEW: action required. RETRIED: it was retried at its source. DISCARDED: a user discarded it."""
 
     NEW = "NEW"
-    REPLAYED = "REPLAYED"
+    RETRIED = "RETRIED"
     DISCARDED = "DISCARDED"
 
 
@@ -188,7 +188,7 @@ class LedgerState(StrEnum):
     REPLAYED = "replayed"
 
 
-class LookState(StrEnum):
+class InspectionState(StrEnum):
     """An inspection of positions. PENDING: the worker of the host has not answered. APPLIED: its plan was applied."""
 
     PENDING = "PENDING"

@@ -204,7 +204,7 @@ class DeadLetters(Frozen):
     source: str
     channel: str
     batch: Offset
-    letters: list[DeadLetter]
+    dead_letters: list[DeadLetter]
 
 
 class CommandTaken(Frozen):

@@ -59,7 +59,7 @@ def total(counts: Iterable[Counts]) -> Counts:
     return result
 
 
-class Books(Frozen):
+class LedgerTotals(Frozen):
     """The books of a pipeline in four numbers: finished batches, records skipped or read twice between batches, and
     records without a verdict (negative: with several)."""
 
@@ -68,8 +68,8 @@ class Books(Frozen):
     overlaps: int = 0
     difference: int = 0
 
-    def __add__(self, other: Books) -> Books:
-        return Books(
+    def __add__(self, other: LedgerTotals) -> LedgerTotals:
+        return LedgerTotals(
             batches=self.batches + other.batches,
             gaps=self.gaps + other.gaps,
             overlaps=self.overlaps + other.overlaps,

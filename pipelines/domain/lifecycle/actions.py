@@ -167,7 +167,7 @@ _VERDICTS = {
 }
 
 
-def judge(action: Action, now: Situation) -> Verdict:
+def evaluate(action: Action, now: Situation) -> Verdict:
     """Say what would come of the action, whoever asks."""
     if now.migrating:
         return _refuse(f"A migration holds the pipeline ({now.migrating}); cancel it or roll it back first.")
@@ -196,5 +196,5 @@ def _allowed(action: Action, now: Situation, role: Role) -> AllowedAction:
         what = "What it runs" if needed > Role.OPERATOR and action in STARTING else "This"
         words = f"{what} needs the role {needed.word}; yours is {role.word}."
         return AllowedAction(action, False, words, CONSEQUENCES.get(action, ""))
-    verdict = judge(action, now)
+    verdict = evaluate(action, now)
     return AllowedAction(action, verdict.outcome == Outcome.DO, verdict.reason, CONSEQUENCES.get(action, ""))

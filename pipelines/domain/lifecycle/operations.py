@@ -40,12 +40,12 @@ _STOP = ("requested", "draining", "process_exit")
 
 STEPS: dict[OperationKind, tuple[str, ...]] = {
     OperationKind.START: _START,
-    OperationKind.PAUSE: ("requested", "batch_in_hand", "proven"),
+    OperationKind.PAUSE: ("requested", "in_flight_batch", "proven"),
     OperationKind.RESUME: ("requested", "first_batch_or_idle"),
     OperationKind.STOP: _STOP,
     OperationKind.FORCE_STOP: ("requested", "process_exit"),
     OperationKind.RESTART: (*_STOP, *_START),
-    OperationKind.REPLAY: ("requested", "sending"),
+    OperationKind.RETRY: ("requested", "sending"),
     OperationKind.REPLAY_RANGE: ("requested", "replaying"),
 }
 
@@ -99,12 +99,12 @@ UNWATCHED_STOP_SECONDS = 600.0
 FORCED_SECONDS = 60.0
 
 
-REPLAY_MARGIN_SECONDS = 300.0
+RETRY_MARGIN_SECONDS = 300.0
 
 
-def replay_seconds(letters: int, rate: float) -> float:
+def retry_seconds(dead_letters: int, rate: float) -> float:
     """How long a replay may take: twice what its rate makes of it, and a broker that is away for a while."""
-    return 2 * letters / rate + REPLAY_MARGIN_SECONDS
+    return 2 * dead_letters / rate + RETRY_MARGIN_SECONDS
 
 
 def seconds_allowed(kind: OperationKind, limits: Lifecycle, drain: bool) -> float:

@@ -16,7 +16,7 @@ DATABASE_BEHIND = "DATABASE_BEHIND"
 REASON = "database_behind"
 
 
-class Believe(StrEnum):
+class SourceOfTruth(StrEnum):
     """HOST: its runs and their journals are taken in. DATABASE: they are set aside; its own positions count."""
 
     HOST = "host"

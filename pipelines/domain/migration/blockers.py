@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pipelines.domain.base.findings import Finding
 from pipelines.domain.base.states import DesiredState, MigrationKind, Phase
-from pipelines.domain.definitions.document.consequences import Consequence, JudgedChange
+from pipelines.domain.definitions.document.consequences import Consequence, EvaluatedChange
 from pipelines.domain.definitions.document.diff import Change
 from pipelines.domain.definitions.document.spec import ANY_HOST, Definition
 from pipelines.domain.hosts.moving import stores
@@ -22,7 +22,7 @@ class Place:
 
     name: str
     known: bool = True
-    heard: bool = True
+    responding: bool = True
     drained: bool = False
     lacks: str = ""
 
@@ -38,9 +38,9 @@ class Facts:
     old: Definition
     new: Definition | None
     host: str | None
-    host_heard: bool
+    host_responding: bool
     target: Place
-    judged: Sequence[JudgedChange] = ()
+    evaluated: Sequence[EvaluatedChange] = ()
     findings: Sequence[Finding] = ()
     operation: str | None = None
     frozen: Sequence[str] = ()
@@ -77,7 +77,7 @@ def _of_state(facts: Facts) -> Iterator[Finding]:
         )
     if facts.restart_under_way:
         yield _finding("", "RESTART_UNDER_WAY", "Its run is being restarted.", "Wait until it runs again.")
-    if not facts.host_heard:
+    if not facts.host_responding:
         yield _finding(
             "",
             "HOST_SILENT",
@@ -96,7 +96,7 @@ def _of_change(facts: Facts) -> Iterator[Finding]:
         )
     if facts.kind is MigrationKind.REVISION:
         yield from _of_revision(facts)
-    if facts.kind is MigrationKind.CLUSTER and not facts.judged:
+    if facts.kind is MigrationKind.CLUSTER and not facts.evaluated:
         yield _finding(
             "to", "NO_CHANGE", "The component is already on this cluster.", "Name another cluster, or cancel."
         )
@@ -105,15 +105,15 @@ def _of_change(facts: Facts) -> Iterator[Finding]:
 
 
 def _of_revision(facts: Facts) -> Iterator[Finding]:
-    if not facts.judged:
+    if not facts.evaluated:
         yield _finding("", "NO_CHANGE", "The definition has no changes.", "Change it, or cancel.")
-    for judged in facts.judged:
-        change: Change = judged.change
-        if judged.consequence is Consequence.POSITION_DECISION and change.path != "name":
+    for evaluated in facts.evaluated:
+        change: Change = evaluated.change
+        if evaluated.consequence is Consequence.POSITION_DECISION and change.path != "name":
             yield _finding(
                 change.path,
                 "POSITION_DECISION",
-                f"{judged.reason} A new revision alone cannot set where to continue.",
+                f"{evaluated.reason} A new revision alone cannot set where to continue.",
                 "Plan a migration of the kind `cluster`, or give the source another name.",
             )
     wanted = facts.new.placement.host if facts.new else ANY_HOST
@@ -136,7 +136,7 @@ def _of_place(facts: Facts) -> Iterator[Finding]:
             f"Start a worker there with HEADGATE_HOST={place.name}.",
         )
         return
-    if not place.heard and place.name != facts.host:
+    if not place.responding and place.name != facts.host:
         yield _finding("host", "HOST_SILENT", f"The supervisor on {place.name} is silent.", "Start its worker.")
     if place.drained:
         yield _finding(
@@ -171,7 +171,7 @@ def _finding(path: str, code: str, message: str, suggestion: str) -> Finding:
     return Finding(path=path, code=code, message=message, suggestion=suggestion)
 
 
-def warnings(judged: Iterable[JudgedChange], old: Definition, new: Definition | None) -> list[Finding]:
+def warnings(evaluated: Iterable[EvaluatedChange], old: Definition, new: Definition | None) -> list[Finding]:
     """What a person should know, and what stops nobody."""
     gone = sorted(set(old.sources) - set(new.sources)) if new else []
     found = [
@@ -184,17 +184,17 @@ def warnings(judged: Iterable[JudgedChange], old: Definition, new: Definition | 
         )
         for name in gone
     ]
-    found += _of_cursors(old, new) if new is not None else []
+    found += _of_channels(old, new) if new is not None else []
     if new is not None and new.delivery.mode == "real_time":
         words = f"A pause waits for the end of the batch, up to {new.delivery.batch_duration:g} s."
         found.append(Finding(path="delivery.mode", code="LONG_PAUSE", severity="warning", message=words))
     return found
 
 
-def _of_cursors(old: Definition, new: Definition) -> list[Finding]:
+def _of_channels(old: Definition, new: Definition) -> list[Finding]:
     """Channels that begin or end with the new definition: each has a cursor of its own under its name."""
     had, has = set(old.queries()), set(new.queries())
-    begun = sorted(
+    started = sorted(
         (read.source, channel)
         for read in new.reads()
         if not any((read.source, each) in had for each in read.channels)
@@ -212,7 +212,7 @@ def _of_cursors(old: Definition, new: Definition) -> list[Finding]:
                 "at the position of other channels: records can be reread or skipped.",
                 suggestion="Keep the name of a channel to keep its position; otherwise check start_from.",
             )
-            for source, channel in begun
+            for source, channel in started
         ),
         *(
             Finding(

@@ -22,7 +22,7 @@ class MigrationAction(StrEnum):
     REVERT = "revert"
 
 
-class ChoicePrice(Frozen):
+class ExpectedImpact(Frozen):
     """The expected impact of a choice. `exact`: positions are those of the snapshot afterwards. `duplicates_max`:
     records of unfinished batches; `pause`: seconds in which nothing is delivered."""
 
@@ -41,7 +41,7 @@ class MigrationChoice(Frozen):
     allowed: bool
     sentence: str
     reason: str = ""
-    price: ChoicePrice | None = None
+    impact: ExpectedImpact | None = None
 
 
 @dataclass(frozen=True)
@@ -94,11 +94,11 @@ def _waiting(now: Standing) -> list[MigrationChoice]:
         choice=MigrationAction.ABORT,
         allowed=True,
         sentence="Cancel migration.",
-        price=ChoicePrice(exact=True, words="Nothing has been changed."),
+        impact=ExpectedImpact(exact=True, words="Nothing has been changed."),
     )
     return [
         _choice(MigrationAction.APPROVE, "Approve this plan.", _not_to_approve(now)),
-        _choice(MigrationAction.ADVANCE, "Begin.", _not_to_begin(now)),
+        _choice(MigrationAction.ADVANCE, "Begin.", _not_to_start(now)),
         abort,
     ]
 
@@ -118,7 +118,7 @@ def _not_to_approve(now: Standing) -> str:
     return STALE if now.stale else ""
 
 
-def _not_to_begin(now: Standing) -> str:
+def _not_to_start(now: Standing) -> str:
     if now.stage is not MigrationStage.APPROVED or not now.approved:
         return now.missing or "This plan is not approved yet."
     return STALE if now.stale else now.frozen
@@ -144,7 +144,7 @@ def _abort(now: Standing, back: bool) -> MigrationChoice:
         allowed=possible,
         sentence="Cancel migration; the old agent continues.",
         reason="" if possible else "The rollback is in progress." if back else late,
-        price=price_back(now) if possible else None,
+        impact=rollback_impact(now) if possible else None,
     )
 
 
@@ -154,7 +154,7 @@ def _rollback(now: Standing, back: bool) -> MigrationChoice:
         allowed=not back,
         sentence="Roll back migration.",
         reason="The rollback is in progress." if back else "",
-        price=price_back(now),
+        impact=rollback_impact(now),
     )
 
 
@@ -162,27 +162,27 @@ def _stuck(now: Standing) -> list[MigrationChoice]:
     return [
         MigrationChoice(choice=MigrationAction.ADVANCE, allowed=True, sentence="Retry the failed step."),
         MigrationChoice(
-            choice=MigrationAction.ROLLBACK, allowed=True, sentence="Roll back migration.", price=price_back(now)
+            choice=MigrationAction.ROLLBACK, allowed=True, sentence="Roll back migration.", impact=rollback_impact(now)
         ),
         MigrationChoice(
             choice=MigrationAction.CLOSE,
             allowed=True,
             sentence="Close migration; leave the pipeline as it is.",
-            price=ChoicePrice(
+            impact=ExpectedImpact(
                 exact=False, words="Nothing is changed; you can start, stop and reposition the pipeline again."
             ),
         ),
     ]
 
 
-def price_back(now: Standing) -> ChoicePrice:
+def rollback_impact(now: Standing) -> ExpectedImpact:
     """What taking it back costs now."""
     if not now.old_ended and not now.promoted:
         words = "The old agent resumes at its position." if now.paused else "The old agent keeps running."
-        return ChoicePrice(exact=True, words=words)
+        return ExpectedImpact(exact=True, words=words)
     if not now.planned:
         words = "The new agent has delivered nothing: positions are those of the snapshot. The old agent starts again."
-        return ChoicePrice(exact=True, pause=now.restart, words=words)
+        return ExpectedImpact(exact=True, pause=now.restart, words=words)
     words = (
         f"The new agent has delivered {now.delivered} records, which stay. The old configuration resumes after them: "
     )
@@ -196,7 +196,9 @@ def price_back(now: Standing) -> ChoicePrice:
     )
     if now.open_records:
         words += f" Possible duplicates of the in-flight batch: at most {now.open_records}."
-    return ChoicePrice(exact=False, replay=now.again, duplicates_max=now.open_records, pause=now.restart, words=words)
+    return ExpectedImpact(
+        exact=False, replay=now.again, duplicates_max=now.open_records, pause=now.restart, words=words
+    )
 
 
 def _revert(now: Standing) -> MigrationChoice:
@@ -206,5 +208,5 @@ def _revert(now: Standing) -> MigrationChoice:
         allowed=not now.one_way,
         reason=now.one_way,
         sentence="Revert migration.",
-        price=ChoicePrice(exact=False, words=words),
+        impact=ExpectedImpact(exact=False, words=words),
     )

@@ -171,7 +171,7 @@ def durations(log: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
             "step": row["name"],
             "stage": row["stage"],
             "state": row["state"],
-            "began_at": row["intent_at"],
+            "started_at": row["intent_at"],
             "ended_at": row["done_at"],
             "seconds": _seconds(row["intent_at"], row["done_at"]),
             "tried": row["tried"],
@@ -184,21 +184,21 @@ def durations(log: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 def stages(log: Sequence[Mapping[str, Any]], ended_at: str | None) -> list[dict[str, Any]]:
     """How long each stage took: from its first step's intent to that of the next stage, or to the end. What waits at a
     gate, or for a person, counts for the stage that it comes after."""
-    begun = [(row["stage"], row["intent_at"]) for row in log if row["intent_at"]]
-    changes = [each for before, each in itertools.pairwise([(None, None), *begun]) if before[0] != each[0]]
+    started = [(row["stage"], row["intent_at"]) for row in log if row["intent_at"]]
+    changes = [each for before, each in itertools.pairwise([(None, None), *started]) if before[0] != each[0]]
     return [
-        {"stage": stage, "began_at": began, "ended_at": end, "seconds": _seconds(began, end)}
-        for (stage, began), (_, end) in itertools.pairwise([*changes, (None, ended_at)])
+        {"stage": stage, "started_at": started, "ended_at": end, "seconds": _seconds(started, end)}
+        for (stage, started), (_, end) in itertools.pairwise([*changes, (None, ended_at)])
     ]
 
 
-def difference(books: Mapping[str, int]) -> int | None:
+def difference(totals: Mapping[str, int]) -> int | None:
     """Records without a verdict; None where nothing was written down."""
-    known = {name: books[name] for name in COUNTERS if name in books}
+    known = {name: totals[name] for name in COUNTERS if name in totals}
     return Counts(**known).difference if known else None
 
 
-def _seconds(began: str | None, ended: str | None) -> float | None:
-    if began is None or ended is None:
+def _seconds(started: str | None, ended: str | None) -> float | None:
+    if started is None or ended is None:
         return None
-    return round((datetime.fromisoformat(ended) - datetime.fromisoformat(began)).total_seconds(), 3)
+    return round((datetime.fromisoformat(ended) - datetime.fromisoformat(started)).total_seconds(), 3)

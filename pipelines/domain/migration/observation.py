@@ -97,7 +97,7 @@ class Observed(Frozen):
         return [check for check in self.checks if not check.holds]
 
 
-def judge(
+def evaluate(
     rules: ObservationRules,
     before: Sample,
     now: Sample,
@@ -135,14 +135,14 @@ _BATCHES = 2
 
 def _fatal(rules: ObservationRules, now: Sample, repeats: int, skips: int) -> list[Check]:
     balanced = now.difference == 0 and now.gaps <= skips and now.overlaps <= repeats
-    books = f"{now.difference} without a verdict, {now.gaps} skipped, {now.overlaps} reread"
+    totals = f"{now.difference} without a verdict, {now.gaps} skipped, {now.overlaps} reread"
     return [
         Check(
-            name="books",
+            name="totals",
             holds=balanced,
             fatal=True,
             before=f"{skips} to skip, {repeats} to reread",
-            after=books,
+            after=totals,
             words="Every record is accounted for, and each range starts where the last one ended, as planned.",
         ),
         Check(
@@ -184,7 +184,7 @@ def _moving(rules: ObservationRules, before: Sample, now: Sample, backlog: int |
 
 
 def _settled(rules: ObservationRules, before: Sample, now: Sample) -> list[Check]:
-    letters = _explained(before, now) + rules.dead_letters
+    dead_letters = _explained(before, now) + rules.dead_letters
     return [
         Check(
             name="at_work",
@@ -195,10 +195,10 @@ def _settled(rules: ObservationRules, before: Sample, now: Sample) -> list[Check
         ),
         Check(
             name="dead_letters",
-            holds=now.dead_letters <= letters,
+            holds=now.dead_letters <= dead_letters,
             before=before.dead_letters,
             after=now.dead_letters,
-            words=f"At most {_counted(letters, 'dead letter')}: as many as before the change, and "
+            words=f"At most {_counted(dead_letters, 'dead letter')}: as many as before the change, and "
             f"{rules.dead_letters} more.",
         ),
         Check(

@@ -12,7 +12,7 @@ from pydantic import model_validator
 from pipelines.domain.base.findings import Finding
 from pipelines.domain.base.positions import Frozen
 from pipelines.domain.base.states import MigrationKind, MigrationStage
-from pipelines.domain.definitions.document.consequences import Consequence, JudgedChange
+from pipelines.domain.definitions.document.consequences import Consequence, EvaluatedChange
 from pipelines.domain.migration.observation import ObservationRules
 from pipelines.domain.migration.steps import PlannedStep, ordered
 from pipelines.domain.positions.cluster_move import PartitionTranslation, SinkEnd
@@ -21,7 +21,7 @@ from pipelines.domain.positions.plan import PlannedMove
 TICK_SECONDS = 0.2
 HAND_OVER_SECONDS = 2.0
 """The end of the old process, the promotion and the first batch of an agent that is ready."""
-LOOK_SECONDS = 1.5
+INSPECTION_SECONDS = 1.5
 """A look of the host at positions, in a process of its own."""
 
 
@@ -53,7 +53,7 @@ class MigrationPlan(Frozen):
     pipeline: str
     basis: dict[str, Any]
     target: MigrationTarget
-    changes: list[JudgedChange] = []
+    changes: list[EvaluatedChange] = []
     consequence: Consequence = Consequence.RESTART
     steps: list[PlannedStep] = []
     pause: ExpectedPause
@@ -84,11 +84,11 @@ def digest(content: Mapping[str, Any]) -> str:
 
 
 def expected_pause(
-    *, batch_seconds: float | None, drain_timeout: float, steps: int, looks: bool = False
+    *, batch_seconds: float | None, drain_timeout: float, steps: int, inspections: bool = False
 ) -> ExpectedPause:
     """From the length of the last batches. The start of the new agent is no part of it: it is done before. `looks`: the
     host has to look at positions meanwhile."""
     batch = batch_seconds if batch_seconds is not None else 1.0
-    fixed = HAND_OVER_SECONDS + steps * TICK_SECONDS + looks * LOOK_SECONDS
+    fixed = HAND_OVER_SECONDS + steps * TICK_SECONDS + inspections * INSPECTION_SECONDS
     words = "The in-flight batch, the end of the old process, the first batch of the new one; it is started before."
     return ExpectedPause(expected=round(batch + fixed, 1), most=round(drain_timeout + fixed, 1), words=words)

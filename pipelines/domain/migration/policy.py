@@ -40,13 +40,13 @@ class Freeze:
     label: str = ""
 
 
-NOBODY = ApprovalRule(approvers=0)
+NO_APPROVAL = ApprovalRule(approvers=0)
 
 
 def rule_for(rules: Iterable[ApprovalRule], *, pipeline: str, labels: Mapping[str, str]) -> ApprovalRule:
     """The strictest of those that concern the pipeline; without any, its author begins alone."""
     own = [rule for rule in rules if _concerns(rule.pipeline, rule.label, pipeline, labels)]
-    return max(own, key=_strictness, default=NOBODY)
+    return max(own, key=_strictness, default=NO_APPROVAL)
 
 
 def _strictness(rule: ApprovalRule) -> tuple[int, timedelta]:

@@ -64,7 +64,7 @@ def current(log: Sequence[Row]) -> int | None:
     return next((index for index, row in enumerate(log) if row["state"] not in OVER), None)
 
 
-def begun(log: Sequence[Row], index: int, now: Instant) -> list[Row]:
+def started(log: Sequence[Row], index: int, now: Instant) -> list[Row]:
     """Record the intent of a step, or of another attempt at it."""
     row = log[index]
     fields = {
@@ -110,12 +110,12 @@ def ended(
     return _with(log, index, {**fields, "evidence": row["evidence"] if evidence is None else evidence})
 
 
-def told(log: Sequence[Row], index: int, message: str, evidence: Any = None) -> list[Row]:
+def reported(log: Sequence[Row], index: int, message: str, evidence: Any = None) -> list[Row]:
     """What a step waits for, and what was seen so far."""
     return _with(log, index, {"message": message, "evidence": log[index]["evidence"] if evidence is None else evidence})
 
 
-def turned_back(log: Sequence[Row], steps: Sequence[PlannedStep], now: datetime, reason: str) -> list[Row]:
+def with_rollback(log: Sequence[Row], steps: Sequence[PlannedStep], now: datetime, reason: str) -> list[Row]:
     """Leave the way forward: what was not begun is skipped, what was under way has failed, and the way back follows.
     Where nothing was under way, the first that was skipped says why."""
     left = [_left(row, now, reason) for row in log]

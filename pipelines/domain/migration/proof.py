@@ -21,14 +21,14 @@ def checklist(
     *,
     phase: str,
     proof: Mapping[str, Any] | None,
-    cursors: Sequence[Mapping[str, Any]],
+    positions: Sequence[Mapping[str, Any]],
     ledger: Sequence[Mapping[str, Any]],
     open_batches: int,
 ) -> list[Item]:
-    """Everything that makes a pause a proven one. `cursors`: where the agent stands, `ledger`: where its books do; rows
-    have source, channel, topic, partition and offset."""
+    """Everything that makes a pause a proven one. `positions`: where the agent stands, `ledger`: where its books do;
+    rows have source, channel, topic, partition and offset."""
     seen = proof or {}
-    apart = _apart(cursors, ledger)
+    apart = _apart(positions, ledger)
     return [
         Item(name="phase", holds=phase == "PAUSED", words="The supervisor has verified the pause.", evidence=phase),
         Item(name="gate", holds=bool(seen.get("gate_closed")), words="The gate is closed: no batch can start."),
@@ -39,11 +39,13 @@ def checklist(
             evidence=seen.get("batches_in_flight"),
         ),
         Item(
-            name="cursor",
-            holds=bool(seen.get("cursor_still")),
+            name="positions",
+            holds=bool(seen.get("positions_still")),
             words="The position did not move between two measurements.",
         ),
-        Item(name="books", holds=bool(seen.get("balanced")), words="The ledger totals of the last batch are balanced."),
+        Item(
+            name="totals", holds=bool(seen.get("balanced")), words="The ledger totals of the last batch are balanced."
+        ),
         Item(
             name="ledger",
             holds=not apart and open_batches == 0,
@@ -53,12 +55,12 @@ def checklist(
     ]
 
 
-def _apart(cursors: Sequence[Mapping[str, Any]], ledger: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _apart(positions: Sequence[Mapping[str, Any]], ledger: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Partitions where the agent and the ledger disagree; one that was never read is in no ledger."""
     known = {(row["source"], row["channel"], row["topic"], row["partition"]): row["offset"] for row in ledger}
     return [
         {**row, "ledger": known[place]}
-        for row in cursors
+        for row in positions
         if (place := (row["source"], row["channel"], row["topic"], row["partition"])) in known
         and known[place] != row["offset"]
     ]

@@ -56,7 +56,7 @@ def _seal(document: Mapping[str, Any]) -> str:
 
 
 def _tables(content: Mapping[str, Any]) -> list[str]:
-    translated, ends, back = list(_translated(content)), list(_sink_ends(content)), content.get("way_back")
+    translated, ends, back = list(_translated(content)), list(_sink_ends(content)), content.get("rollback")
     apart = [
         _table(
             "Translated",
@@ -100,7 +100,7 @@ def _tables(content: Mapping[str, Any]) -> list[str]:
         _table(
             "Ledger totals",
             ("", "before", "after", "between"),
-            _books(content),
+            _ledger_totals(content),
             "Sums over all batches of the pipeline.",
         ),
         _table("Durations by stage", ("stage", "started", "ended", "seconds"), _stages(content)),
@@ -132,7 +132,7 @@ def _about(content: Mapping[str, Any]) -> list[tuple[str, Any]]:
         ("reason", content["reason"]),
         ("requested by", content["created_by"]),
         ("asked for", _Time(content["created_at"])),
-        ("started", _Time(content.get("begun_at"))),
+        ("started", _Time(content.get("started_at"))),
         ("ended", _Time(content.get("ended_at"))),
         ("revision before, after", _pair(before.get("revision"), after.get("revision") or target.get("revision"))),
         ("host before, after", _pair(before.get("host"), after.get("host") or target.get("host"))),
@@ -154,15 +154,15 @@ def _pair(before: Any, after: Any) -> str:
 
 
 def _figures(content: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    pause, announced = content["pause"], content.get("announced") or content["plan"]
+    pause, expected = content["pause"], content.get("expected") or content["plan"]
     rows, apart = len(content["positions"]), content.get("not_compared", 0)
     return [
         ("delivery pause (measured)", _seen(pause)),
         ("delivery pause (expected)", _expected(pause)),
-        ("records skipped", f"{announced.get('skip', 0):,} expected, {content['gap']:,} found"),
-        ("records reread", f"{announced.get('replay', 0):,} expected, {content['overlap']:,} found"),
+        ("records skipped", f"{expected.get('skip', 0):,} expected, {content['gap']:,} found"),
+        ("records reread", f"{expected.get('replay', 0):,} expected, {content['overlap']:,} found"),
         ("partitions compared", f"{rows - apart:,} of {rows:,}" + (_APART if apart else "")),
-        *_figures_back(content.get("way_back")),
+        *_figures_back(content.get("rollback")),
     ]
 
 
@@ -220,9 +220,13 @@ def _software(content: Mapping[str, Any]) -> Iterable[Sequence[Any]]:
 
 
 def _changes(content: Mapping[str, Any]) -> Iterable[Sequence[Any]]:
-    for judged in content["plan"].get("changes", []):
-        change = judged["change"]
-        words = f"{judged['consequence']}: {judged['reason']}" if judged.get("reason") else judged["consequence"]
+    for evaluated in content["plan"].get("changes", []):
+        change = evaluated["change"]
+        words = (
+            f"{evaluated['consequence']}: {evaluated['reason']}"
+            if evaluated.get("reason")
+            else evaluated["consequence"]
+        )
         yield _Code(change["path"]), change["op"], _shown(change["old"]), _shown(change["new"]), words
 
 
@@ -242,8 +246,8 @@ def _translated(content: Mapping[str, Any]) -> Iterable[Sequence[Any]]:
     for row in (each for each in content["positions"] if "translated" in each):
         there = f"{row['topic']}/{row['translated']}"
         place = f"{row['source']}.{row['channel']} {row['old_topic']}/{row['partition']}"
-        told = ", ".join(f"{name} {value}" for name, value in sorted(row["evidence"].items()))
-        yield place, row["stopped_at"], row["by"], there, row["exact"], row["skip"], row["replay"], told
+        reported = ", ".join(f"{name} {value}" for name, value in sorted(row["evidence"].items()))
+        yield place, row["stopped_at"], row["by"], there, row["exact"], row["skip"], row["replay"], reported
 
 
 def _sink_ends(content: Mapping[str, Any]) -> Iterable[Sequence[Any]]:
@@ -251,26 +255,26 @@ def _sink_ends(content: Mapping[str, Any]) -> Iterable[Sequence[Any]]:
         yield row["sink"], f"{row['topic']}/{row['partition']}", row["start"], row["end"], row["cluster_id"]
 
 
-def _books(content: Mapping[str, Any]) -> Iterable[Sequence[Any]]:
-    books = content["books"]
-    names = [name for name in books["after"] or books["before"] if name != "duplicates_max"]
+def _ledger_totals(content: Mapping[str, Any]) -> Iterable[Sequence[Any]]:
+    totals = content["totals"]
+    names = [name for name in totals["after"] or totals["before"] if name != "duplicates_max"]
     for name in names:
-        before, after = books["before"].get(name), books["after"].get(name)
+        before, after = totals["before"].get(name), totals["after"].get(name)
         known = before is not None and after is not None
         yield name.replace("_", " "), before, after, after - before if known else None
-    if "difference" in books:
-        yield "records without a verdict", books["difference"]["before"], books["difference"]["after"], None
+    if "difference" in totals:
+        yield "records without a verdict", totals["difference"]["before"], totals["difference"]["after"], None
 
 
 def _stages(content: Mapping[str, Any]) -> Iterable[Sequence[Any]]:
     for row in content.get("stages", []):
-        yield row["stage"], _Time(row["began_at"]), _Time(row["ended_at"]), row["seconds"]
+        yield row["stage"], _Time(row["started_at"]), _Time(row["ended_at"]), row["seconds"]
 
 
 def _steps(content: Mapping[str, Any]) -> Iterable[Sequence[Any]]:
     for row in content["steps"]:
-        began = _Time(row["began_at"], clock=True)
-        yield row["step"], row["stage"], row["state"], began, row["seconds"], row["tried"] or None, row["message"]
+        started = _Time(row["started_at"], clock=True)
+        yield row["step"], row["stage"], row["state"], started, row["seconds"], row["tried"] or None, row["message"]
 
 
 def _preflight(content: Mapping[str, Any]) -> Iterable[Sequence[Any]]:

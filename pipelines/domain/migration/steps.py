@@ -139,14 +139,14 @@ def forward(
     """The steps of a kind. `window`: seconds of observation; `longest_batch`: those that real-time mode may make a
     pause wait for its batch; `of_sink`: a sink moves to another cluster, and positions stay."""
     cluster = kind is MigrationKind.CLUSTER
-    looked = [StepName.NOTE_SINK_ENDS if of_sink else StepName.TRANSLATE_POSITIONS] if cluster else []
+    translated_steps = [StepName.NOTE_SINK_ENDS if of_sink else StepName.TRANSLATE_POSITIONS] if cluster else []
     moved = kind is MigrationKind.POSITION or (cluster and not of_sink)
     names = [
         StepName.PREPARE_STANDBY,
         StepName.PAUSE,
         StepName.PROVE_PAUSE,
         StepName.TAKE_SNAPSHOT,
-        *looked,
+        *translated_steps,
         StepName.END_OLD_RUN,
         *([StepName.SET_POSITIONS] if moved else []),
         StepName.CHECK_STANDBY,

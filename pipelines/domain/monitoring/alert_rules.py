@@ -137,7 +137,7 @@ class Broken:
 
 
 _BY_PHASE = {Phase.STALLED: AlertRule.STALLED, Phase.BLOCKED: AlertRule.BLOCKED, Phase.FAILED: AlertRule.FAILED}
-JUDGED = frozenset({AlertRule.LAG, AlertRule.UNBALANCED, *_BY_PHASE.values()})
+EVALUATED = frozenset({AlertRule.LAG, AlertRule.UNBALANCED, *_BY_PHASE.values()})
 """Rules that `broken` looks at; alerts of a pipeline that it does not find any more are over. The others are raised and
 cleared by whoever notices."""
 
@@ -158,7 +158,7 @@ def _candidates(facts: Facts) -> Iterator[Broken]:
 
 def _unbalanced(facts: Facts) -> Iterator[Broken]:
     """One alert whichever of the two conditions tells of it."""
-    told = {
+    reported = {
         each["type"]: each
         for each in facts.conditions
         if each["status"] == ConditionStatus.FALSE
@@ -167,8 +167,8 @@ def _unbalanced(facts: Facts) -> Iterator[Broken]:
             or (each["type"] == ConditionType.POSITIONS_SAFE and each["reason"] == "discontinuous")
         )
     }
-    if told:
-        message = " ".join(str(each["message"]) for _, each in sorted(told.items()))
+    if reported:
+        message = " ".join(str(each["message"]) for _, each in sorted(reported.items()))
         yield Broken(AlertRule.UNBALANCED, facts.pipeline, message)
 
 

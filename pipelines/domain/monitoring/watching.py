@@ -36,7 +36,7 @@ class Description:
 
 
 @dataclass(frozen=True)
-class Partition:
+class GroupPartition:
     """One partition of a group in one look. `known`: the last commit that there was, at the time `known_at`."""
 
     committed: int | None
@@ -52,12 +52,12 @@ class Partition:
 
 
 @dataclass(frozen=True)
-class Look:
+class GroupInspection:
     """What was seen of a group at the time `at` (wall seconds)."""
 
     at: float
     description: Description
-    partitions: Mapping[Key, Partition] = field(default_factory=dict)
+    partitions: Mapping[Key, GroupPartition] = field(default_factory=dict)
 
     @property
     def lag(self) -> int:
@@ -70,31 +70,33 @@ class Look:
         return {"at": self.at, "description": asdict(self.description), "partitions": parts}
 
     @classmethod
-    def of_plain(cls, data: Mapping[str, Any]) -> Look:
+    def of_plain(cls, data: Mapping[str, Any]) -> GroupInspection:
         """What `plain` made."""
-        told = data["description"]
-        description = Description(**{**told, "members": tuple((client, host) for client, host in told["members"])})
-        parts = {(topic, number): Partition(*rest) for topic, number, *rest in data["partitions"]}
+        reported = data["description"]
+        description = Description(
+            **{**reported, "members": tuple((client, host) for client, host in reported["members"])}
+        )
+        parts = {(topic, number): GroupPartition(*rest) for topic, number, *rest in data["partitions"]}
         return cls(data["at"], description, parts)
 
 
-def looked(
-    before: Look | None,
+def inspected(
+    before: GroupInspection | None,
     at: float,
     description: Description,
     commits: Mapping[Key, int],
     ranges: Mapping[Key, tuple[int, int]],
-) -> Look:
+) -> GroupInspection:
     """One look out of the answers. A partition whose commit is gone stays in it, as long as the partition exists."""
     known = before.partitions if before else {}
     parts = {}
     for key, (start, end) in ranges.items():
         committed, last = commits.get(key), known.get(key)
-        part = Partition(committed, start, end, committed, at)
+        part = GroupPartition(committed, start, end, committed, at)
         if committed is None and last is not None:
             part = replace(part, known=last.known, known_at=last.known_at)
         parts[key] = part
-    return Look(at, description, parts)
+    return GroupInspection(at, description, parts)
 
 
 class Kind(StrEnum):
@@ -129,7 +131,7 @@ class Limits:
     read: Mapping[Key, int] = field(default_factory=dict)
 
 
-def happenings(before: Look, after: Look, limits: Limits) -> list[Happening]:
+def happenings(before: GroupInspection, after: GroupInspection, limits: Limits) -> list[Happening]:
     """Everything that happened to a group between two looks."""
     found = [
         happening
@@ -140,7 +142,9 @@ def happenings(before: Look, after: Look, limits: Limits) -> list[Happening]:
     return found or list(_leaps(before, after, limits))
 
 
-def _moves(key: Key, before: Look, after: Look, old: Partition, new: Partition, limits: Limits) -> Iterator[Happening]:
+def _moves(
+    key: Key, before: GroupInspection, after: GroupInspection, old: GroupPartition, new: GroupPartition, limits: Limits
+) -> Iterator[Happening]:
     name = f"{key[0]}/{key[1]}"
     data = _figures(key, before, after, old, new)
     if new.committed is None:
@@ -162,7 +166,9 @@ def _moves(key: Key, before: Look, after: Look, old: Partition, new: Partition, 
         yield Happening(Kind.JUMPED_FORWARD, words, data)
 
 
-def _figures(key: Key, before: Look, after: Look, old: Partition, new: Partition) -> dict[str, Any]:
+def _figures(
+    key: Key, before: GroupInspection, after: GroupInspection, old: GroupPartition, new: GroupPartition
+) -> dict[str, Any]:
     return {
         "topic": key[0],
         "partition": key[1],
@@ -179,7 +185,9 @@ def _figures(key: Key, before: Look, after: Look, old: Partition, new: Partition
     }
 
 
-def _too_far(key: Key, before: Look, after: Look, old: Partition, new: Partition, limits: Limits) -> str:
+def _too_far(
+    key: Key, before: GroupInspection, after: GroupInspection, old: GroupPartition, new: GroupPartition, limits: Limits
+) -> str:
     """Why nobody can have read that far; empty where somebody can."""
     committed, known = new.committed or 0, old.known or 0
     if committed > new.end:
@@ -194,7 +202,7 @@ def _too_far(key: Key, before: Look, after: Look, old: Partition, new: Partition
     )
 
 
-def _possible(before: Look, after: Look, seconds: float, limits: Limits) -> float:
+def _possible(before: GroupInspection, after: GroupInspection, seconds: float, limits: Limits) -> float:
     """Records of one partition that can have been consumed in a time."""
     seen = FORESEEN * limits.fastest * seconds
     if limits.max_rate is not None:
@@ -204,7 +212,7 @@ def _possible(before: Look, after: Look, seconds: float, limits: Limits) -> floa
     return max(SMALL_STEP, seen)
 
 
-def _leaps(before: Look, after: Look, limits: Limits) -> Iterator[Happening]:
+def _leaps(before: GroupInspection, after: GroupInspection, limits: Limits) -> Iterator[Happening]:
     most = LEAP_RECORDS if limits.leap_records is None else limits.leap_records
     grown = after.lag - before.lag
     if grown > most:
@@ -222,7 +230,7 @@ def _leaps(before: Look, after: Look, limits: Limits) -> Iterator[Happening]:
         yield Happening(Kind.LAG_LEAPT, words, data)
 
 
-def fastest(before: Look, after: Look, known: float) -> float:
+def fastest(before: GroupInspection, after: GroupInspection, known: float) -> float:
     """The fastest consumption of a partition after one more look; what was seen long ago is slowly forgotten."""
     rates = [
         (part.committed - old.known) / (after.at - old.known_at)

@@ -225,7 +225,7 @@ def payload(kind: str, at: str, data: Mapping[str, Any]) -> bytes:
 
 
 @dataclass(frozen=True)
-class Answer:
+class WebhookResponse:
     """What came of an attempt: the status of the answer, or why there was none. `retry_after`: its header."""
 
     status: int | None
@@ -243,7 +243,7 @@ class Answer:
         return self.status == 410
 
 
-def next_delay(attempts: int, answer: Answer, *, now: datetime, chance: float) -> float | None:
+def next_delay(attempts: int, answer: WebhookResponse, *, now: datetime, chance: float) -> float | None:
     """Seconds until the next attempt, after `attempts` failed ones; None where that was the last.
 
     `chance`, from 0 to 1, moves it by up to a tenth to either side. A receiver may ask for more time, up to a day.

@@ -57,7 +57,7 @@ class PartitionSurvey(Frozen):
         return max(self._known) if _BEHIND.intersection(self.codes) else self._known[0]
 
     @property
-    def told(self) -> int:
+    def reported(self) -> int:
         """The furthest that any witness says, of whatever log; 0 where none knows anything."""
         return max(self._witnesses, default=0)
 
@@ -80,7 +80,7 @@ class Survey(Frozen):
     reads: list[list[str]] = []
 
 
-class Question(Frozen):
+class InspectionRequest(Frozen):
     """What a look is about: the launch that the next run would get, and the values of its references.
 
     `masked`: texts that no answer may show. `live`: a run goes on. `timestamp`: wall milliseconds, where it matters.
@@ -95,7 +95,7 @@ class Question(Frozen):
     move: ClusterMove | None = None
 
 
-class Answer(Frozen):
+class InspectionResult(Frozen):
     """What was found; `survey` is None where a source is away, which is among the findings. `at_time`: by source,
     topic, partition and the first offset that is not older than the question's timestamp. `translation`: the answer to
     a question with a move; None where a cluster is away."""

@@ -13,7 +13,7 @@ from pipelines.domain.base.values import seconds
 from pipelines.domain.definitions.components.sink.postgres import PostgresSink
 from pipelines.domain.definitions.document.spec import Definition
 from pipelines.domain.monitoring.lag import Appended
-from pipelines.domain.monitoring.watching import Key, Look
+from pipelines.domain.monitoring.watching import GroupInspection, Key
 
 _BEFORE = re.compile(r"(?P<event>[0-9]{1,18})(?:-(?P<back>[^-]+))?")
 
@@ -47,12 +47,14 @@ class Reset:
     gone: int
 
 
-def reset(look: Look, snapshot: Mapping[Key, int], histories: Mapping[Key, Appended], at: float) -> list[Reset]:
+def reset(
+    inspection: GroupInspection, snapshot: Mapping[Key, int], histories: Mapping[Key, Appended], at: float
+) -> list[Reset]:
     """Every partition back to where it was at the time `at`: what the group had committed then, where that was seen,
     else the last offset that was surely appended before. What the log has deleted since is `gone`."""
     return [
         _reset(key, part.committed, part.start, part.end, snapshot.get(key), histories.get(key), at)
-        for key, part in sorted(look.partitions.items())
+        for key, part in sorted(inspection.partitions.items())
     ]
 
 

@@ -86,7 +86,7 @@ def by_mapping(stand: Stand, copy: Copy, pairs: Sequence[Pair]) -> Outcome:
     """By a mirror's pairs, ascending. `copy.records`: those around the expected offset."""
     at = expected(pairs, stand.position)
     if at is None and nothing_read(stand):
-        return _from_the_beginning(copy)
+        return _from_the_start(copy)
     if at is None:
         words = "no pair" if not pairs else f"pairs from {pairs[0][0]} on alone"
         return Impossible(
@@ -104,19 +104,19 @@ def by_mapping(stand: Stand, copy: Copy, pairs: Sequence[Pair]) -> Outcome:
 
 def _proven(stand: Stand, copy: Copy, pairs: Sequence[Pair], at: int, evidence: dict[str, Any]) -> Outcome:
     if not stand.tail or at == copy.start:
-        if told(pairs, stand.position):
+        if reported(pairs, stand.position):
             evidence |= {"proof": "pairs", "same_as": stand.position}
             return Found(at, exact=True, evidence=evidence)
         return _gone(stand, evidence)
     ends = places(stand.tail, copy)
     found = at if at in ends else ends[0] if len(ends) == 1 else None
-    if found is None or (found != at and told(pairs, stand.position)):
+    if found is None or (found != at and reported(pairs, stand.position)):
         return _different(stand, ends, evidence)
     evidence |= {"proof": "records", "compared": len(stand.tail), "last_read": stand.tail[-1].offset}
     return Found(found, exact=True, evidence={**evidence, "same_as": stand.position})
 
 
-def told(pairs: Sequence[Pair], position: int) -> bool:
+def reported(pairs: Sequence[Pair], position: int) -> bool:
     """Whether the pairs alone say where a position lies: one is of that very record, or it lies between two with as
     many offsets between them on either side; a mirror makes a pair wherever it leaves something out."""
     place = bisect_right(pairs, position, key=lambda pair: pair[0])
@@ -155,7 +155,7 @@ def by_timestamp(stand: Stand, copy: Copy, *, same: Sequence[Seen], first: int |
     position; `first`: the first offset of the copy that is not older, with `copy.records` from there on; `most`: so
     many of them are compared."""
     if nothing_read(stand):
-        return _from_the_beginning(copy)
+        return _from_the_start(copy)
     if not stand.tail:
         return _gone(stand, {})
     time = stand.tail[-1].timestamp
@@ -227,7 +227,7 @@ def nothing_read(stand: Stand) -> bool:
     return stand.position == 0
 
 
-def _from_the_beginning(copy: Copy) -> Outcome:
+def _from_the_start(copy: Copy) -> Outcome:
     if copy.start == 0:
         return Found(0, exact=True, evidence={"proof": "nothing was read of it", "same_as": 0})
     words = f"Nothing was read of the partition, and the first {copy.start} records are missing on the new cluster."

@@ -19,7 +19,7 @@ from typing import NoReturn
 
 from pipelines.domain.regex.automaton import Automaton, UnsafeRegexError
 from pipelines.domain.regex.charsets import CharSet, intersect
-from pipelines.domain.regex.tree import Assertion, Choice, Look, Node, Repeat, Sequence
+from pipelines.domain.regex.tree import Assertion, Choice, Lookaround, Node, Repeat, Sequence
 
 MAX_STEPS = 40_000
 MAX_OPTIONAL = 10
@@ -39,8 +39,8 @@ def check(tree: Node) -> None:
     analysis = Analysis(automaton, frozenset() if automaton.can_fail_at_end else frozenset(whole.last))
     analysis.refuse_exponential()
     analysis.refuse_chains(MAX_DEGREE if _is_anchored(tree) else MAX_DEGREE - 1)
-    for look in automaton.looks:
-        check(look)
+    for lookaround in automaton.lookarounds:
+        check(lookaround)
 
 
 def _is_anchored(node: Node) -> bool:
@@ -66,7 +66,7 @@ def _check_optional(node: Node) -> None:
         case Choice(branches):
             for branch in branches:
                 _check_optional(branch)
-        case Repeat(body) | Look(body):
+        case Repeat(body) | Lookaround(body):
             _check_optional(body)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from pipelines.domain.regex.charsets import CharSet
-from pipelines.domain.regex.tree import Assertion, BackReference, Choice, Look, Node, One, Repeat, Sequence
+from pipelines.domain.regex.tree import Assertion, BackReference, Choice, Lookaround, Node, One, Repeat, Sequence
 
 MAX_POSITIONS = 4000
 MAX_EDGES = 20_000
@@ -51,7 +51,7 @@ class Automaton:
     charsets: list[CharSet] = field(default_factory=list)
     places: list[int] = field(default_factory=list)
     follow: list[Counter[int]] = field(default_factory=list)
-    looks: list[Node] = field(default_factory=list)
+    lookarounds: list[Node] = field(default_factory=list)
     can_fail_at_end: bool = False
     edges: int = 0
     loop_depth: int = 0
@@ -69,8 +69,8 @@ class Automaton:
                 return self._repeat(node)
             case BackReference():
                 raise UnsafeRegexError("A back-reference is used, whose run time has no bound.", node.position)
-            case Look():
-                self.looks.append(node.body)
+            case Lookaround():
+                self.lookarounds.append(node.body)
                 self.can_fail_at_end = True
             case Assertion():
                 self.can_fail_at_end = self.can_fail_at_end or not node.start

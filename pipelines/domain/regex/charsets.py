@@ -34,12 +34,12 @@ def union(*sets: CharSet) -> CharSet:
 
 def complement(charset: CharSet) -> CharSet:
     """All other characters."""
-    gaps, begin = [], 0
+    gaps, start = [], 0
     for low, high in charset:
-        if begin < low:
-            gaps.append((begin, low - 1))
-        begin = high + 1
-    return (*gaps, (begin, HIGHEST)) if begin <= HIGHEST else tuple(gaps)
+        if start < low:
+            gaps.append((start, low - 1))
+        start = high + 1
+    return (*gaps, (start, HIGHEST)) if start <= HIGHEST else tuple(gaps)
 
 
 def intersect(a: CharSet, b: CharSet) -> CharSet:

@@ -18,7 +18,7 @@ from pipelines.domain.regex.tree import (
     Assertion,
     BackReference,
     Choice,
-    Look,
+    Lookaround,
     Node,
     One,
     Repeat,
@@ -228,10 +228,10 @@ class Parser:
             return self._group_body(saved)
         for opening in ("<=", "<!"):
             if self._take(opening):
-                return self._look_behind(saved)
+                return self._lookbehind(saved)
         for opening in ("=", "!"):
             if self._take(opening):
-                return Look(self._group_body(saved))
+                return Lookaround(self._group_body(saved))
         if self._take("<"):
             self._group_name()
             return self._group_body(saved)
@@ -246,11 +246,11 @@ class Parser:
         self.flags = flags_after
         return body
 
-    def _look_behind(self, flags_after: set[str]) -> Node:
+    def _lookbehind(self, flags_after: set[str]) -> Node:
         body = self._group_body(flags_after)
         if is_unlimited(body):
             self._fail("a look-behind has no greatest length")
-        return Look(body)
+        return Lookaround(body)
 
     def _group_name(self) -> None:
         match = re.compile(r"([A-Za-z][A-Za-z0-9]*)>").match(self.text, self.at)

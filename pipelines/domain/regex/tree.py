@@ -46,7 +46,7 @@ class Assertion:
 
 
 @dataclass(frozen=True)
-class Look:
+class Lookaround:
     """A look ahead or behind: a pattern of its own that matches no character here."""
 
     body: Node
@@ -59,7 +59,7 @@ class BackReference:
     position: int
 
 
-Node = One | Sequence | Choice | Repeat | Assertion | Look | BackReference
+Node = One | Sequence | Choice | Repeat | Assertion | Lookaround | BackReference
 NOTHING = Sequence(())
 
 
@@ -78,4 +78,4 @@ def is_empty(node: Node) -> bool:
     """Whether it never matches a character."""
     if isinstance(node, Sequence):
         return all(map(is_empty, node.items))
-    return isinstance(node, Assertion | Look)
+    return isinstance(node, Assertion | Lookaround)

@@ -11,11 +11,11 @@ from pipelines.domain.definitions.components.source.http import HttpSource
 from pipelines.domain.definitions.components.source.kafka import KafkaSource
 from pipelines.domain.definitions.document.spec import BUFFER, Definition
 
-REPLAY_HEADER = "headgate.replay"
+RETRY_HEADER = "headgate.replay"
 """On a record that is a replayed letter: the letter's id."""
-_OWN_HEADERS = ("headgate.dead.", "headgate.origin", REPLAY_HEADER)
+_OWN_HEADERS = ("headgate.dead.", "headgate.origin", RETRY_HEADER)
 
-MAX_LETTERS = 10_000
+MAX_DEAD_LETTERS = 10_000
 """Letters of one replay."""
 DEFAULT_RATE = 100.0
 MAX_RATE = 1000.0
@@ -118,10 +118,10 @@ def neighbours(definition: Definition, source: str, channel: str) -> list[str]:
     return [name for name in definition.targets(source) if name != channel] if source in definition.sources else []
 
 
-def replay_headers(letter_id: str, headers: Iterable[Header]) -> list[Header]:
+def retry_headers(dead_letter_id: str, headers: Iterable[Header]) -> list[Header]:
     """An event's own headers, without those that Headgate added, and the one that marks a replay."""
     kept = [(name, value) for name, value in headers if not name.startswith(_OWN_HEADERS)]
-    return [*kept, (REPLAY_HEADER, letter_id.encode())]
+    return [*kept, (RETRY_HEADER, dead_letter_id.encode())]
 
 
 def flume_event(headers: Iterable[Header], body: bytes) -> bytes:

@@ -28,7 +28,7 @@ MOST_BATCHES = 10_000
 """Of one replay."""
 
 
-class Wanted(Frozen):
+class RangeReplayRequest(Frozen):
     """What is to be replayed. `source` and `channel`: where the pipeline has several."""
 
     topic: str
@@ -84,7 +84,7 @@ def place(data: Path, operation: UUID) -> Path:
     return data / "replays" / str(operation)
 
 
-def resolved(definition: Definition, wanted: Wanted) -> tuple[str, str] | list[Finding]:
+def resolved(definition: Definition, wanted: RangeReplayRequest) -> tuple[str, str] | list[Finding]:
     """The source and the channel that are meant, or everything that speaks against it."""
     findings = [*_range_findings(wanted, definition), *_mode_findings(definition)]
     sources = [name for name in definition.sources if wanted.source in (None, name)]
@@ -105,7 +105,7 @@ def resolved(definition: Definition, wanted: Wanted) -> tuple[str, str] | list[F
     return findings or (source, targets[0])
 
 
-def _range_findings(wanted: Wanted, definition: Definition) -> list[Finding]:
+def _range_findings(wanted: RangeReplayRequest, definition: Definition) -> list[Finding]:
     if wanted.end <= wanted.start:
         words = f"The range [{wanted.start}, {wanted.end}) is empty."
         return [_finding("end", "EMPTY_RANGE", words, "Name a later end.")]

@@ -18,7 +18,7 @@ QUARANTINE = "quarantine"
 """The component that is named as the cause of dead letters out of quarantined ranges."""
 
 
-class InHand(Frozen):
+class InFlightBatch(Frozen):
     """A batch that was planned and not done. `suspects`: records that an interceptor was looking at when its process
     ended, as far as that was traced."""
 
@@ -33,7 +33,7 @@ class InHand(Frozen):
         return self.source, self.channel, frozenset((r.topic, r.partition, r.start) for r in self.ranges)
 
 
-Crash = tuple[InHand, ...]
+Crash = tuple[InFlightBatch, ...]
 """What one run had in hand when it ended."""
 
 
@@ -80,24 +80,24 @@ def recognised(crashes: Sequence[Crash]) -> list[Suspect]:
     return [suspect for each, records in traced or found for suspect in _suspects(each, records)]
 
 
-def in_hand(batches: Crash) -> list[Suspect]:
+def in_flight(batches: Crash) -> list[Suspect]:
     """The records that one run had in hand when it ended."""
     return [suspect for each in batches for suspect in _suspects(each, set(_within(each)))]
 
 
-def _within(batch: InHand) -> list[PartitionPosition]:
+def _within(batch: InFlightBatch) -> list[PartitionPosition]:
     ranges = {r.key: r for r in batch.ranges}
     return [s for s in batch.suspects if s.key in ranges and ranges[s.key].start <= s.offset < ranges[s.key].end]
 
 
-def _seen_again(batch: InHand, crashes: Sequence[Crash]) -> set[PartitionPosition]:
+def _seen_again(batch: InFlightBatch, crashes: Sequence[Crash]) -> set[PartitionPosition]:
     """The traced records of a batch that every crash has traced which has traced any: its process was at them."""
     traces = [set(_within(each)) for crash in crashes for each in crash if each.place == batch.place]
     known = [trace for trace in traces if trace]
     return set.intersection(*known) if known else set()
 
 
-def _suspects(batch: InHand, records: set[PartitionPosition]) -> list[Suspect]:
+def _suspects(batch: InFlightBatch, records: set[PartitionPosition]) -> list[Suspect]:
     if records:
         spans = [(r.topic, r.partition, r.offset, r.offset + 1) for r in records]
     else:

@@ -275,16 +275,18 @@ DRAIN = "drain"
 
 
 class DumpOrder(Document):
-    """Asks the keeper for a dump of all stacks, whatever the run is doing. `rung`: what the dump is filed under."""
+    """Asks the keeper for a dump of all stacks, whatever the run is doing. `stop_stage`: what the dump is filed
+    under."""
 
     id: str
-    rung: str = "live"
+    stop_stage: str = "live"
 
 
 class Dump(BaseModel):
     """A dump of all stacks that the keeper has taken.
 
-    `rung`: sigterm or sigkill where the ladder took it (`number` counts the interrupts of a stop), live where somebody
+    `stop_stage`: sigterm or sigkill where the ladder took it (`number` counts the interrupts of a stop), live where
+    somebody
     asked with the order `asked`, drain where a migration gave its pause up, stalled where nothing moved, crash for what
     a driver that ended by itself has left. `stuck`: paths of the components that were at work; `silent`: processes that
     did not answer, for example because they block signals. `files` are names in the directory `stacks`.
@@ -292,7 +294,7 @@ class Dump(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
-    rung: str
+    stop_stage: str
     number: int = 0
     asked: str = ""
     at: float
@@ -308,7 +310,7 @@ class Dumps(Document):
     taken: list[Dump] = []
 
 
-class Cursor(BaseModel):
+class PartitionProgress(BaseModel):
     """Where one partition stands: next offset to read, and the log's end as last seen (None: not known)."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -339,7 +341,7 @@ class Holding(BaseModel):
 
 
 class QueryStatus(BaseModel):
-    """Progress of one (source, channel). Totals are of this run. Times are wall seconds; `progress_beat` is the
+    """Progress of one (source, channel). Totals are of this run. Times are wall seconds; `progress_heartbeat` is the
     CLOCK_BOOTTIME at which it last finished a batch, found nothing to read, or was not meant to move."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -355,19 +357,19 @@ class QueryStatus(BaseModel):
     first_delivered_at: float | None = None
     last_batch_at: float | None = None
     last_batch_balanced: bool = True
-    cursor: list[Cursor] = []
+    positions: list[PartitionProgress] = []
     holding: Holding | None = None
     group: GroupStatus | None = None
-    progress_beat: float = 0.0
+    progress_heartbeat: float = 0.0
 
     @property
     def lag(self) -> int | None:
         """Sum over the partitions; None where one is not known."""
-        lags = [cursor.lag for cursor in self.cursor]
+        lags = [position.lag for position in self.positions]
         return None if not lags or None in lags else sum(lag for lag in lags if lag is not None)
 
 
-class IntakeStatus(BaseModel):
+class IngestBufferStatus(BaseModel):
     """A source that is pushed to. `taken`: events taken in since the run began; `held`: events in its intake log now;
     `answers`: requests since the run began, by HTTP status; `held_up_by`: what keeps the log from letting go;
     `failure`: why nobody takes events in."""
@@ -420,20 +422,21 @@ class PauseProof(BaseModel):
 
     gate_closed: bool
     batches_in_flight: int
-    cursor_still: bool
+    positions_still: bool
     balanced: bool
     proven_at: float
 
     @property
     def holds(self) -> bool:
         """Whether every part of the proof holds."""
-        return self.gate_closed and self.batches_in_flight == 0 and self.cursor_still and self.balanced
+        return self.gate_closed and self.batches_in_flight == 0 and self.positions_still and self.balanced
 
 
 class Status(Document):
     """What the agent says of itself; a heartbeat that carries progress.
 
-    `beat` is CLOCK_BOOTTIME, `at` wall time. `progress` grows with every finished batch or idle look at the source, so
+    `heartbeat` is CLOCK_BOOTTIME, `at` wall time. `progress` grows with every finished batch or idle look at the
+    source, so
     that a living thread over dead work is seen as such. `stuck`: components that the last interrupt of a stop found at
     work. `survey`: what was found of each partition where a position asks for a decision, and by a standby, which only
     looks. `initialised_in`: seconds from the driver's start until every component was ready.
@@ -441,19 +444,19 @@ class Status(Document):
 
     token: str
     boot_id: str
-    beat: float
+    heartbeat: float
     at: float
     phase: AgentPhase
     detail: str = ""
     stuck: list[str] = []
     progress: int = 0
-    progress_beat: float = 0.0
+    progress_heartbeat: float = 0.0
     command_seq: int = 0
     command_state: Literal["accepted", "done"] = "done"
     pause_proof: PauseProof | None = None
     queries: list[QueryStatus] = []
     components: list[ComponentStatus] = []
-    intakes: list[IntakeStatus] = []
+    ingest_buffers: list[IngestBufferStatus] = []
     findings: list[AgentFinding] = []
     survey: Survey | None = None
     initialised_in: float | None = None
@@ -470,7 +473,7 @@ class ExitRecord(Document):
     exit_code: int | None = None
     signal: int | None = None
     killed_by: Literal["keeper", "supervisor", "agent"] | None = None
-    rung: Literal["token", "sigterm", "sigkill"] | None = None
+    stop_stage: Literal["token", "sigterm", "sigkill"] | None = None
     reason: str = ""
     revoked: bool = False
     boottime: float

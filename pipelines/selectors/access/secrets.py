@@ -12,7 +12,7 @@ from pipelines.domain.definitions.document.references import references
 from pipelines.domain.monitoring.webhooks import secret_name
 from pipelines.foundation.keyring import Keyring, Undecryptable
 from pipelines.models import Pipeline, Secret, Webhook
-from pipelines.selectors.base.views import SecretView
+from pipelines.selectors.base.schemas import SecretSchema
 
 
 def ciphertexts(names: Collection[str]) -> dict[str, str]:
@@ -40,15 +40,15 @@ def signed_webhooks() -> dict[str, list[int]]:
     return found
 
 
-def secret_views(rows: Sequence[Secret], keyring: Keyring | None) -> list[SecretView]:
+def secret_schemas(rows: Sequence[Secret], keyring: Keyring | None) -> list[SecretSchema]:
     """Secrets as the API shows them. `keyring` None: the store is closed, so nothing can be said about reading."""
     used_by, signed = users(), signed_webhooks()
-    return [_secret_view(row, keyring, used_by.get(row.name, []), signed.get(row.name, [])) for row in rows]
+    return [_secret_schema(row, keyring, used_by.get(row.name, []), signed.get(row.name, [])) for row in rows]
 
 
-def _secret_view(row: Secret, keyring: Keyring | None, used_by: list[str], signed: list[int]) -> SecretView:
+def _secret_schema(row: Secret, keyring: Keyring | None, used_by: list[str], signed: list[int]) -> SecretSchema:
     """One secret as the API shows it."""
-    return SecretView(
+    return SecretSchema(
         name=row.name,
         version=row.version,
         created_at=row.created_at,

@@ -16,8 +16,8 @@ from pipelines.domain.hosts.moving import ties
 from pipelines.foundation import clock
 from pipelines.foundation.errors import NotFound
 from pipelines.models import Evacuation, Host, Migration, Pipeline, Position, Run
-from pipelines.selectors.base.views import GuestView, HostDetailView, HostView
-from pipelines.selectors.hosts.hosts import LOST_AFTER, host_rows, host_view
+from pipelines.selectors.base.schemas import GuestSchema, HostDetailSchema, HostSchema
+from pipelines.selectors.hosts.hosts import LOST_AFTER, host_rows, host_schema
 from pipelines.selectors.runs import runs as run_selectors
 
 _MEMORY = "definition__placement__launcher__driver_memory"
@@ -29,10 +29,10 @@ def takers(present: str | None = None) -> QuerySet[Host]:
     """Hosts that take new agents: seen of late, neither being drained nor emptied. `present`: one that may be emptied,
     and nevertheless takes what has its place there."""
     seen = Host.objects.filter(seen_at__gte=clock.now() - LOST_AFTER, drained_at=None)
-    return seen.filter(Q(name=present) | not_emptied())
+    return seen.filter(Q(name=present) | not_evacuating())
 
 
-def not_emptied() -> Q:
+def not_evacuating() -> Q:
     """Of hosts: nobody moves their pipelines elsewhere."""
     return ~Q(Exists(Evacuation.objects.filter(host=OuterRef("pk"), ended_at=None)))
 
@@ -55,27 +55,27 @@ def promised() -> QuerySet[Pipeline]:
     return Pipeline.objects.filter(archived_at=None, host__isnull=False).filter(Q(Exists(living)) | coming)
 
 
-def hosts() -> list[HostView]:
+def hosts() -> list[HostSchema]:
     """Every host that is expected, in four queries."""
     rows = list(host_rows())
-    return [host_view(host, room) for host, room in zip(rows, rooms(rows), strict=True)]
+    return [host_schema(host, room) for host, room in zip(rows, rooms(rows), strict=True)]
 
 
-def host(name: str) -> HostDetailView:
+def host(name: str) -> HostDetailSchema:
     """One host with its pipelines. Raises NotFound."""
     row = host_rows().filter(name=name).first()
     if row is None:
         raise NotFound(f"There is no host {name!r}.", code="host_not_found", hint="GET /api/v1/hosts lists them.")
     (room,) = rooms([row])
-    return HostDetailView(**host_view(row, room).model_dump(), pipelines=_guests(name))
+    return HostDetailSchema(**host_schema(row, room).model_dump(), pipelines=_guests(name))
 
 
-def _guests(name: str) -> list[GuestView]:
+def _guests(name: str) -> list[GuestSchema]:
     living = run_selectors.living_runs().filter(pipeline=OuterRef("pk")).values("number")[:1]
     read = Exists(Position.objects.filter(pipeline=OuterRef("pk")))
     rows = promised().filter(host=name).select_related("current_revision").annotate(live=Subquery(living), read=read)
     return [
-        GuestView(
+        GuestSchema(
             name=row.name,
             phase=Phase(row.phase),
             desired_state=DesiredState(row.desired_state),
@@ -151,5 +151,5 @@ def rooms(hosts: Iterable[Host], beside: Pipeline | None = None, *, ahead: bool 
 
 def _ahead(names: Collection[str]) -> Iterable[tuple[str, str | None]]:
     """Host and heap of each standby that a migration was begun with and has not asked for yet."""
-    begun = Migration.objects.filter(stage__in=_FORWARD, new_run=None, new_host__in=names)
-    return begun.values_list("new_host_id", f"new_revision__{_MEMORY}")
+    started = Migration.objects.filter(stage__in=_FORWARD, new_run=None, new_host__in=names)
+    return started.values_list("new_host_id", f"new_revision__{_MEMORY}")

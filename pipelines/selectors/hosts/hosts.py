@@ -11,7 +11,7 @@ from pipelines.domain.hosts.capacity import Room
 from pipelines.domain.lifecycle.operations import OnTimeout
 from pipelines.foundation import clock
 from pipelines.models import Host
-from pipelines.selectors.base.views import HostState, HostView, MessagesView
+from pipelines.selectors.base.schemas import HostSchema, HostState, MessagesSchema
 
 SUPERVISED_WITHIN = timedelta(seconds=5)
 LOST_AFTER = timedelta(seconds=30)
@@ -42,9 +42,9 @@ def host_rows() -> QuerySet[Host]:
     return expected().annotate(agents=Count("runs", filter=~Q(runs__state=RunState.ENDED))).order_by("name")
 
 
-def host_view(host: Host, room: Room) -> HostView:
+def host_schema(host: Host, room: Room) -> HostSchema:
     """One host as the API shows it."""
-    return HostView(
+    return HostSchema(
         name=host.name,
         state=HostState.UP if seen_within(host.seen_at, LOST_AFTER) else HostState.LOST,
         seen_at=host.seen_at,
@@ -54,7 +54,7 @@ def host_view(host: Host, room: Room) -> HostView:
         memory_bytes=host.memory_bytes,
         state_dir=host.state_dir,
         version=host.version,
-        messages=MessagesView.model_validate(host.messages) if host.messages else None,
+        messages=MessagesSchema.model_validate(host.messages) if host.messages else None,
         lease_epoch=host.lease_epoch,
         slots=host.slots,
         memory_limit=host.memory_limit,

@@ -11,14 +11,14 @@ from pipelines.domain.base.states import LedgerState
 from pipelines.domain.ledger.ledger import COUNTERS, Counts
 from pipelines.foundation import clock
 from pipelines.models import LedgerBatch, Pipeline, Position, Sample
-from pipelines.selectors.base.views import (
-    BooksView,
-    ChannelBooks,
-    LedgerBatchView,
-    PointView,
-    PositionView,
-    RangeView,
-    SeriesView,
+from pipelines.selectors.base.schemas import (
+    ChannelLedgerTotals,
+    LedgerBatchSchema,
+    LedgerTotalsSchema,
+    PointSchema,
+    PositionSchema,
+    RangeSchema,
+    SeriesSchema,
 )
 
 MAX_POINTS = 1_000
@@ -35,10 +35,10 @@ def batches(*, pipeline: Pipeline, channel: str | None, run: int | None) -> Quer
     return found if run is None else found.filter(run__number=run)
 
 
-def batch_view(batch: LedgerBatch) -> LedgerBatchView:
+def batch_schema(batch: LedgerBatch) -> LedgerBatchSchema:
     """One row of the ledger as the API shows it. A planned batch has no counts yet, so it is not judged."""
     counts = {name: getattr(batch, name) for name in COUNTERS}
-    return LedgerBatchView(
+    return LedgerBatchSchema(
         id=batch.pk,
         run=batch.run.number,
         source=batch.source,
@@ -50,7 +50,7 @@ def batch_view(batch: LedgerBatch) -> LedgerBatchView:
         duplicates_max=batch.duplicates_max,
         gaps=batch.gaps,
         overlaps=batch.overlaps,
-        ranges=[RangeView(**each) for each in batch.ranges],
+        ranges=[RangeSchema(**each) for each in batch.ranges],
         sink=batch.sink,
         attempts=batch.attempts,
         planned_at=batch.planned_at,
@@ -59,15 +59,15 @@ def batch_view(batch: LedgerBatch) -> LedgerBatchView:
     )
 
 
-def books_view(pipeline: Pipeline) -> BooksView:
+def ledger_totals(pipeline: Pipeline) -> LedgerTotalsSchema:
     """The books over all runs, and the positions that follow from them."""
-    channels = [_channel_books(row) for row in _sums(pipeline)]
+    channels = [_channel_totals(row) for row in _sums(pipeline)]
     totals = {
         name: sum(getattr(channel, name) for channel in channels)
         for name in ("read", "delivered", "filtered", "duplicates_max", "gaps", "overlaps")
     }
     balanced = all(channel.balanced for channel in channels)
-    return BooksView(channels=channels, **totals, balanced=balanced, positions=positions(pipeline))
+    return LedgerTotalsSchema(channels=channels, **totals, balanced=balanced, positions=positions(pipeline))
 
 
 def _sums(pipeline: Pipeline) -> list[dict[str, Any]]:
@@ -80,19 +80,19 @@ def _sums(pipeline: Pipeline) -> list[dict[str, Any]]:
     return [dict(row) for row in counted]
 
 
-def _channel_books(row: dict[str, Any]) -> ChannelBooks:
+def _channel_totals(row: dict[str, Any]) -> ChannelLedgerTotals:
     sums = {name: row[f"sum_{name}"] for name in SUMS}
     counts = Counts(**{name: sums[name] for name in COUNTERS})
     balanced = counts.balanced and not sums["gaps"] and not sums["overlaps"]
     names = {name: row[name] for name in ("source", "channel", "batches", "open_batches")}
-    return ChannelBooks(**names, **sums, balanced=balanced)
+    return ChannelLedgerTotals(**names, **sums, balanced=balanced)
 
 
-def positions(pipeline: Pipeline) -> list[PositionView]:
+def positions(pipeline: Pipeline) -> list[PositionSchema]:
     """The next offset of every partition."""
     found = Position.objects.filter(pipeline=pipeline).order_by("source", "channel", "topic", "partition")
     return [
-        PositionView(
+        PositionSchema(
             source=each.source,
             channel=each.channel,
             topic=each.topic,
@@ -104,7 +104,7 @@ def positions(pipeline: Pipeline) -> list[PositionView]:
     ]
 
 
-def series_view(pipeline: Pipeline, minutes: int) -> SeriesView:
+def series_schema(pipeline: Pipeline, minutes: int) -> SeriesSchema:
     """Rate and lag of the last minutes, thinned out evenly where there are too many points."""
     since = clock.now() - timedelta(minutes=minutes)
     samples = list(
@@ -113,6 +113,8 @@ def series_view(pipeline: Pipeline, minutes: int) -> SeriesView:
         .values_list("at", "records_per_second", "lag_records")
     )
     step = -(-len(samples) // MAX_POINTS) or 1
-    return SeriesView(
-        points=[PointView(at=at, records_per_second=rate, lag_records=lag) for at, rate, lag in samples[::-step][::-1]]
+    return SeriesSchema(
+        points=[
+            PointSchema(at=at, records_per_second=rate, lag_records=lag) for at, rate, lag in samples[::-step][::-1]
+        ]
     )

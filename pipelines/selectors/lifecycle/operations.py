@@ -6,7 +6,7 @@ from django.db.models import QuerySet
 
 from pipelines.domain.base.states import OperationKind, OperationState
 from pipelines.models import Operation
-from pipelines.selectors.base.views import OperationError, OperationView, StepView
+from pipelines.selectors.base.schemas import OperationError, OperationSchema, StepSchema
 
 
 def operations(*, pipeline: str | None = None) -> QuerySet[Operation]:
@@ -15,14 +15,14 @@ def operations(*, pipeline: str | None = None) -> QuerySet[Operation]:
     return found.filter(pipeline__name=pipeline) if pipeline else found
 
 
-def operation_view(operation: Operation) -> OperationView:
+def operation_schema(operation: Operation) -> OperationSchema:
     """One operation as the API shows it."""
-    return OperationView(
+    return OperationSchema(
         id=operation.id,
         pipeline=operation.pipeline.name,
         kind=OperationKind(operation.kind),
         state=OperationState(operation.state),
-        steps=[StepView(**step) for step in operation.steps],
+        steps=[StepSchema(**step) for step in operation.steps],
         created_by=operation.created_by,
         created_at=operation.created_at,
         ended_at=operation.ended_at,

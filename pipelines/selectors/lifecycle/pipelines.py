@@ -27,22 +27,28 @@ from pipelines.domain.lifecycle.actions import Situation, allowed_actions
 from pipelines.domain.lifecycle.conditions import Condition, ConditionStatus, ConditionType, Known, completed, headline
 from pipelines.foundation.errors import NotFound
 from pipelines.models import Host, Pipeline, Run
-from pipelines.selectors.base.views import (
-    AllowedActionView,
-    ArchivedPipelineView,
-    ConditionView,
-    LiveView,
+from pipelines.selectors.base.schemas import (
+    AllowedActionSchema,
+    ArchivedPipelineSchema,
+    ConditionSchema,
+    LiveSchema,
     OpenOperation,
-    PipelineDetailView,
-    PipelineView,
-    StatusView,
-    allowed_action_view,
+    PipelineDetailSchema,
+    PipelineSchema,
+    StatusSchema,
+    allowed_action_schema,
 )
 from pipelines.selectors.hosts.hosts import supervised
 from pipelines.selectors.lifecycle.situations import is_open, migrating
-from pipelines.selectors.positions.positions import choice_views
-from pipelines.selectors.runs.live import component_views, intake_views, live_view, query_views, recorded_frame
-from pipelines.selectors.runs.runs import living_runs, run_view, runs
+from pipelines.selectors.positions.positions import choice_schemas
+from pipelines.selectors.runs.live import (
+    component_schemas,
+    ingest_buffer_schemas,
+    live_schema,
+    query_schemas,
+    recorded_frame,
+)
+from pipelines.selectors.runs.runs import living_runs, run_schema, runs
 
 LAST_RUNS = 5
 
@@ -122,17 +128,17 @@ def _as_listed(pipeline: Pipeline) -> Listed:
     return Listed(*(getattr(pipeline, name) for name in Listed._fields))
 
 
-def pipeline_views(found: Sequence[Listed], role: Role) -> list[PipelineView]:
+def pipeline_schemas(found: Sequence[Listed], role: Role) -> list[PipelineSchema]:
     """Pipelines as the API shows them to a role."""
-    return [PipelineView(**fields) for fields in _all_fields(found, role)]
+    return [PipelineSchema(**fields) for fields in _all_fields(found, role)]
 
 
-def detail_view(pipeline: Pipeline, role: Role) -> PipelineDetailView:
+def detail_schema(pipeline: Pipeline, role: Role) -> PipelineDetailSchema:
     """A pipeline with its definition."""
     revision = pipeline.current_revision
     definition = revision.definition if revision else {}
     (fields,) = _all_fields([_as_listed(pipeline)], role)
-    return PipelineDetailView(**fields, definition=definition, definition_yaml=as_yaml(definition))
+    return PipelineDetailSchema(**fields, definition=definition, definition_yaml=as_yaml(definition))
 
 
 def as_yaml(definition: dict[str, Any]) -> str:
@@ -150,15 +156,20 @@ def _etag(version: int) -> str:
 
 
 def _all_fields(found: Sequence[Listed], role: Role) -> list[dict[str, Any]]:
-    heard, silent = _heard(), [each.run_id for each in found if each.run_id is not None and each.live is None]
+    supervision, silent = (
+        _supervision(),
+        [each.run_id for each in found if each.run_id is not None and each.live is None],
+    )
     unread = Run.objects.in_bulk(silent) if silent else {}
-    return [_fields(each, heard, unread, role) for each in found]
+    return [_fields(each, supervision, unread, role) for each in found]
 
 
-def _fields(pipeline: Listed, heard: Mapping[str, _Heard], unread: Mapping[int, Run], role: Role) -> dict[str, Any]:
+def _fields(
+    pipeline: Listed, supervision: Mapping[str, _Supervision], unread: Mapping[int, Run], role: Role
+) -> dict[str, Any]:
     """`unread`: living runs whose figures are in their reports alone."""
-    known = _known(pipeline, heard)
-    live = LiveView.model_validate(pipeline.live) if pipeline.live else live_view(unread.get(pipeline.run_id or 0))
+    known = _known(pipeline, supervision)
+    live = LiveSchema.model_validate(pipeline.live) if pipeline.live else live_schema(unread.get(pipeline.run_id or 0))
     return {
         "name": pipeline.name,
         "description": pipeline.description,
@@ -205,29 +216,29 @@ def _situation(pipeline: Listed, known: Known) -> Situation:
 
 
 @lru_cache(maxsize=1024)
-def _actions(now: Situation, role: Role) -> list[AllowedActionView]:
+def _actions(now: Situation, role: Role) -> list[AllowedActionSchema]:
     """A thousand pipelines are in a handful of situations."""
-    return [allowed_action_view(each) for each in allowed_actions(now, role)]
+    return [allowed_action_schema(each) for each in allowed_actions(now, role)]
 
 
-class _Heard(NamedTuple):
+class _Supervision(NamedTuple):
     """What is heard of a host's supervisor."""
 
     supervised: bool
     seen_at: datetime | None
 
 
-def _heard() -> dict[str, _Heard]:
+def _supervision() -> dict[str, _Supervision]:
     """By host; a thousand pipelines share the rows of a few."""
     hosts = Host.objects.only("seen_at")
-    return {host.name: _Heard(supervised(host), host.seen_at) for host in hosts}
+    return {host.name: _Supervision(supervised(host), host.seen_at) for host in hosts}
 
 
-_NOBODY = _Heard(supervised(None), None)
+_UNSUPERVISED = _Supervision(supervised(None), None)
 
 
-def _known(pipeline: Listed, heard: Mapping[str, _Heard]) -> Known:
-    host = heard.get(pipeline.host_id or "", _NOBODY)
+def _known(pipeline: Listed, supervision: Mapping[str, _Supervision]) -> Known:
+    host = supervision.get(pipeline.host_id or "", _UNSUPERVISED)
     return Known(
         desired=DesiredState(pipeline.desired_state),
         phase=Phase(pipeline.phase),
@@ -240,22 +251,22 @@ def _known(pipeline: Listed, heard: Mapping[str, _Heard]) -> Known:
     )
 
 
-def status_view(pipeline: Pipeline, role: Role) -> StatusView:
+def status_schema(pipeline: Pipeline, role: Role) -> StatusSchema:
     """Everything that is known of a pipeline now."""
-    listed, heard = _as_listed(pipeline), _heard()
+    listed, supervision = _as_listed(pipeline), _supervision()
     run = _living([pipeline]).select_related("revision").defer("revision__definition").first()
-    fields = _fields(listed, heard, {run.id: run} if run else {}, role)
-    return StatusView(
+    fields = _fields(listed, supervision, {run.id: run} if run else {}, role)
+    return StatusSchema(
         **fields,
         lag=fields["live"].lag_records,
-        conditions=[_condition_view(each) for each in completed(_recorded(pipeline), _known(listed, heard))],
-        run=run_view(run) if run else None,
-        runs=[run_view(each) for each in runs(pipeline=pipeline).order_by("-number")[:LAST_RUNS]],
-        queries=query_views(run),
-        intakes=intake_views(run),
-        components=component_views(run),
+        conditions=[_condition_schema(each) for each in completed(_recorded(pipeline), _known(listed, supervision))],
+        run=run_schema(run) if run else None,
+        runs=[run_schema(each) for each in runs(pipeline=pipeline).order_by("-number")[:LAST_RUNS]],
+        queries=query_schemas(run),
+        ingest_buffers=ingest_buffer_schemas(run),
+        components=component_schemas(run),
         findings=[_finding(each) for each in pipeline.findings],
-        choices=choice_views(pipeline),
+        choices=choice_schemas(pipeline),
     )
 
 
@@ -272,8 +283,8 @@ def _recorded(pipeline: Pipeline) -> list[Condition]:
     ]
 
 
-def _condition_view(condition: Condition) -> ConditionView:
-    return ConditionView(
+def _condition_schema(condition: Condition) -> ConditionSchema:
+    return ConditionSchema(
         type=condition.type,
         status=condition.status,
         reason=condition.reason,
@@ -306,11 +317,11 @@ def archived() -> QuerySet[Pipeline]:
     return found.annotate(revision_number=F("current_revision__number"), run_count=Count("runs"))
 
 
-def archived_view(pipeline: Pipeline) -> ArchivedPipelineView:
+def archived_schema(pipeline: Pipeline) -> ArchivedPipelineSchema:
     """A deleted pipeline as the API shows it."""
     if pipeline.archived_at is None:
         raise ValueError(f"{pipeline.name} is not archived")
-    return ArchivedPipelineView(
+    return ArchivedPipelineSchema(
         id=pipeline.id,
         name=pipeline.name,
         description=pipeline.description,

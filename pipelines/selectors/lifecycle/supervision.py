@@ -15,7 +15,7 @@ from pipelines.domain.base.positions import PartitionPosition, PartitionRange
 from pipelines.domain.base.states import DesiredState, LedgerState, Phase, RunRole, RunState
 from pipelines.domain.definitions.document.spec import Definition
 from pipelines.domain.ledger.journal import Planned, SinkSwitched
-from pipelines.domain.ledger.ledger import COUNTERS, Books
+from pipelines.domain.ledger.ledger import COUNTERS, LedgerTotals
 from pipelines.domain.ledger.sink_groups import Penalty
 from pipelines.domain.runs.lineage import Before
 from pipelines.domain.runs.protocol import QueryHead
@@ -29,11 +29,11 @@ from pipelines.selectors.runs import runs as run_selectors
 _UNUSED_OF_RUN = (
     "observed",
     "identity",
-    "in_hand",
+    "in_flight",
     "dumps",
     "host",
     "outcome",
-    "rung",
+    "stop_stage",
     "keeper_pid",
     "started_at",
     "ended_at",
@@ -165,7 +165,7 @@ def definitions(revision_ids: Iterable[int]) -> dict[int, dict[str, object]]:
     return dict(Revision.objects.filter(pk__in=set(revision_ids)).values_list("pk", "definition"))
 
 
-def books(pipeline_ids: Iterable[UUID]) -> dict[UUID, Books]:
+def totals(pipeline_ids: Iterable[UUID]) -> dict[UUID, LedgerTotals]:
     """The books of pipelines, in one query."""
     done = LedgerBatch.objects.filter(pipeline_id__in=set(pipeline_ids), state=LedgerState.DONE)
     verdicts = [Sum(name) for name in COUNTERS[2:]]
@@ -176,7 +176,7 @@ def books(pipeline_ids: Iterable[UUID]) -> dict[UUID, Books]:
         difference=Sum("read") + Sum("added") - reduce(add, verdicts),
     )
     return {
-        row["pipeline_id"]: Books(
+        row["pipeline_id"]: LedgerTotals(
             batches=row["batches"], gaps=row["skipped"], overlaps=row["repeated"], difference=row["difference"]
         )
         for row in rows
@@ -242,9 +242,9 @@ def ledger_heads(pipeline_id: UUID, lineage: int, queries: Iterable[tuple[str, s
     for row in rows:
         position = PartitionPosition(topic=row.topic, partition=row.partition, offset=row.next_offset)
         positions.setdefault((row.source, row.channel), []).append(position)
-        if row.told_at_decision is not None:
-            told = position.model_copy(update={"offset": row.told_at_decision})
-            decided.setdefault((row.source, row.channel), []).append(told)
+        if row.reported_at_decision is not None:
+            reported = position.model_copy(update={"offset": row.reported_at_decision})
+            decided.setdefault((row.source, row.channel), []).append(reported)
     batches = LedgerBatch.objects.filter(pipeline_id=pipeline_id, lineage=lineage)
     finished = batches.filter(state=LedgerState.DONE).values("source", "channel").annotate(last=Max("last_batch"))
     done = {(row["source"], row["channel"]): row["last"] for row in finished}

@@ -27,7 +27,7 @@ def document(migration: Migration) -> dict[str, Any]:
     positions = _positions(migration, taken, follower)
     plan = migration.plan
     counted = _evidence_of(migration, StepName.SET_POSITIONS) or {}
-    announced = taken.get("translation") or counted.get("moves") or plan.get("moves") or []
+    expected = taken.get("translation") or counted.get("moves") or plan.get("moves") or []
     return evidence.sealed(
         {
             "id": str(migration.pk),
@@ -38,7 +38,7 @@ def document(migration: Migration) -> dict[str, Any]:
             "reason": migration.reason,
             "created_by": migration.created_by,
             "created_at": migration.created_at,
-            "begun_at": migration.begun_at,
+            "started_at": migration.started_at,
             "ended_at": migration.ended_at,
             "spec": shown(migration.spec),
             "plan": plan,
@@ -60,11 +60,11 @@ def document(migration: Migration) -> dict[str, Any]:
             "software": taken.get("software"),
             "snapshot": taken,
             "positions": positions,
-            "announced": {name: sum(row[name] or 0 for row in announced) for name in ("skip", "replay")},
+            "expected": {name: sum(row[name] or 0 for row in expected) for name in ("skip", "replay")},
             "sink_ends": (_evidence_of(migration, StepName.NOTE_SINK_ENDS) or {}).get("ends", []),
             **evidence.sums(positions),
-            "way_back": _way_back(migration, heir),
-            "books": _books(migration, taken),
+            "rollback": _rollback(migration, heir),
+            "totals": _ledger_totals(migration, taken),
             "pause": _pause(migration, follower),
             "stages": evidence.stages(migration.steps, _text(migration.ended_at)),
             "steps": evidence.durations(migration.steps),
@@ -131,9 +131,9 @@ def _runs(migration: Migration, last: Run | None) -> list[dict[str, Any]]:
     ]
 
 
-def _books(migration: Migration, taken: dict[str, Any]) -> dict[str, Any]:
-    before = taken.get("books", {})
-    after = taken.get("books_after") or selecting.books(migration.pipeline_id)
+def _ledger_totals(migration: Migration, taken: dict[str, Any]) -> dict[str, Any]:
+    before = taken.get("totals", {})
+    after = taken.get("totals_after") or selecting.totals(migration.pipeline_id)
     return {
         "before": before,
         "after": after,
@@ -200,7 +200,7 @@ def _is_between(first: Run | None, run: Run, last: Run) -> bool:
     return first is not None and (first.epoch or 0) <= (run.epoch or 0) <= (last.epoch or 0)
 
 
-def _way_back(migration: Migration, heir: Run | None) -> dict[str, Any] | None:
+def _rollback(migration: Migration, heir: Run | None) -> dict[str, Any] | None:
     """The second cut: where the new side, which may have been started again, stopped, and where its heir began; and the
     pause of the data between them."""
     if heir is None or migration.new_run is None:
@@ -287,18 +287,18 @@ def pause_seen(migration: Migration, follower: Run | None) -> float | None:
     last = ((migration.snapshot or {}).get("stopped") or {}).get("last_delivered_at")
     if last is None or follower is None or follower.first_record_at is None:
         return None
-    began, ended = float(last), follower.first_record_at.timestamp()
+    started, ended = float(last), follower.first_record_at.timestamp()
     asked = _time_of(migration, StepName.PAUSE, "intent_at")
     worked = _time_of(migration, StepName.PROMOTE, "done_at") if follower.pk == migration.new_run_id else None
-    return _without_idle_time(began, ended, asked, worked)
+    return _without_idle_time(started, ended, asked, worked)
 
 
-def _without_idle_time(began: float, ended: float, asked: float | None, worked: float | None) -> float:
-    if asked is not None and began < asked - IDLE_SECONDS:
-        began = asked
+def _without_idle_time(started: float, ended: float, asked: float | None, worked: float | None) -> float:
+    if asked is not None and started < asked - IDLE_SECONDS:
+        started = asked
     if worked is not None and ended > worked + IDLE_SECONDS:
         ended = worked
-    return round(max(0.0, ended - began), 3)
+    return round(max(0.0, ended - started), 3)
 
 
 def _time_of(migration: Migration, step: StepName, moment: str) -> float | None:

@@ -105,7 +105,7 @@ def open_migration(pipeline_id: UUID) -> Migration | None:
     return _open(pipeline_id).first()
 
 
-def look_in_use(pipeline_id: UUID) -> str | None:
+def inspection_in_use(pipeline_id: UUID) -> str | None:
     """The look at positions by which the open migration of a pipeline goes on."""
     return _open(pipeline_id).values_list("snapshot__look", flat=True).first()
 
@@ -168,7 +168,7 @@ def basis(pipeline: Pipeline) -> dict[str, Any]:
 
 def is_stale(migration: Migration) -> bool:
     """Whether the pipeline is not what the plan of one that was not begun was made against."""
-    made_against = (migration.plan or {}).get("basis") if migration.begun_at is None else None
+    made_against = (migration.plan or {}).get("basis") if migration.started_at is None else None
     return made_against is not None and made_against != basis(migration.pipeline)
 
 
@@ -228,7 +228,7 @@ def waits(migration: Migration) -> MigrationStage | None:
     return MigrationStage(row["stage"]) if due else None
 
 
-def needs_person(migration: Migration) -> bool:
+def needs_action(migration: Migration) -> bool:
     """Whether it goes on only when somebody has chosen."""
     if waits(migration) is None:
         return migration.stage == MigrationStage.NEEDS_ATTENTION
@@ -419,7 +419,7 @@ def positions(pipeline_id: UUID) -> list[dict[str, Any]]:
     ]
 
 
-def books(pipeline_id: UUID, run: Run | None = None) -> dict[str, int]:
+def totals(pipeline_id: UUID, run: Run | None = None) -> dict[str, int]:
     """The sums of finished batches, of one run or of all."""
     rows = LedgerBatch.objects.filter(pipeline_id=pipeline_id, state=LedgerState.DONE)
     if run is not None:
@@ -450,11 +450,11 @@ def seen_before(pipeline: Pipeline, run: Run | None, seconds: float) -> Seen:
     )
     known = [rate for rate, _ in rates if rate is not None]
     lags = [lag for _, lag in rates if lag is not None]
-    letters = DeadLetter.objects.filter(pipeline=pipeline, at__gte=since).count()
+    dead_letters = DeadLetter.objects.filter(pipeline=pipeline, at__gte=since).count()
     return Seen(
         rate=sum(known) / len(known) if known else None,
         lag=max(lags, default=None),
-        dead_letters=letters,
+        dead_letters=dead_letters,
         held=_held(run),
         span=span,
     )

@@ -6,12 +6,12 @@ from django.db.models import QuerySet
 
 from pipelines.domain.monitoring.alert_rules import DEFAULTS, RULE_DESCRIPTIONS, STANDING, AlertRule, AlertState
 from pipelines.models import Alert, AlertSetting
-from pipelines.selectors.monitoring.watch_views import (
-    AlertView,
-    RuleOverrideView,
-    RuleSettingsView,
-    RulesView,
-    RuleView,
+from pipelines.selectors.monitoring.monitoring_schemas import (
+    AlertSchema,
+    RuleOverrideSchema,
+    RuleSchema,
+    RuleSettingsSchema,
+    RulesSchema,
 )
 
 
@@ -22,9 +22,9 @@ def alerts(*, state: AlertState | None, rule: str | None, pipeline: str | None) 
     return found.filter(pipeline__name=pipeline) if pipeline else found
 
 
-def alert_view(alert: Alert) -> AlertView:
+def alert_schema(alert: Alert) -> AlertSchema:
     """One alert as the API shows it."""
-    return AlertView(
+    return AlertSchema(
         id=alert.pk,
         rule=alert.rule,
         key=alert.key,
@@ -40,23 +40,23 @@ def alert_view(alert: Alert) -> AlertView:
     )
 
 
-def rules_view() -> RulesView:
+def rules_schema() -> RulesSchema:
     """Every rule with its settings."""
     rows = list(AlertSetting.objects.order_by("pipeline_name", "label"))
-    return RulesView([_rule_view(rule, [row for row in rows if row.rule == rule]) for rule in AlertRule])
+    return RulesSchema([_rule_schema(rule, [row for row in rows if row.rule == rule]) for rule in AlertRule])
 
 
-def _rule_view(rule: AlertRule, rows: list[AlertSetting]) -> RuleView:
-    return RuleView(
+def _rule_schema(rule: AlertRule, rows: list[AlertSetting]) -> RuleSchema:
+    return RuleSchema(
         rule=rule,
         description=RULE_DESCRIPTIONS[rule],
-        defaults=RuleSettingsView(**DEFAULTS[rule].model_dump()),
-        overrides=[override_view(row) for row in rows],
+        defaults=RuleSettingsSchema(**DEFAULTS[rule].model_dump()),
+        overrides=[override_schema(row) for row in rows],
     )
 
 
-def override_view(row: AlertSetting) -> RuleOverrideView:
+def override_schema(row: AlertSetting) -> RuleOverrideSchema:
     """One setting as the API shows it."""
-    return RuleOverrideView(
+    return RuleOverrideSchema(
         label=row.label, pipeline=row.pipeline_name, updated_by=row.updated_by, updated_at=row.updated_at, **row.values
     )

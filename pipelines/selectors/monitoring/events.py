@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from django.db.models import Max, QuerySet
 
 from pipelines.models import AuditRow, Event
-from pipelines.selectors.base.views import AuditView, EventView
+from pipelines.selectors.base.schemas import AuditSchema, EventSchema
 
 
 def events(*, pipeline: str | None = None) -> QuerySet[Event]:
@@ -23,14 +23,14 @@ def newest_event() -> int:
 
 def moment(event: Event, seconds: float) -> datetime:
     """So long before an event. What was found between two looks may have happened right after the first of them."""
-    began = event.data.get("before_at")
-    at = event.at if began is None else min(event.at, datetime.fromtimestamp(began, UTC))
+    started = event.data.get("before_at")
+    at = event.at if started is None else min(event.at, datetime.fromtimestamp(started, UTC))
     return at - timedelta(seconds=seconds)
 
 
-def event_view(event: Event) -> EventView:
+def event_schema(event: Event) -> EventSchema:
     """One event as the API shows it."""
-    return EventView(
+    return EventSchema(
         id=event.pk,
         at=event.at,
         kind=event.kind,
@@ -42,9 +42,9 @@ def event_view(event: Event) -> EventView:
     )
 
 
-def audit_view(row: AuditRow) -> AuditView:
+def audit_schema(row: AuditRow) -> AuditSchema:
     """One row of the audit as the API shows it."""
-    return AuditView(
+    return AuditSchema(
         id=row.pk,
         at=row.at,
         actor=row.actor,

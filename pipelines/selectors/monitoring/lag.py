@@ -15,14 +15,14 @@ from pipelines.domain.monitoring.alert_rules import Facts
 from pipelines.domain.monitoring.lag import MOST_CELLS, MOST_POINTS, STEPS, from_rows, positions_of, step_for
 from pipelines.foundation import clock
 from pipelines.models import LagPoint, Pipeline, Position, Revision, Run
-from pipelines.selectors.monitoring.watch_views import LagPartitionView, LagPointView, LagView
+from pipelines.selectors.monitoring.monitoring_schemas import LagPartitionSchema, LagPointSchema, LagSchema
 from pipelines.selectors.runs.runs import living_runs
 
 DEFAULT_SPAN = timedelta(hours=1)
 
 
 @dataclass(frozen=True)
-class Watched:
+class MonitoredPipeline:
     """A pipeline of a host as a watcher sees it. `observed`: the last status of its living run, where there is one."""
 
     id: UUID
@@ -31,21 +31,21 @@ class Watched:
     observed: Mapping[str, Any] | None
 
 
-def watched(host: str) -> list[Watched]:
+def monitored(host: str) -> list[MonitoredPipeline]:
     """Every pipeline of a host, in two queries whatever their number."""
     living = living_runs().filter(pipeline__host_id=host)
     runs = {pipeline: (revision, seen) for pipeline, revision, seen in _observed(living)}
     rows = Pipeline.objects.filter(host_id=host, archived_at__isnull=True).only(
         "id", "name", "labels", "phase", "phase_message", "conditions", "current_revision_id"
     )
-    return [_watched(row, *runs.get(row.id, (row.current_revision_id, None))) for row in rows]
+    return [_monitored(row, *runs.get(row.id, (row.current_revision_id, None))) for row in rows]
 
 
 def _observed(runs: QuerySet[Run]) -> Iterator[tuple[UUID, int, Mapping[str, Any] | None]]:
     yield from runs.values_list("pipeline_id", "revision_id", "observed")
 
 
-def _watched(row: Pipeline, revision: int | None, observed: Mapping[str, Any] | None) -> Watched:
+def _monitored(row: Pipeline, revision: int | None, observed: Mapping[str, Any] | None) -> MonitoredPipeline:
     facts = Facts(
         pipeline=row.name,
         phase=Phase(row.phase),
@@ -53,7 +53,7 @@ def _watched(row: Pipeline, revision: int | None, observed: Mapping[str, Any] | 
         labels=row.labels,
         conditions=row.conditions,
     )
-    return Watched(row.id, facts, revision, observed)
+    return MonitoredPipeline(row.id, facts, revision, observed)
 
 
 def definitions(revisions: list[int]) -> dict[int, dict[str, Any]]:
@@ -67,18 +67,18 @@ def ledger_positions(pipelines: list[UUID]) -> Iterator[tuple[UUID, str, str, st
     yield from rows.values_list("pipeline_id", "source", "channel", "topic", "partition", "next_offset")
 
 
-def lag_view(pipeline: Pipeline, since: datetime | None, step: int | None) -> LagView:
+def lag_schema(pipeline: Pipeline, since: datetime | None, step: int | None) -> LagSchema:
     """The lag of a pipeline now, and since a time (an hour ago, unless given)."""
     rows = LagPoint.objects.filter(pipeline=pipeline)
     newest = rows.filter(step=STEPS[0]).order_by("-at").first()
     chosen, points = window(rows, since, step)
-    return LagView(
+    return LagSchema(
         as_of=newest.at if newest else None,
         records=newest.records if newest else None,
         seconds=newest.seconds if newest else None,
-        partitions=partition_views(newest.partitions if newest else []),
+        partitions=partition_schemas(newest.partitions if newest else []),
         step=chosen,
-        points=[LagPointView(**point_fields(point)) for point in points],
+        points=[LagPointSchema(**point_fields(point)) for point in points],
     )
 
 
@@ -99,13 +99,13 @@ def point_fields(point: Any) -> dict[str, Any]:
         "at": point.at,
         "records": point.records,
         "seconds": point.seconds,
-        "partitions": partition_views(point.partitions),
+        "partitions": partition_schemas(point.partitions),
     }
 
 
-def partition_views(rows: list[list[Any]]) -> list[LagPartitionView]:
+def partition_schemas(rows: list[list[Any]]) -> list[LagPartitionSchema]:
     """Stored partitions as the API shows them."""
-    return [LagPartitionView(**each._asdict()) for each in from_rows(rows)]
+    return [LagPartitionSchema(**each._asdict()) for each in from_rows(rows)]
 
 
 def positions_before(pipeline: Pipeline, at: datetime) -> Mapping[tuple[str, str, str, int], int] | None:

@@ -13,32 +13,32 @@ from django.db.models.functions import Cast
 from pipelines.domain.definitions.components.source.kafka import KafkaSource
 from pipelines.domain.definitions.document.spec import Definition
 from pipelines.domain.monitoring.lag import Appended, from_rows
-from pipelines.domain.monitoring.watching import Key, Look
+from pipelines.domain.monitoring.watching import GroupInspection, Key
 from pipelines.domain.positions.resets import Reset, before, effects, reset, reset_csv, topics_read
 from pipelines.foundation.errors import Conflict, NotFound
-from pipelines.models import Event, GroupSnapshot, Pipeline, Position, WatchedGroup
-from pipelines.selectors.monitoring.events import event_view, moment
+from pipelines.models import Event, ExternalGroup, GroupSnapshot, Pipeline, Position
+from pipelines.selectors.monitoring.events import event_schema, moment
 from pipelines.selectors.monitoring.lag import last_before, point_fields, window
-from pipelines.selectors.monitoring.watch_views import (
-    GroupPlanView,
-    MemberView,
-    ResetPartitionView,
-    SinkEffectView,
-    SnapshotsView,
-    SnapshotView,
-    WatchedGroupDetailView,
-    WatchedGroupView,
+from pipelines.selectors.monitoring.monitoring_schemas import (
+    ExternalGroupDetailSchema,
+    ExternalGroupSchema,
+    GroupPlanSchema,
+    MemberSchema,
+    ResetPartitionSchema,
+    SinkEffectSchema,
+    SnapshotSchema,
+    SnapshotsSchema,
 )
 
 LAST_EVENTS = 20
 
 
-def of_host(host: str) -> list[WatchedGroup]:
+def of_host(host: str) -> list[ExternalGroup]:
     """The groups that a host's worker looks at."""
-    return list(WatchedGroup.objects.filter(host_id=host).order_by("pk"))
+    return list(ExternalGroup.objects.filter(host_id=host).order_by("pk"))
 
 
-def logs_of(group: WatchedGroup) -> dict[Key, Appended]:
+def logs_of(group: ExternalGroup) -> dict[Key, Appended]:
     """Where the logs of a group's partitions ended at earlier times, from what was asked once and from snapshots."""
     found: dict[Key, Appended] = {}
     for name, points in group.history.items():
@@ -52,7 +52,7 @@ def logs_of(group: WatchedGroup) -> dict[Key, Appended]:
     return found
 
 
-def read_by(group: WatchedGroup) -> dict[Key, int]:
+def read_by(group: ExternalGroup) -> dict[Key, int]:
     """How far pipelines of ours have read that mirror their positions to the group; empty where it is not ours."""
     furthest: dict[Key, int] = {}
     for pipeline, _, source in owners(group):
@@ -62,7 +62,7 @@ def read_by(group: WatchedGroup) -> dict[Key, int]:
     return furthest
 
 
-def owners(group: WatchedGroup) -> Iterator[tuple[Pipeline, Definition, str]]:
+def owners(group: ExternalGroup) -> Iterator[tuple[Pipeline, Definition, str]]:
     """Pipelines that mirror positions to a group of this name, with their definition and the source that does. The
     cluster is not compared: one has many addresses."""
     present = Pipeline.objects.filter(archived_at__isnull=True).select_related("current_revision")
@@ -81,32 +81,34 @@ def _definition(pipeline: Pipeline) -> Definition | None:
         return None
 
 
-def get_group(group_id: int) -> WatchedGroup:
+def get_group(group_id: int) -> ExternalGroup:
     """One watched group; raises NotFound."""
-    group = WatchedGroup.objects.filter(pk=group_id).first()
+    group = ExternalGroup.objects.filter(pk=group_id).first()
     if group is None:
-        hint = "GET /api/v1/watched-groups lists them."
+        hint = "GET /api/v1/consumer-groups lists them."
         raise NotFound(f"There is no external consumer group {group_id}.", code="group_not_found", hint=hint)
     return group
 
 
-def group_views(groups: Sequence[WatchedGroup]) -> list[WatchedGroupView]:
+def group_schemas(groups: Sequence[ExternalGroup]) -> list[ExternalGroupSchema]:
     """Watched groups in short."""
-    return [WatchedGroupView(**_fields(group)) for group in groups]
+    return [ExternalGroupSchema(**_fields(group)) for group in groups]
 
 
-def group_detail_view(group: WatchedGroup) -> WatchedGroupDetailView:
+def group_detail_schema(group: ExternalGroup) -> ExternalGroupDetailSchema:
     """A watched group with its partitions."""
     newest = group.snapshots.order_by("-at").first()
     parts = point_fields(newest)["partitions"] if newest else []
-    happened = Event.objects.select_related("pipeline", "run").filter(kind__startswith="group.", data__watched=group.pk)
-    events = [event_view(event) for event in happened.order_by("-id")[:LAST_EVENTS]]
-    return WatchedGroupDetailView(**_fields(group), partitions=parts, events=events)
+    happened = Event.objects.select_related("pipeline", "run").filter(
+        kind__startswith="group.", data__external_group=group.pk
+    )
+    events = [event_schema(event) for event in happened.order_by("-id")[:LAST_EVENTS]]
+    return ExternalGroupDetailSchema(**_fields(group), partitions=parts, events=events)
 
 
-def _fields(group: WatchedGroup) -> dict[str, Any]:
-    look = None if group.last is None else Look.of_plain(group.last)
-    told = look.description if look else None
+def _fields(group: ExternalGroup) -> dict[str, Any]:
+    inspection = None if group.last is None else GroupInspection.of_plain(group.last)
+    reported = inspection.description if inspection else None
     return {
         "id": group.pk,
         "group": group.name,
@@ -117,28 +119,28 @@ def _fields(group: WatchedGroup) -> dict[str, Any]:
         "host": group.host_id,
         "created_at": group.created_at,
         "created_by": group.created_by,
-        "looked_at": group.looked_at,
+        "inspected_at": group.inspected_at,
         "error": group.error,
-        "state": told.state if told else "",
-        "simple": told.simple if told else False,
-        "coordinator": told.coordinator if told else "",
-        "members": [MemberView(client=client, host=host) for client, host in told.members] if told else [],
-        "records": look.lag if look else None,
+        "state": reported.state if reported else "",
+        "simple": reported.simple if reported else False,
+        "coordinator": reported.coordinator if reported else "",
+        "members": [MemberSchema(client=client, host=host) for client, host in reported.members] if reported else [],
+        "records": inspection.lag if inspection else None,
     }
 
 
-def snapshots_view(group: WatchedGroup, since: datetime | None, step: int | None) -> SnapshotsView:
+def snapshots_schema(group: ExternalGroup, since: datetime | None, step: int | None) -> SnapshotsSchema:
     """What was seen of a group since a time (an hour ago, unless given)."""
     chosen, points = window(GroupSnapshot.objects.filter(group=group), since, step)
-    return SnapshotsView(step=chosen, points=[_snapshot_view(point) for point in points])
+    return SnapshotsSchema(step=chosen, points=[_snapshot_schema(point) for point in points])
 
 
-def _snapshot_view(point: GroupSnapshot) -> SnapshotView:
-    members = [MemberView(**member) for member in point.members]
-    return SnapshotView(**point_fields(point), state=point.state, coordinator=point.coordinator, members=members)
+def _snapshot_schema(point: GroupSnapshot) -> SnapshotSchema:
+    members = [MemberSchema(**member) for member in point.members]
+    return SnapshotSchema(**point_fields(point), state=point.state, coordinator=point.coordinator, members=members)
 
 
-def plan_view(group: WatchedGroup, target: str) -> GroupPlanView:
+def plan_schema(group: ExternalGroup, target: str) -> GroupPlanSchema:
     """A reset of a group to before an event; `target` is what follows `before=`, for example `1234-30m`.
 
     Raises NotFound for the event, Conflict where nothing was seen of the group yet, ValueError for another text.
@@ -151,36 +153,36 @@ def plan_view(group: WatchedGroup, target: str) -> GroupPlanView:
     if group.last is None:
         words = f"{group.name} has no measurement yet. {group.error}".strip()
         raise Conflict(words, code="not_seen_yet", hint="Wait for the first measurement, or fix its error.")
-    look, at = Look.of_plain(group.last), moment(event, wanted.seconds)
-    resets = reset(look, _seen_before(group, at), logs_of(group), at.timestamp())
-    return GroupPlanView(
+    inspection, at = GroupInspection.of_plain(group.last), moment(event, wanted.seconds)
+    resets = reset(inspection, _seen_before(group, at), logs_of(group), at.timestamp())
+    return GroupPlanSchema(
         group=group.name,
         bootstrap_servers=group.bootstrap_servers,
         event=event.pk,
         event_message=event.message,
         target_time=at,
-        as_of=group.looked_at,
-        state=look.description.state,
-        members=len(look.description.members),
+        as_of=group.inspected_at,
+        state=inspection.description.state,
+        members=len(inspection.description.members),
         replay=sum(each.replay for each in resets),
         skip=sum(each.skip for each in resets),
         gone=sum(each.gone for each in resets),
-        partitions=[_reset_view(each) for each in resets],
+        partitions=[_reset_schema(each) for each in resets],
         sinks=_effects(group, resets),
-        warnings=list(_warnings(group, look, resets)),
+        warnings=list(_warnings(group, inspection, resets)),
         reset_csv=reset_csv(resets),
     )
 
 
-def _seen_before(group: WatchedGroup, at: datetime) -> Mapping[Key, int]:
+def _seen_before(group: ExternalGroup, at: datetime) -> Mapping[Key, int]:
     point = last_before(GroupSnapshot.objects.filter(group=group), at)
     found = from_rows(point.partitions) if point else []
     return {(part.topic, part.partition): part.position for part in found if part.position is not None}
 
 
-def _reset_view(each: Reset) -> ResetPartitionView:
+def _reset_schema(each: Reset) -> ResetPartitionSchema:
     topic, partition = each.key
-    return ResetPartitionView(
+    return ResetPartitionSchema(
         topic=topic,
         partition=partition,
         committed=each.committed,
@@ -192,10 +194,10 @@ def _reset_view(each: Reset) -> ResetPartitionView:
     )
 
 
-def _effects(group: WatchedGroup, resets: Sequence[Reset]) -> list[SinkEffectView]:
+def _effects(group: ExternalGroup, resets: Sequence[Reset]) -> list[SinkEffectSchema]:
     """What the duplicates do to the sinks of our own pipelines that the group belongs to."""
     return [
-        SinkEffectView(
+        SinkEffectSchema(
             pipeline=pipeline.name,
             source=source,
             channel=effect.channel,
@@ -215,8 +217,8 @@ def _again(definition: Definition, source: str, resets: Sequence[Reset]) -> int:
     return sum(each.replay for each in resets if each.key[0] in topics)
 
 
-def _warnings(group: WatchedGroup, look: Look, resets: Sequence[Reset]) -> Iterator[str]:
-    if look.description.members:
+def _warnings(group: ExternalGroup, inspection: GroupInspection, resets: Sequence[Reset]) -> Iterator[str]:
+    if inspection.description.members:
         yield "The group has members. Kafka resets the offsets of a group only while it has none: stop them first."
     for pipeline, _, source in owners(group):
         yield (

@@ -9,7 +9,7 @@ from django.db.models import Count, QuerySet
 from pipelines.domain.monitoring.webhooks import OPEN, DeliveryState
 from pipelines.foundation.errors import NotFound
 from pipelines.models import Delivery, Webhook
-from pipelines.selectors.monitoring.webhook_views import DeliveryView, WebhookView
+from pipelines.selectors.monitoring.webhook_schemas import DeliverySchema, WebhookSchema
 
 
 def get_webhook(webhook_id: int) -> Webhook:
@@ -37,15 +37,15 @@ def deliveries(webhook_id: int, state: DeliveryState | None) -> QuerySet[Deliver
     return found.filter(state=state) if state else found
 
 
-def webhook_views(rows: Sequence[Webhook]) -> list[WebhookView]:
+def webhook_schemas(rows: Sequence[Webhook]) -> list[WebhookSchema]:
     """Webhooks as the API shows them, with one query for the counts of all."""
     still_open = Delivery.objects.filter(webhook__in=rows, state__in=[state.value for state in OPEN])
     waiting = dict(still_open.values_list("webhook_id").annotate(Count("id")))
-    return [_webhook_view(row, waiting.get(row.pk, 0)) for row in rows]
+    return [_webhook_schema(row, waiting.get(row.pk, 0)) for row in rows]
 
 
-def _webhook_view(row: Webhook, waiting: int) -> WebhookView:
-    return WebhookView(
+def _webhook_schema(row: Webhook, waiting: int) -> WebhookSchema:
+    return WebhookSchema(
         id=row.pk,
         url=row.url,
         events=row.events,
@@ -64,9 +64,9 @@ def _webhook_view(row: Webhook, waiting: int) -> WebhookView:
     )
 
 
-def delivery_view(row: Delivery) -> DeliveryView:
+def delivery_schema(row: Delivery) -> DeliverySchema:
     """One delivery as the API shows it."""
-    return DeliveryView(
+    return DeliverySchema(
         id=row.pk,
         webhook=row.webhook_id,
         message_id=row.message_id,

@@ -8,19 +8,19 @@ from typing import Any
 from uuid import UUID
 
 from pipelines.domain.base.positions import FINDING_CODES, SourceIdentity
-from pipelines.domain.base.states import LedgerState, LookState
+from pipelines.domain.base.states import InspectionState, LedgerState
 from pipelines.domain.positions.plan import Plan, PlannedMove, Survey, choices
 from pipelines.foundation import clock
-from pipelines.models import LedgerBatch, LogIdentity, Pipeline, Position, PositionLook
-from pipelines.selectors.base.position_views import (
-    ChoiceView,
-    ImpossibleView,
-    LookErrorView,
-    MoveView,
-    PartitionStateView,
-    PlanView,
-    PositionFindingView,
-    PositionsView,
+from pipelines.models import LedgerBatch, LogIdentity, Pipeline, Position, PositionInspection
+from pipelines.selectors.base.position_schemas import (
+    ChoiceSchema,
+    ImpossibleSchema,
+    InspectionErrorSchema,
+    MoveSchema,
+    PartitionStateSchema,
+    PlanSchema,
+    PositionFindingSchema,
+    PositionsSchema,
 )
 from pipelines.selectors.hosts.hosts import supervised
 from pipelines.selectors.runs.runs import last_active
@@ -49,27 +49,31 @@ def basis(pipeline: Pipeline) -> dict[str, Any]:
     }
 
 
-def pending_looks(host: str) -> list[PositionLook]:
+def pending_inspections(host: str) -> list[PositionInspection]:
     """What the worker of a host is asked, oldest first."""
-    found = PositionLook.objects.filter(state=LookState.PENDING, pipeline__host_id=host, deadline__gt=clock.now())
+    found = PositionInspection.objects.filter(
+        state=InspectionState.PENDING, pipeline__host_id=host, deadline__gt=clock.now()
+    )
     return list(found.select_related("pipeline", "pipeline__current_revision").order_by("asked_at")[:20])
 
 
-def get_look(look_id: UUID) -> PositionLook:
+def get_inspection(inspection_id: UUID) -> PositionInspection:
     """One look as it is now."""
-    return PositionLook.objects.select_related("pipeline").get(pk=look_id)
+    return PositionInspection.objects.select_related("pipeline").get(pk=inspection_id)
 
 
 def latest_survey(pipeline: Pipeline) -> Survey | None:
     """What was found last, by a look or by an agent that ended because of it."""
-    look = PositionLook.objects.filter(pipeline=pipeline, survey__isnull=False).order_by("-answered_at").first()
+    inspection = (
+        PositionInspection.objects.filter(pipeline=pipeline, survey__isnull=False).order_by("-answered_at").first()
+    )
     run = last_active(pipeline.id)
-    told = [look.survey if look else None, (run.observed or {}).get("survey") if run else None]
-    found = [Survey.model_validate(each) for each in told if each]
+    reported = [inspection.survey if inspection else None, (run.observed or {}).get("survey") if run else None]
+    found = [Survey.model_validate(each) for each in reported if each]
     return max(found, key=lambda survey: survey.at, default=None)
 
 
-def choice_views(pipeline: Pipeline) -> list[ChoiceView]:
+def choice_schemas(pipeline: Pipeline) -> list[ChoiceSchema]:
     """Where it could go on, while a finding asks for a decision; what each choice would skip or replay."""
     if not any(finding.get("code") in FINDING_CODES for finding in pipeline.findings):
         return []
@@ -77,58 +81,58 @@ def choice_views(pipeline: Pipeline) -> list[ChoiceView]:
     if survey is None:
         return []
     return [
-        ChoiceView(to=goal.value, skip=made.skip, replay=made.replay, partitions=move_views(made.moves))
+        ChoiceSchema(to=goal.value, skip=made.skip, replay=made.replay, partitions=move_schemas(made.moves))
         for goal, made in choices(survey).items()
     ]
 
 
-def move_views(moves: Sequence[PlannedMove]) -> list[MoveView]:
+def move_schemas(moves: Sequence[PlannedMove]) -> list[MoveSchema]:
     """What becomes of each partition."""
-    return [MoveView(**move.model_dump()) for move in moves]
+    return [MoveSchema(**move.model_dump()) for move in moves]
 
 
-def positions_view(pipeline: Pipeline, look: PositionLook | None) -> PositionsView:
+def positions_schema(pipeline: Pipeline, inspection: PositionInspection | None) -> PositionsSchema:
     """Every partition by each witness; without an answer of the host, what the ledger knows."""
     survey = latest_survey(pipeline)
     rows = _surveyed(pipeline, survey) if survey else _of_ledger(pipeline)
-    failed = _failure(pipeline, look)
-    return PositionsView(
+    failed = _failure(pipeline, inspection)
+    return PositionsSchema(
         pipeline=pipeline.name,
         taken_at=datetime.fromtimestamp(survey.at, UTC) if survey else None,
-        fresh=bool(look and look.state != LookState.PENDING and not failed),
+        fresh=bool(inspection and inspection.state != InspectionState.PENDING and not failed),
         error=failed,
-        findings=[_finding_view(each) for each in look.findings] if look else [],
+        findings=[_finding_schema(each) for each in inspection.findings] if inspection else [],
         partitions=rows,
-        choices=choice_views(pipeline),
+        choices=choice_schemas(pipeline),
     )
 
 
-def _failure(pipeline: Pipeline, look: PositionLook | None) -> LookErrorView | None:
+def _failure(pipeline: Pipeline, inspection: PositionInspection | None) -> InspectionErrorSchema | None:
     """Why nobody has looked."""
-    if look is not None and look.state == LookState.FAILED:
-        return LookErrorView(**(look.error or {}))
+    if inspection is not None and inspection.state == InspectionState.FAILED:
+        return InspectionErrorSchema(**(inspection.error or {}))
     if pipeline.host_id is None:
-        return LookErrorView(
+        return InspectionErrorSchema(
             code="no_host", message="The pipeline has no host that can inspect its positions.", hint="Start it once."
         )
-    if look is not None and look.state == LookState.PENDING and not supervised(pipeline.host):
+    if inspection is not None and inspection.state == InspectionState.PENDING and not supervised(pipeline.host):
         words = f"The supervisor on {pipeline.host_id} is silent."
-        return LookErrorView(code="host_silent", message=words, hint="Start the worker of this host.")
+        return InspectionErrorSchema(code="host_silent", message=words, hint="Start the worker of this host.")
     return None
 
 
-def _finding_view(found: dict[str, Any]) -> PositionFindingView:
-    return PositionFindingView(**{name: found.get(name, "") for name in PositionFindingView.model_fields})
+def _finding_schema(found: dict[str, Any]) -> PositionFindingSchema:
+    return PositionFindingSchema(**{name: found.get(name, "") for name in PositionFindingSchema.model_fields})
 
 
-def _surveyed(pipeline: Pipeline, survey: Survey) -> list[PartitionStateView]:
+def _surveyed(pipeline: Pipeline, survey: Survey) -> list[PartitionStateSchema]:
     """The ledger is taken as it is now; the other witnesses as they were found."""
     ledger = {(r.source, r.channel, r.topic, r.partition): r for r in _of_ledger(pipeline)}
     rows = []
     for row in survey.rows:
         now = ledger.pop((row.source, row.channel, row.topic, row.partition), None)
         rows.append(
-            PartitionStateView(
+            PartitionStateSchema(
                 **row.model_dump(exclude={"codes", "ledger"}),
                 ledger=now.ledger if now else row.ledger,
                 verdict=", ".join(row.codes) or "AGREES",
@@ -138,10 +142,10 @@ def _surveyed(pipeline: Pipeline, survey: Survey) -> list[PartitionStateView]:
     return [*rows, *ledger.values()]
 
 
-def _of_ledger(pipeline: Pipeline) -> list[PartitionStateView]:
+def _of_ledger(pipeline: Pipeline) -> list[PartitionStateSchema]:
     rows = Position.objects.filter(pipeline=pipeline).order_by("source", "channel", "topic", "partition")
     return [
-        PartitionStateView(
+        PartitionStateSchema(
             source=row.source,
             channel=row.channel,
             topic=row.topic,
@@ -158,24 +162,24 @@ def _of_ledger(pipeline: Pipeline) -> list[PartitionStateView]:
     ]
 
 
-def plan_view(look: PositionLook) -> PlanView:
+def plan_schema(inspection: PositionInspection) -> PlanSchema:
     """A plan as a person reviews it."""
-    made = Plan.model_validate({"moves": look.moves, "impossible": look.impossible})
-    return PlanView(
-        id=look.pk,
-        pipeline=look.pipeline.name,
-        state=LookState(look.state),
-        to=look.target or {},
-        hash=look.hash or None,
+    made = Plan.model_validate({"moves": inspection.moves, "impossible": inspection.impossible})
+    return PlanSchema(
+        id=inspection.pk,
+        pipeline=inspection.pipeline.name,
+        state=InspectionState(inspection.state),
+        to=inspection.target or {},
+        hash=inspection.hash or None,
         skip=made.skip,
         replay=made.replay,
         gone=sum(move.gone for move in made.moves),
-        possible_duplicates=possible_duplicates(look.pipeline_id),
-        partitions=move_views(made.moves),
-        impossible=[ImpossibleView(**each.model_dump()) for each in made.impossible],
-        asked_by=look.asked_by,
-        asked_at=look.asked_at,
-        expires_at=look.answered_at + timedelta(hours=1) if look.answered_at else None,
+        possible_duplicates=possible_duplicates(inspection.pipeline_id),
+        partitions=move_schemas(made.moves),
+        impossible=[ImpossibleSchema(**each.model_dump()) for each in made.impossible],
+        asked_by=inspection.asked_by,
+        asked_at=inspection.asked_at,
+        expires_at=inspection.answered_at + timedelta(hours=1) if inspection.answered_at else None,
     )
 
 

@@ -10,9 +10,9 @@ from django.db.models import Max, QuerySet
 from pipelines.domain.base.states import OperationKind
 from pipelines.foundation import clock
 from pipelines.models import LedgerBatch, Operation, Pipeline
-from pipelines.selectors.lifecycle.operations import operation_view
+from pipelines.selectors.lifecycle.operations import operation_schema
 from pipelines.selectors.lifecycle.situations import OPEN_STATES
-from pipelines.selectors.monitoring.watch_views import RangeReplayView
+from pipelines.selectors.monitoring.monitoring_schemas import RangeReplaySchema
 from pipelines.selectors.runs.runs import living_runs
 
 LATELY = timedelta(minutes=10)
@@ -24,13 +24,13 @@ def replays_of(pipeline: Pipeline) -> QuerySet[Operation]:
     return Operation.objects.select_related("pipeline").filter(pipeline=pipeline, kind=OperationKind.REPLAY_RANGE)
 
 
-def replay_view(operation: Operation) -> RangeReplayView:
+def replay_schema(operation: Operation) -> RangeReplaySchema:
     """One replay as the API shows it."""
     asked = {name: operation.parameters[name] for name in RANGE}
-    return RangeReplayView(**operation_view(operation).model_dump(), **asked)
+    return RangeReplaySchema(**operation_schema(operation).model_dump(), **asked)
 
 
-def open_replays(host: str) -> list[Operation]:
+def open_retries(host: str) -> list[Operation]:
     """Replays of ranges that are under way for pipelines of a host."""
     found = Operation.objects.filter(
         kind=OperationKind.REPLAY_RANGE, state__in=OPEN_STATES, pipeline__host_id=host, pipeline__archived_at=None

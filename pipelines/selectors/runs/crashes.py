@@ -8,9 +8,17 @@ from uuid import UUID
 
 from pipelines.domain.base.positions import PartitionPosition
 from pipelines.domain.base.states import LedgerState, RunOutcome, RunState
-from pipelines.domain.runs.crashes import SAME_CRASHES, Crash, InHand, Quarantined, Suspect, in_hand, recognised
+from pipelines.domain.runs.crashes import (
+    SAME_CRASHES,
+    Crash,
+    InFlightBatch,
+    Quarantined,
+    Suspect,
+    in_flight,
+    recognised,
+)
 from pipelines.models import LedgerBatch, Pipeline, Position, Quarantine, Run
-from pipelines.selectors.base.views import QuarantinedView, QuarantineView, SuspectView
+from pipelines.selectors.base.schemas import QuarantinedSchema, QuarantineSchema, SuspectSchema
 from pipelines.selectors.runs.runs import active_runs
 
 Place = tuple[str, str, str, int]
@@ -19,11 +27,11 @@ CRASHES = frozenset({RunOutcome.CRASHED, RunOutcome.FAILED})
 """Ends that a record may have caused; a host that was started anew, a stop and a refusal are none."""
 
 
-def left_in_hand(run: Run, suspects: list[PartitionPosition]) -> Crash:
+def left_in_flight(run: Run, suspects: list[PartitionPosition]) -> Crash:
     """The batches that a run has planned and not finished. `suspects`: what its interceptors were looking at."""
     rows = LedgerBatch.objects.filter(run=run, state=LedgerState.PLANNED).order_by("source", "channel", "first_batch")
     left = [{"source": row.source, "channel": row.channel, "ranges": row.ranges, "suspects": suspects} for row in rows]
-    return tuple(InHand.model_validate(each) for each in left)
+    return tuple(InFlightBatch.model_validate(each) for each in left)
 
 
 def crashes_before(run: Run) -> list[Crash]:
@@ -33,17 +41,17 @@ def crashes_before(run: Run) -> list[Crash]:
 
 
 def _crash(run: Run) -> Crash:
-    return _in_hand(run) if run.outcome in CRASHES else ()
+    return _in_flight(run) if run.outcome in CRASHES else ()
 
 
-def _in_hand(run: Run) -> Crash:
-    return tuple(InHand.model_validate(each) for each in run.in_hand)
+def _in_flight(run: Run) -> Crash:
+    return tuple(InFlightBatch.model_validate(each) for each in run.in_flight)
 
 
-def crashed_in_hand(pipeline_id: UUID) -> bool:
+def crashed_in_flight(pipeline_id: UUID) -> bool:
     """Whether the last run that is over left a batch behind when it ended by itself."""
     last = active_runs().filter(pipeline_id=pipeline_id, state=RunState.ENDED).order_by("-epoch").first()
-    return last is not None and bool(last.in_hand) and last.outcome in CRASHES | {RunOutcome.BLOCKED}
+    return last is not None and bool(last.in_flight) and last.outcome in CRASHES | {RunOutcome.BLOCKED}
 
 
 def offered(pipeline: Pipeline) -> list[Suspect]:
@@ -52,17 +60,17 @@ def offered(pipeline: Pipeline) -> list[Suspect]:
     runs = list(ended[:SAME_CRASHES])
     if not runs or LedgerBatch.objects.filter(pipeline=pipeline, state=LedgerState.PLANNED).first() is None:
         return []
-    return recognised([_crash(run) for run in runs]) or in_hand(_in_hand(runs[0]))
+    return recognised([_crash(run) for run in runs]) or in_flight(_in_flight(runs[0]))
 
 
-def quarantine_view(pipeline: Pipeline) -> QuarantineView:
+def quarantine_schema(pipeline: Pipeline) -> QuarantineSchema:
     """What is in quarantine, and what a person may want to put there."""
     rows = list(Quarantine.objects.filter(pipeline=pipeline).order_by("-id"))
     reached = _reached(pipeline.id, rows)
-    return QuarantineView(
-        offered=[SuspectView(**each.model_dump(), records=each.records) for each in offered(pipeline)],
+    return QuarantineSchema(
+        offered=[SuspectSchema(**each.model_dump(), records=each.records) for each in offered(pipeline)],
         ranges=[
-            QuarantinedView(
+            QuarantinedSchema(
                 **_range(row),
                 records=row.end - row.start,
                 passed=row.end <= reached.get(_place(row), 0),

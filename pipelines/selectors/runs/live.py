@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from pipelines.domain.runs.protocol import ComponentStatus, IntakeStatus, QueryStatus
+from pipelines.domain.runs.protocol import ComponentStatus, IngestBufferStatus, QueryStatus
 from pipelines.models import Pipeline, Run
-from pipelines.selectors.base.views import (
-    ComponentStateView,
-    CursorView,
-    FailedSinkView,
-    GroupView,
-    HoldingView,
-    IntakeView,
-    LiveView,
-    QueryView,
+from pipelines.selectors.base.schemas import (
+    ComponentStateSchema,
+    FailedSinkSchema,
+    GroupSchema,
+    HoldingSchema,
+    IngestBufferSchema,
+    LiveSchema,
+    PartitionProgressSchema,
+    QuerySchema,
 )
 
 
@@ -30,18 +30,18 @@ def query_statuses(run: Run | None) -> list[QueryStatus]:
     return [QueryStatus.model_validate(each) for each in observed.get("queries", [])]
 
 
-def live_view(run: Run | None) -> LiveView:
+def live_schema(run: Run | None) -> LiveSchema:
     """The figures of a pipeline, over all its queries."""
     if run is None or not run.observed:
-        return LiveView()
+        return LiveSchema()
     figures = run.observed.get("live")
-    return LiveView.model_validate(figures) if figures else _figures(query_statuses(run), run.observed.get("at"))
+    return LiveSchema.model_validate(figures) if figures else _figures(query_statuses(run), run.observed.get("at"))
 
 
-def _figures(queries: Sequence[QueryStatus], at: float | None) -> LiveView:
+def _figures(queries: Sequence[QueryStatus], at: float | None) -> LiveSchema:
     lags = [query.lag for query in queries]
     known = [lag for lag in lags if lag is not None]
-    return LiveView(
+    return LiveSchema(
         records_per_second=sum(query.records_per_second for query in queries),
         lag_records=sum(known) if known and len(known) == len(lags) else None,
         last_batch_at=_time(max((query.last_batch_at for query in queries if query.last_batch_at), default=None)),
@@ -50,70 +50,70 @@ def _figures(queries: Sequence[QueryStatus], at: float | None) -> LiveView:
     )
 
 
-def query_views(run: Run | None) -> list[QueryView]:
+def query_schemas(run: Run | None) -> list[QuerySchema]:
     """Progress of every query of a living run."""
-    return [_query_view(query) for query in query_statuses(run)]
+    return [_query_schema(query) for query in query_statuses(run)]
 
 
-def _query_view(query: QueryStatus) -> QueryView:
-    return QueryView(
+def _query_schema(query: QueryStatus) -> QuerySchema:
+    return QuerySchema(
         source=query.source,
         channel=query.channel,
         batch=query.batch,
         in_flight=query.in_flight,
-        cursor=[
-            CursorView(
+        positions=[
+            PartitionProgressSchema(
                 topic=each.topic,
                 partition=each.partition,
                 next_offset=each.next_offset,
                 end_offset=each.end_offset,
                 lag=each.lag,
             )
-            for each in query.cursor
+            for each in query.positions
         ],
         records_per_second=query.records_per_second,
         delivered=query.delivered,
         last_batch_at=_time(query.last_batch_at),
-        holding=_holding_view(query),
-        group=_group_view(query),
+        holding=_holding_schema(query),
+        group=_group_schema(query),
     )
 
 
-def _holding_view(query: QueryStatus) -> HoldingView | None:
+def _holding_schema(query: QueryStatus) -> HoldingSchema | None:
     held = query.holding
     if held is None:
         return None
     since = datetime.fromtimestamp(held.since, UTC)
-    return HoldingView(component=held.component, cause=held.cause, attempts=held.attempts, since=since)
+    return HoldingSchema(component=held.component, cause=held.cause, attempts=held.attempts, since=since)
 
 
-def _group_view(query: QueryStatus) -> GroupView | None:
+def _group_schema(query: QueryStatus) -> GroupSchema | None:
     group = query.group
     if group is None:
         return None
     failed = [
-        FailedSinkView(
+        FailedSinkSchema(
             sink=each.sink, failures=each.failures, until=datetime.fromtimestamp(each.until, UTC), cause=each.cause
         )
         for each in group.failed
     ]
-    return GroupView(
+    return GroupSchema(
         name=group.name, processor=group.processor, active=group.active or None, live=group.live, failed=failed
     )
 
 
-def component_views(run: Run | None) -> list[ComponentStateView]:
+def component_schemas(run: Run | None) -> list[ComponentStateSchema]:
     """Initialisation of every component of a living run."""
     observed = (run.observed if run else None) or {}
     states = [ComponentStatus.model_validate(each) for each in observed.get("components", [])]
-    return [ComponentStateView(**state.model_dump()) for state in states]
+    return [ComponentStateSchema(**state.model_dump()) for state in states]
 
 
-def intake_views(run: Run | None) -> list[IntakeView]:
+def ingest_buffer_schemas(run: Run | None) -> list[IngestBufferSchema]:
     """The sources of a living run that are pushed to."""
     observed = (run.observed if run else None) or {}
-    states = [IntakeStatus.model_validate(each) for each in observed.get("intakes", [])]
-    return [IntakeView(**state.model_dump()) for state in states]
+    states = [IngestBufferStatus.model_validate(each) for each in observed.get("ingest_buffers", [])]
+    return [IngestBufferSchema(**state.model_dump()) for state in states]
 
 
 def live_frame(pipeline: Pipeline, queries: Sequence[QueryStatus], at: float | None) -> dict[str, Any]:
@@ -121,7 +121,7 @@ def live_frame(pipeline: Pipeline, queries: Sequence[QueryStatus], at: float | N
 
     `at`: wall seconds of the agent's report; None without one.
     """
-    live = _figures(queries, at) if at is not None else LiveView()
+    live = _figures(queries, at) if at is not None else LiveSchema()
     return {
         "pipeline": pipeline.name,
         "phase": pipeline.phase,
@@ -129,7 +129,7 @@ def live_frame(pipeline: Pipeline, queries: Sequence[QueryStatus], at: float | N
         "generation": pipeline.generation,
         "observed_generation": pipeline.observed_generation,
         "live": live.model_dump(mode="json"),
-        "queries": [_query_view(query).model_dump(mode="json") for query in queries],
+        "queries": [_query_schema(query).model_dump(mode="json") for query in queries],
         "updated_at": pipeline.updated_at.isoformat(),
     }
 

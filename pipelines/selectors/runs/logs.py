@@ -10,12 +10,12 @@ from pipelines.domain.base.states import RunState
 from pipelines.domain.runs.protocol import LOG
 from pipelines.foundation.errors import Conflict, NotFound
 from pipelines.models import Run
-from pipelines.selectors.base.views import LogView
+from pipelines.selectors.base.schemas import LogSchema
 
 MAX_BYTES = 1024 * 1024
 
 
-def read_log(run: Run, *, host: str, state_dir: Path, tail: int, offset: int | None) -> LogView:
+def read_log(run: Run, *, host: str, state_dir: Path, tail: int, offset: int | None) -> LogSchema:
     """The last `tail` lines, or the whole lines that follow byte `offset`; 1 MiB at most.
 
     Raises Conflict where the run is another host's, NotFound where there is no log yet or no longer.
@@ -34,7 +34,7 @@ def read_log(run: Run, *, host: str, state_dir: Path, tail: int, offset: int | N
     if offset is None:
         text = "".join(text.splitlines(keepends=True)[-tail:])
     rotated = path.with_name(f"{LOG}.1").exists() if offset is None else offset > size
-    return LogView(text=text, offset=start + end, size=size, rotated=rotated)
+    return LogSchema(text=text, offset=start + end, size=size, rotated=rotated)
 
 
 def _read(path: Path, offset: int | None) -> tuple[int, int, bytes]:

@@ -8,7 +8,7 @@ from django.db.models import Max, QuerySet
 
 from pipelines.domain.base.states import RunOutcome, RunRole, RunState
 from pipelines.models import Pipeline, Run, RunNumber
-from pipelines.selectors.base.views import RunView
+from pipelines.selectors.base.schemas import RunSchema
 
 
 def active_runs() -> QuerySet[Run]:
@@ -32,9 +32,9 @@ def runs(*, pipeline: Pipeline | None = None) -> QuerySet[Run]:
     return found.filter(pipeline=pipeline) if pipeline else found
 
 
-def run_view(run: Run) -> RunView:
+def run_schema(run: Run) -> RunSchema:
     """One run as the API shows it."""
-    return RunView(
+    return RunSchema(
         id=run.pk,
         number=run.number,
         role=RunRole(run.role),
@@ -46,8 +46,10 @@ def run_view(run: Run) -> RunView:
         outcome=RunOutcome(run.outcome) if run.outcome else None,
         exit_code=run.exit_code,
         exit_reason=run.exit_reason,
-        rung=run.rung,
-        stuck=sorted({path for dump in run.dumps if dump["rung"] in {"sigterm", "sigkill"} for path in dump["stuck"]}),
+        stop_stage=run.stop_stage,
+        stuck=sorted(
+            {path for dump in run.dumps if dump["stop_stage"] in {"sigterm", "sigkill"} for path in dump["stuck"]}
+        ),
         dumps=[name for dump in run.dumps for name in dump["files"]],
         started_at=run.started_at,
         first_record_at=run.first_record_at,

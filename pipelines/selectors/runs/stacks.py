@@ -9,13 +9,13 @@ from pathlib import Path
 
 from pipelines.domain.runs.protocol import DUMPS, STACKS, Dump, Dumps
 from pipelines.models import Run
-from pipelines.selectors.runs.stack_views import DumpView, StackFileView, StacksView
+from pipelines.selectors.runs.stack_schemas import DumpSchema, StackFileSchema, StacksSchema
 
 MAX_BYTES = 2 * 1024 * 1024
 """Of all texts of an answer together."""
 
 
-def stacks(run: Run, *, host: str, state_dir: Path, asked: str | None = None, texts: bool = True) -> StacksView:
+def stacks(run: Run, *, host: str, state_dir: Path, asked: str | None = None, texts: bool = True) -> StacksSchema:
     """The dumps of a run, newest first; of `asked` only where that is given, without texts unless they are wanted."""
     here = is_here(run, host=host, state_dir=state_dir)
     directory = Path(run.run_dir)
@@ -23,7 +23,7 @@ def stacks(run: Run, *, host: str, state_dir: Path, asked: str | None = None, te
     taken = found.taken if found else [Dump.model_validate(dump) for dump in run.dumps]
     wanted = [dump for dump in reversed(taken) if asked is None or dump.asked == asked]
     reader = _Reader(directory / STACKS if here and texts else None)
-    return StacksView(
+    return StacksSchema(
         run=run.pk,
         dumps=[_view(dump, reader) for dump in wanted],
         elsewhere="" if here else f"{run.host_id}:{run.run_dir}/{STACKS}",
@@ -36,16 +36,16 @@ def is_here(run: Run, *, host: str, state_dir: Path) -> bool:
     return run.host_id == host and Path(run.run_dir).resolve().is_relative_to(runs)
 
 
-def _view(dump: Dump, reader: _Reader) -> DumpView:
-    return DumpView(
-        rung=dump.rung,
+def _view(dump: Dump, reader: _Reader) -> DumpSchema:
+    return DumpSchema(
+        stop_stage=dump.stop_stage,
         number=dump.number,
         asked=dump.asked,
         at=datetime.fromtimestamp(dump.at, UTC),
         stuck=dump.stuck,
         silent=dump.silent,
         files=[
-            StackFileView(name=name, process=name.rpartition("-")[2].removesuffix(".txt"), text=reader.read(name))
+            StackFileSchema(name=name, process=name.rpartition("-")[2].removesuffix(".txt"), text=reader.read(name))
             for name in dump.files
         ],
     )

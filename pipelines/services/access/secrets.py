@@ -47,13 +47,13 @@ def _put(name: str, ciphertext: str, actor: Actor) -> tuple[Secret, bool] | None
     present = Secret.objects.filter(name=name).first()
     if present is None:
         secret = Secret.objects.create(name=name, created_at=now, created_by=actor.name, **fields)
-        _tell(actor, "secret.created", f"{actor.name} stored the secret {name}.", name, after={"version": 1})
+        _emit(actor, "secret.created", f"{actor.name} stored the secret {name}.", name, after={"version": 1})
         return secret, True
     version = present.version + 1
     if not Secret.objects.filter(pk=present.pk, version=present.version).update(version=version, **fields):
         return None
     message = f"{actor.name} gave the secret {name} a new value, version {version}."
-    _tell(actor, "secret.replaced", message, name, before={"version": present.version}, after={"version": version})
+    _emit(actor, "secret.replaced", message, name, before={"version": present.version}, after={"version": version})
     return Secret.objects.get(pk=present.pk), False
 
 
@@ -80,7 +80,7 @@ def delete(*, name: str, force: bool, actor: Actor) -> None:
         )
     Secret.objects.filter(name=name).delete()
     after = {"used_by": used_by, "webhooks": webhooks}
-    _tell(actor, "secret.deleted", f"{actor.name} deleted the secret {name}.", name, after=after)
+    _emit(actor, "secret.deleted", f"{actor.name} deleted the secret {name}.", name, after=after)
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def rotate(*, keyring: Keyring, actor: Actor) -> Rotated:
     Secret.objects.bulk_update(changed, ["ciphertext"], batch_size=BATCH)
     counts = {"rotated": len(changed), "unreadable": unreadable}
     message = f"{actor.name} encrypted {len(changed)} secrets anew under the current key."
-    _tell(actor, "secret.rotated", message, "", after=counts)
+    _emit(actor, "secret.rotated", message, "", after=counts)
     return Rotated(len(changed), unreadable)
 
 
@@ -113,7 +113,7 @@ def unknown(name: str) -> NotFound:
     return NotFound(f"There is no secret {name}.", code="secret_not_found", hint="GET /api/v1/secrets lists them.")
 
 
-def _tell(actor: Actor, kind: str, message: str, name: str, *, before: Any = None, after: Any = None) -> None:
+def _emit(actor: Actor, kind: str, message: str, name: str, *, before: Any = None, after: Any = None) -> None:
     named = {"secret": name} if name else {}
     audit.record(actor=actor, action=kind, before=before and {**named, **before}, after={**named, **after})
     events.record(kind=kind, message=message, actor=actor.name, data={**named, **after})

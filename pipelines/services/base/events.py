@@ -8,7 +8,7 @@ from django.db import transaction
 
 from pipelines.foundation import clock, dispatch
 from pipelines.models import Event, Pipeline, Run
-from pipelines.selectors.monitoring.events import event_view
+from pipelines.selectors.monitoring.events import event_schema
 
 
 def record(
@@ -24,6 +24,6 @@ def record(
     event = Event.objects.create(
         at=clock.now(), kind=kind, message=message, pipeline=pipeline, run=run, actor=actor, data=data or {}
     )
-    payload = event_view(event).model_dump(mode="json")
+    payload = event_schema(event).model_dump(mode="json")
     transaction.on_commit(lambda: dispatch.publish("event", payload))
     return event

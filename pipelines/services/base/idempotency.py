@@ -19,7 +19,7 @@ KEY_LENGTH = 255
 
 
 @dataclass(frozen=True)
-class Answer:
+class StoredResponse:
     """What was answered; `replayed` where it is a kept one."""
 
     status: int
@@ -28,7 +28,7 @@ class Answer:
     replayed: bool = False
 
 
-def once(*, user: str, key: str, content: str, act: Callable[[], Answer]) -> Answer:
+def once(*, user: str, key: str, content: str, act: Callable[[], StoredResponse]) -> StoredResponse:
     """Act, and keep the answer in the same transaction; or return the answer that is kept under this key.
 
     What fails is not kept: nothing was done, so a repetition tries again. Raises Invalid where the key was used with
@@ -54,7 +54,7 @@ class _TakenMeanwhile(Exception):
     """Another request with the same key has begun since we looked."""
 
 
-def _replay(user: str, key: str, fingerprint: str) -> Answer | None:
+def _replay(user: str, key: str, fingerprint: str) -> StoredResponse | None:
     row = IdempotencyKey.objects.filter(user=user, key=key).first()
     if row is None:
         return None
@@ -67,10 +67,10 @@ def _replay(user: str, key: str, fingerprint: str) -> Answer | None:
             code="idempotency_key_reused",
             hint="Use a new key for every new request.",
         )
-    return Answer(status=row.status or 200, headers=row.headers, body=row.body, replayed=True)
+    return StoredResponse(status=row.status or 200, headers=row.headers, body=row.body, replayed=True)
 
 
-def _act(user: str, key: str, fingerprint: str, act: Callable[[], Answer]) -> Answer:
+def _act(user: str, key: str, fingerprint: str, act: Callable[[], StoredResponse]) -> StoredResponse:
     try:
         with transaction.atomic():
             row = IdempotencyKey.objects.create(user=user, key=key, fingerprint=fingerprint)

@@ -32,7 +32,7 @@ OVER = [*FINAL, MigrationStage.NEEDS_ATTENTION.value]
 MOST_AT_ONCE = 50
 
 
-def begin(
+def start(
     *, host: str, at_once: int, go_on: bool, reason: str, actor: Actor, rules: ObservationRules | None = None
 ) -> Evacuation:
     """Empty a host, and observe each of its pipelines by these rules; nothing else is placed there meanwhile.
@@ -58,7 +58,7 @@ def begin(
             )
             after = {"host": host, "pipelines": names, "reason": reason, "rules": made.rules}
             audit.record(actor=actor, action="host.evacuate", after=after)
-            _tell(made, f"{actor.name} requested the evacuation of {host}. {_pipelines(len(names), 'run')}", actor.name)
+            _emit(made, f"{actor.name} requested the evacuation of {host}. {_pipelines(len(names), 'run')}", actor.name)
     except IntegrityError:
         raise Conflict(
             f"An evacuation of {host} is already open.",
@@ -110,11 +110,11 @@ def turn(*, host: str) -> int:
     if not row.names and not under_way:
         _end(row, "done", "")
         return 0
-    _begin_approved(row, moves)
-    return _begin_some(row, max(0, row.at_once - under_way))
+    _start_approved(row, moves)
+    return _start_some(row, max(0, row.at_once - under_way))
 
 
-def _begin_approved(row: Evacuation, moves: list[Migration]) -> None:
+def _start_approved(row: Evacuation, moves: list[Migration]) -> None:
     """What had to wait for others is begun when they have approved it; what is refused then waits, and its page says
     why."""
     for each in moves:
@@ -130,8 +130,8 @@ def _failed(migration: Migration) -> bool:
 
 def _note_failures(row: Evacuation, moves: list[Migration]) -> None:
     ended = {each.pipeline.name: each.message for each in moves if each.stage in OVER and not _came_through(each)}
-    begun = {each.pipeline.name for each in moves}
-    left = {**{name: why for name, why in row.left.items() if name not in begun}, **ended}
+    started = {each.pipeline.name for each in moves}
+    left = {**{name: why for name, why in row.left.items() if name not in started}, **ended}
     if left != row.left:
         _write(row, left=left)
 
@@ -141,19 +141,19 @@ def _came_through(migration: Migration) -> bool:
     return migration.stage == MigrationStage.COMMITTED or migration.pipeline.archived_at is not None
 
 
-def _begin_some(row: Evacuation, places: int) -> int:
-    names, begun = list(row.names), 0
+def _start_some(row: Evacuation, places: int) -> int:
+    names, started = list(row.names), 0
     left = dict(row.left)
-    while names and begun < places:
+    while names and started < places:
         name = names.pop(0)
         why = _move(row, name)
         if why:
             left[name] = why
         else:
-            begun += 1
+            started += 1
     if names != row.names or left != row.left:
         _write(row, names=names, left=left)
-    return begun
+    return started
 
 
 def _move(row: Evacuation, name: str) -> str:
@@ -212,12 +212,12 @@ def _end(row: Evacuation, outcome: str, why: str) -> bool:
     left = {**dict.fromkeys(row.names, why), **row.left}
     if not _write(row, ended_at=clock.now(), outcome=outcome, left=left, names=[]):
         return False
-    _give_up_waiting(row, why)
-    _tell(row, f"The evacuation of {row.host_id} has ended: {outcome}. {_pipelines(len(left), 'stay')}")
+    _abort_waiting(row, why)
+    _emit(row, f"The evacuation of {row.host_id} has ended: {outcome}. {_pipelines(len(left), 'stay')}")
     return True
 
 
-def _give_up_waiting(row: Evacuation, why: str) -> None:
+def _abort_waiting(row: Evacuation, why: str) -> None:
     """Nobody would begin those that wait for approvals, and the next migration of their pipelines wants their place."""
     waiting = Migration.objects.filter(evacuation=row, stage__in=[stage.value for stage in WAITING_STAGES])
     for each in waiting.select_related("pipeline"):
@@ -228,7 +228,7 @@ def _pipelines(count: int, verb: str) -> str:
     return f"One pipeline {verb}s." if count == 1 else f"{count} pipelines {verb}."
 
 
-def _tell(row: Evacuation, message: str, actor: str = "system") -> None:
+def _emit(row: Evacuation, message: str, actor: str = "system") -> None:
     data = {"evacuation": str(row.pk), "host": row.host_id, "left": row.left, "outcome": row.outcome}
     events.record(kind="host.evacuation", message=message, actor=actor, data=data)
 

@@ -45,7 +45,7 @@ def remove(*, name: str, actor: Actor) -> None:
     if seen_within(host.seen_at, LOST_AFTER):
         raise Conflict(
             f"The worker of {name} runs: its next heartbeat would add the host again.",
-            code="host_heard",
+            code="host_responding",
             hint="Stop its worker first.",
         )
     there = Pipeline.objects.filter(host=host, archived_at=None).select_related("current_revision").order_by("name")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import transaction
 
-from pipelines.domain.lifecycle.actions import Action, Outcome, judge
+from pipelines.domain.lifecycle.actions import Action, Outcome, evaluate
 from pipelines.foundation import clock
 from pipelines.foundation.errors import Conflict, Invalid
 from pipelines.models import Migration, Pipeline, Purged, Revision, Run, RunNumber
@@ -26,7 +26,7 @@ def archive(*, pipeline: Pipeline, version: int | None, actor: Actor) -> None:
     current = Pipeline.objects.get(id=pipeline.id)
     if version is not None and version != current.version:
         raise changed_meanwhile(current)
-    verdict = judge(Action.DELETE, situation_of(current))
+    verdict = evaluate(Action.DELETE, situation_of(current))
     if verdict.outcome == Outcome.REFUSE:
         raise Conflict(verdict.reason, code="pipeline_not_stopped", hint=f"POST /api/v1/pipelines/{current.name}/stop")
     if (migration := open_migration(current.id)) is not None:

@@ -19,7 +19,7 @@ from pipelines.domain.base.positions import Discontinuity, Frozen, PartitionRang
 from pipelines.domain.base.states import LedgerState
 from pipelines.domain.ledger import journal
 from pipelines.domain.ledger.journal import Entry, EntryKind, JournalCorrupt
-from pipelines.domain.ledger.ledger import COUNTERS, Books
+from pipelines.domain.ledger.ledger import COUNTERS, LedgerTotals
 from pipelines.models import LedgerBatch, Position, Run
 from pipelines.services.base import bulk, events
 from pipelines.services.base.fencing import fenced
@@ -58,7 +58,7 @@ class Portion:
 class Taken:
     """What a portion adds to the books, and the driver's last word if it is among it."""
 
-    books: Books
+    totals: LedgerTotals
     exited: journal.Exited | None
 
 
@@ -81,14 +81,14 @@ def ingest_all(portions: Sequence[Portion]) -> dict[int, Taken]:
     )
     ours = [portion for portion in portions if portion.run.pk in same]
     known, planned = _positions(ours), _planned(ours)
-    intakes = [
-        _Intake(p.run, known.get(p.run.pipeline_id, {}), planned.get((p.run.pipeline_id, p.run.lineage), {}))
+    ingest_buffers = [
+        _Ingestion(p.run, known.get(p.run.pipeline_id, {}), planned.get((p.run.pipeline_id, p.run.lineage), {}))
         for p in ours
     ]
-    for intake, portion in zip(intakes, ours, strict=True):
-        intake.take(portion)
-    _store(intakes)
-    return {intake.run.pk: Taken(intake.books, intake.exited) for intake in intakes}
+    for ingestion, portion in zip(ingest_buffers, ours, strict=True):
+        ingestion.take(portion)
+    _store(ingest_buffers)
+    return {ingestion.run.pk: Taken(ingestion.totals, ingestion.exited) for ingestion in ingest_buffers}
 
 
 def _positions(portions: Sequence[Portion]) -> dict[UUID, Positions]:
@@ -113,13 +113,13 @@ def _planned(portions: Sequence[Portion]) -> dict[tuple[UUID, int], dict[tuple[Q
 
 
 @dataclass
-class _Intake:
+class _Ingestion:
     """One pass over new entries of a run: rows are built in memory, from what the ledger had before."""
 
     run: Run
     positions: Positions
     planned: dict[tuple[Query, int], LedgerBatch]
-    begun: dict[tuple[Query, int], tuple[journal.Planned, datetime]] = field(default_factory=dict)
+    started: dict[tuple[Query, int], tuple[journal.Planned, datetime]] = field(default_factory=dict)
     moved: set[tuple[Query, Partition]] = field(default_factory=set)
     touched: set[tuple[Query, int]] = field(default_factory=set)
     superseded: list[int] = field(default_factory=list)
@@ -128,17 +128,17 @@ class _Intake:
     ranges: dict[Query, list[PartitionRange]] = field(default_factory=dict)
     failures: dict[tuple[Query, int, str], journal.SinkFailed] = field(default_factory=dict)
     switches: dict[tuple[object, ...], journal.SinkSwitched] = field(default_factory=dict)
-    letters: list[journal.DeadLetters] = field(default_factory=list)
+    dead_letters: list[journal.DeadLetters] = field(default_factory=list)
     guarded: list[journal.Identified | journal.Repaired | journal.Noticed] = field(default_factory=list)
     news: list[tuple[str, str, Frozen]] = field(default_factory=list)
     exited: journal.Exited | None = None
-    books: Books = field(default_factory=Books)
+    totals: LedgerTotals = field(default_factory=LedgerTotals)
 
     def take(self, portion: Portion) -> None:
         """Apply the entries in order."""
         for kind, payload, at in portion.entries:
             _HANDLERS[kind](self, payload, at)
-        for key in list(self.begun):
+        for key in list(self.started):
             self._open_row(key)
         for query in self.tails:
             self._keep_ranges(query)
@@ -147,14 +147,14 @@ class _Intake:
         """Nearly every batch is done in the same portion, so a row is made of it only where it is not. A batch planned
         again, by a later run of the lineage, keeps its one row."""
         key = ((planned.source, planned.channel), planned.batch)
-        self.begun[key] = (planned, at)
+        self.started[key] = (planned, at)
         if key in self.planned:
             self._open_row(key)
 
     def _open_row(self, key: tuple[Query, int]) -> LedgerBatch | None:
         """The row of an open batch, as it is planned now; None where it is not planned."""
-        if key in self.begun:
-            planned, at = self.begun.pop(key)
+        if key in self.started:
+            planned, at = self.started.pop(key)
             row = self.planned.get(key) or self._row(planned, LedgerState.PLANNED)
             row.run = self.run
             row.ranges = _plain(planned.ranges)
@@ -181,18 +181,18 @@ class _Intake:
         self._note_broken(row, broken)
         self._move(query, {r.key: r.end for r in done.ranges})
         difference = done.counts.difference
-        self.books += Books(batches=1, difference=difference)
+        self.totals += LedgerTotals(batches=1, difference=difference)
         if difference:
             message = f"Batch {done.batch} of {'.'.join(query)}: {difference} records have no verdict."
             self._event("ledger.unbalanced", message, done)
 
     def _close(self, key: tuple[Query, int]) -> datetime | None:
         """The batch is open no more; when it was planned, if that is known."""
-        row, begun = self.planned.pop(key, None), self.begun.pop(key, None)
+        row, started = self.planned.pop(key, None), self.started.pop(key, None)
         if row is not None and row.pk is not None:
             self.superseded.append(row.pk)
-        if begun is not None:
-            return begun[1]
+        if started is not None:
+            return started[1]
         return row.planned_at if row else None
 
     def _extend(self, query: Query, done: journal.Done) -> LedgerBatch | None:
@@ -216,7 +216,7 @@ class _Intake:
         for each in broken:
             row.gaps += each.gap
             row.overlaps += each.overlap
-            self.books += Books(gaps=each.gap, overlaps=each.overlap)
+            self.totals += LedgerTotals(gaps=each.gap, overlaps=each.overlap)
             what = f"{row.source}.{row.channel} {each.topic}/{each.partition}"
             kind, number = ("gap", each.gap) if each.gap else ("overlap", each.overlap)
             verb = "were skipped" if each.gap else "were reread"
@@ -260,7 +260,7 @@ class _Intake:
         self.switches[query if summed_up else (*query, switched.batch, switched.failures)] = switched
 
     def on_dead_letters(self, found: journal.DeadLetters, _at: datetime) -> None:
-        self.letters.append(found)
+        self.dead_letters.append(found)
 
     def on_guarded(self, entry: journal.Identified | journal.Repaired | journal.Noticed, _at: datetime) -> None:
         self.guarded.append(entry)
@@ -308,10 +308,10 @@ class _Intake:
             for query, partition in sorted(self.moved)
         ]
 
-    def tell(self) -> None:
+    def emit(self) -> None:
         """Dead letters, what the guard saw, and events, in the transaction of everything else."""
-        if self.letters:
-            dead_letters.take_in(run=self.run, found=self.letters)
+        if self.dead_letters:
+            dead_letters.take_in(run=self.run, found=self.dead_letters)
         if self.guarded:
             positions.take_in(run=self.run, entries=self.guarded)
         for failed in self.failures.values():
@@ -319,31 +319,31 @@ class _Intake:
             self._event("sink.failed", f"{sink} failed (attempt {failed.attempt}): {failed.cause}", failed)
         for switched in self.switches.values():
             kind = "sink.recovered" if switched.recovered else "sink.switched"
-            self._event(kind, _told(switched), switched)
+            self._event(kind, _described(switched), switched)
         for kind, message, data in self.news:
             plain = data.model_dump(mode="json")
             events.record(kind=kind, message=message, pipeline=self.run.pipeline, run=self.run, data=plain)
 
 
-def _store(intakes: Sequence[_Intake]) -> None:
+def _store(ingest_buffers: Sequence[_Ingestion]) -> None:
     """Everything that the intakes have built, a statement per table; what is rare is written one by one."""
-    rows = [row for intake in intakes for row in (*intake.done, *intake.open_rows())]
-    superseded = [pk for intake in intakes for pk in intake.superseded]
+    rows = [row for ingestion in ingest_buffers for row in (*ingestion.done, *ingestion.open_rows())]
+    superseded = [pk for ingestion in ingest_buffers for pk in ingestion.superseded]
     if superseded:
         LedgerBatch.objects.filter(pk__in=superseded).delete()
     bulk.insert(rows)
     bulk.insert(
-        [position for intake in intakes for position in intake.moved_positions()],
+        [position for ingestion in ingest_buffers for position in ingestion.moved_positions()],
         unique=["pipeline", "source", "channel", "topic", "partition"],
         update=["next_offset", "lineage", "updated_at"],
     )
-    exits = [(intake.run.pk, intake.exited) for intake in intakes if intake.exited]
+    exits = [(ingestion.run.pk, ingestion.exited) for ingestion in ingest_buffers if ingestion.exited]
     bulk.update(Run, [{"id": pk, "exit_code": last.code, "exit_reason": last.reason} for pk, last in exits])
-    for intake in intakes:
-        intake.tell()
+    for ingestion in ingest_buffers:
+        ingestion.emit()
 
 
-def _told(switched: journal.SinkSwitched) -> str:
+def _described(switched: journal.SinkSwitched) -> str:
     """A switch in a sentence."""
     sink = f"Sink {switched.sink} of the group {switched.group}"
     if switched.recovered:
@@ -381,16 +381,16 @@ def _is_nothing(resolved: journal.Resolved) -> bool:
     return resolved.complete and resolved.delivered_before == 0
 
 
-_HANDLERS: dict[EntryKind, Callable[[_Intake, Any, datetime], None]] = {
-    EntryKind.PLANNED: _Intake.on_planned,
-    EntryKind.DONE: _Intake.on_done,
-    EntryKind.RESOLVED: _Intake.on_resolved,
-    EntryKind.POSITIONS: _Intake.on_positions,
-    EntryKind.SINK_FAILED: _Intake.on_sink_failed,
-    EntryKind.SINK_SWITCHED: _Intake.on_switched,
-    EntryKind.DEAD_LETTERS: _Intake.on_dead_letters,
-    EntryKind.EXIT: _Intake.on_exit,
-    EntryKind.IDENTIFIED: _Intake.on_guarded,
-    EntryKind.REPAIRED: _Intake.on_guarded,
-    EntryKind.NOTICED: _Intake.on_guarded,
+_HANDLERS: dict[EntryKind, Callable[[_Ingestion, Any, datetime], None]] = {
+    EntryKind.PLANNED: _Ingestion.on_planned,
+    EntryKind.DONE: _Ingestion.on_done,
+    EntryKind.RESOLVED: _Ingestion.on_resolved,
+    EntryKind.POSITIONS: _Ingestion.on_positions,
+    EntryKind.SINK_FAILED: _Ingestion.on_sink_failed,
+    EntryKind.SINK_SWITCHED: _Ingestion.on_switched,
+    EntryKind.DEAD_LETTERS: _Ingestion.on_dead_letters,
+    EntryKind.EXIT: _Ingestion.on_exit,
+    EntryKind.IDENTIFIED: _Ingestion.on_guarded,
+    EntryKind.REPAIRED: _Ingestion.on_guarded,
+    EntryKind.NOTICED: _Ingestion.on_guarded,
 }

@@ -14,7 +14,7 @@ from django.db import IntegrityError, transaction
 
 from pipelines.domain.base.states import ENDING_OPERATIONS, SIDE_OPERATIONS, DesiredState, OperationKind, OperationState
 from pipelines.domain.definitions.document.spec import Lifecycle
-from pipelines.domain.lifecycle.actions import CONSEQUENCES, Action, Outcome, Verdict, judge
+from pipelines.domain.lifecycle.actions import CONSEQUENCES, Action, Outcome, Verdict, evaluate
 from pipelines.domain.lifecycle.operations import OnTimeout, seconds_allowed, steps_of
 from pipelines.foundation import clock, dispatch
 from pipelines.foundation.errors import Conflict
@@ -91,7 +91,7 @@ def _attempt(stale: Pipeline, kind: OperationKind, actor: Actor, how: _How) -> O
     if (held := steering(pipeline.id)) is not None:
         raise held_by(held, f"{kind.capitalize()} of {pipeline.name}")
     now_open = open_operation(pipeline)
-    verdict = _judge(pipeline, kind, now_open, how)
+    verdict = _evaluate(pipeline, kind, now_open, how)
     if verdict.outcome == Outcome.REFUSE:
         raise _refusal(pipeline, kind, verdict, now_open)
     if verdict.outcome == Outcome.DONE:
@@ -101,21 +101,21 @@ def _attempt(stale: Pipeline, kind: OperationKind, actor: Actor, how: _How) -> O
     return _change(pipeline, kind, actor, how, now_open)
 
 
-def _judge(pipeline: Pipeline, kind: OperationKind, now_open: Operation | None, how: _How) -> Verdict:
+def _evaluate(pipeline: Pipeline, kind: OperationKind, now_open: Operation | None, how: _How) -> Verdict:
     if pipeline.archived_at is not None:
         return Verdict(Outcome.REFUSE, "The pipeline was deleted.")
     if now_open is not None and now_open.kind == kind:
         return Verdict(Outcome.DO if _asks_otherwise(pipeline, kind, how) else Outcome.AWAIT)
-    return judge(Action(kind.value), situation(pipeline, now_open, live_run(pipeline) is not None))
+    return evaluate(Action(kind.value), situation(pipeline, now_open, live_run(pipeline) is not None))
 
 
 def _asks_otherwise(pipeline: Pipeline, kind: OperationKind, how: _How) -> bool:
     """Whether what is on its way should come in another manner; a stop only ever goes further."""
-    climbs = pipeline.on_timeout != OnTimeout.STOP and how.on_timeout_of(kind) is not OnTimeout.ABORT
+    escalates = pipeline.on_timeout != OnTimeout.STOP and how.on_timeout_of(kind) is not OnTimeout.ABORT
     if kind == OperationKind.STOP:
-        return climbs or (pipeline.drain_on_stop and not how.drain)
+        return escalates or (pipeline.drain_on_stop and not how.drain)
     if kind == OperationKind.RESTART:
-        return climbs and _first_half(pipeline)
+        return escalates and _first_half(pipeline)
     return kind == OperationKind.PAUSE and pipeline.on_timeout != _on_timeout(pipeline, kind, how)
 
 
@@ -221,7 +221,7 @@ def _open(pipeline: Pipeline, kind: OperationKind, actor: Actor, how: _How) -> O
         created_by=actor.name,
         deadline=now + timedelta(seconds=seconds_allowed(kind, _limits(pipeline), how.drain)),
     )
-    _announce(operation, f"{kind.capitalize()} was requested by {actor.name}.")
+    _record_event(operation, f"{kind.capitalize()} was requested by {actor.name}.")
     return operation
 
 
@@ -249,10 +249,10 @@ def _supersede(operation: Operation, kind: OperationKind, actor: Actor) -> None:
     operation.ended_at = clock.now()
     operation.version += 1
     operation.save(update_fields=["state", "message", "ended_at", "version"])
-    _announce(operation, operation.message)
+    _record_event(operation, operation.message)
 
 
-def _announce(operation: Operation, message: str) -> None:
+def _record_event(operation: Operation, message: str) -> None:
     events.record(
         kind="operation.updated",
         message=message,
@@ -295,4 +295,4 @@ def _cancel(operation: Operation, actor: Actor) -> None:
         raise Conflict("The operation has changed in the meantime.", code="busy", hint="Send the request again.")
     operation.state = OperationState.CANCELLED
     audit.record(actor=actor, action="operation.cancel", pipeline_name=operation.pipeline.name)
-    _announce(operation, str(fields["message"]))
+    _record_event(operation, str(fields["message"]))

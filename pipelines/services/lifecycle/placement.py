@@ -14,7 +14,7 @@ from pipelines.domain.definitions.document.spec import ANY_HOST
 from pipelines.domain.hosts.capacity import Room, lacking, least_loaded
 from pipelines.foundation.errors import Conflict
 from pipelines.models import Host, Pipeline
-from pipelines.selectors.hosts.capacity import need_by, need_of, not_emptied, rooms, takers, tied, wanted_host
+from pipelines.selectors.hosts.capacity import need_by, need_of, not_evacuating, rooms, takers, tied, wanted_host
 from pipelines.selectors.hosts.hosts import expected
 from pipelines.selectors.lifecycle.situations import live_run
 from pipelines.services.base.fencing import fenced
@@ -107,7 +107,7 @@ def _known(name: str) -> Host:
 @fenced
 def claim(*, pipeline: Pipeline, host: str) -> bool:
     """Take a pipeline that has no host; False where another was faster, or where there is no room."""
-    found = rooms(_locked(Host.objects.filter(not_emptied(), name=host, drained_at=None)), beside=pipeline)
+    found = rooms(_locked(Host.objects.filter(not_evacuating(), name=host, drained_at=None)), beside=pipeline)
     if least_loaded(found, need_of(pipeline)) is None:
         return False
     return bool(Pipeline.objects.filter(id=pipeline.id, host__isnull=True).update(host_id=host))

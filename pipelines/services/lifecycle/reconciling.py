@@ -10,7 +10,7 @@ from django.db.models import F, Max
 
 from pipelines.domain.base.findings import Finding
 from pipelines.domain.base.states import Phase, RunOutcome, RunState, can
-from pipelines.domain.lifecycle.reconciling import DATABASE_BEHIND, REASON, Believe
+from pipelines.domain.lifecycle.reconciling import DATABASE_BEHIND, REASON, SourceOfTruth
 from pipelines.domain.runs.protocol import ExitRecord, Launch
 from pipelines.foundation import clock, dispatch
 from pipelines.foundation.errors import Conflict
@@ -21,7 +21,7 @@ from pipelines.services.lifecycle.transitions import set_phase
 
 
 @transaction.atomic
-def decide(*, pipeline: Pipeline, believe: Believe, reason: str, actor: Actor) -> None:
+def decide(*, pipeline: Pipeline, source_of_truth: SourceOfTruth, reason: str, actor: Actor) -> None:
     """Note whom to believe; the host's supervisor carries it out. Raises Conflict where nothing is in question."""
     current = Pipeline.objects.get(id=pipeline.id)
     if not in_question(current):
@@ -30,12 +30,12 @@ def decide(*, pipeline: Pipeline, believe: Believe, reason: str, actor: Actor) -
             code="nothing_to_reconcile",
             hint="The status has the finding DATABASE_BEHIND if they differ.",
         )
-    fields = {"believe": believe, "asked_by": actor.name, "at": clock.now()}
+    fields = {"source_of_truth": source_of_truth, "asked_by": actor.name, "at": clock.now()}
     Reconciliation.objects.update_or_create(pipeline=current, defaults=fields)
     Pipeline.objects.filter(id=current.id).update(generation=F("generation") + 1)
-    after = {"believe": believe, "reason": reason}
+    after = {"source_of_truth": source_of_truth, "reason": reason}
     audit.record(actor=actor, action="pipeline.reconcile", pipeline_name=current.name, after=after)
-    message = f"{actor.name} set the source of truth: {believe}."
+    message = f"{actor.name} set the source of truth: {source_of_truth}."
     events.record(kind="pipeline.reconcile", message=message, pipeline=current, actor=actor.name, data=after)
     dispatch.wake(current.host_id)
 
@@ -119,7 +119,7 @@ def _revision(pipeline: Pipeline, launch: Launch) -> Revision:
     )
 
 
-def give_up(*, pipeline: Pipeline) -> None:
+def cancel(*, pipeline: Pipeline) -> None:
     """The answer cannot be carried out; a person is asked again."""
     Reconciliation.objects.filter(pipeline=pipeline).delete()
 

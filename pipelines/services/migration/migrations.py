@@ -21,7 +21,7 @@ from pipelines.domain.migration.plan import MigrationPlan
 from pipelines.domain.migration.specs import PositionSpec, Spec
 from pipelines.foundation import clock, dispatch
 from pipelines.foundation.errors import Conflict, Forbidden, Invalid
-from pipelines.models import Evacuation, Migration, MigrationApproval, Pipeline, PositionLook, Revision
+from pipelines.models import Evacuation, Migration, MigrationApproval, Pipeline, PositionInspection, Revision
 from pipelines.selectors.hosts.hosts import supervised
 from pipelines.selectors.migration import migrations as selecting
 from pipelines.selectors.migration.evidence import software
@@ -31,7 +31,7 @@ from pipelines.services.base import audit
 from pipelines.services.base.audit import Actor
 from pipelines.services.definitions.definitions import add_revision
 from pipelines.services.migration import plans, standbys, steps
-from pipelines.services.migration.steps import change, turn_back
+from pipelines.services.migration.steps import change, start_rollback
 from pipelines.services.positions import positions
 
 COUNTED_SECONDS = 300.0
@@ -75,7 +75,7 @@ def create(
                 pipeline_name=pipeline.name,
                 after={"migration": str(made.pk), "kind": kind, "reason": reason},
             )
-            steps.tell(made, f"{actor.name} planned a migration ({kind}): {reason}", actor=actor.name)
+            steps.emit(made, f"{actor.name} planned a migration ({kind}): {reason}", actor=actor.name)
             _plan(made, actor)
     except IntegrityError:
         raise _held(pipeline) from None
@@ -119,15 +119,15 @@ def _resolved(pipeline: Pipeline, spec: Spec, now: datetime) -> Spec:
     return spec.model_copy(update={"target": found})
 
 
-def _look(pipeline: Pipeline, spec: Spec, actor: Actor) -> PositionLook | None:
+def _inspect(pipeline: Pipeline, spec: Spec, actor: Actor) -> PositionInspection | None:
     """What the host has found of a decision about positions of late, or the question that it was just asked."""
     asked_of = plans.question(pipeline, spec)
     if asked_of is None:
         return None
     since = clock.now() - timedelta(seconds=COUNTED_SECONDS)
-    asked = PositionLook.objects.filter(pipeline=pipeline, asked_at__gte=since).order_by("-asked_at")
+    asked = PositionInspection.objects.filter(pipeline=pipeline, asked_at__gte=since).order_by("-asked_at")
     wanted = asked_of.model_dump(mode="json")
-    same = next((look for look in asked[:10] if look.target == wanted), None)
+    same = next((inspection for inspection in asked[:10] if inspection.target == wanted), None)
     if same is None and pipeline.host_id is not None and supervised(pipeline.host):
         same = positions.plan(pipeline=pipeline, target=asked_of, actor=actor)
         same.refresh_from_db()
@@ -166,8 +166,8 @@ def plan(*, migration: Migration, actor: Actor) -> Migration:
 def _plan(migration: Migration, actor: Actor) -> None:
     kind = MigrationKind(migration.kind)
     spec = plans.read_spec(kind, migration.spec)
-    look = _look(migration.pipeline, spec, actor)
-    made = plans.make(pipeline=migration.pipeline, kind=kind, spec=spec, look=look)
+    inspection = _inspect(migration.pipeline, spec, actor)
+    made = plans.make(pipeline=migration.pipeline, kind=kind, spec=spec, inspection=inspection)
     stage = MigrationStage.DRAFT if made.blockers else MigrationStage.PLANNED
     words = _blocked_by(len(made.blockers)) if made.blockers else "The plan is made."
     same = made.hash() == migration.plan_hash and migration.stage == MigrationStage.APPROVED
@@ -241,13 +241,13 @@ def advance(*, migration: Migration, named: str, actor: Actor) -> Migration:
 
 def _deed(migration: Migration, now: Standing) -> Callable[[Migration, Actor], None]:
     if now.stage is MigrationStage.APPROVED:
-        return _begin
+        return _start
     if now.stage is MigrationStage.NEEDS_ATTENTION:
         return steps.try_again
     return _pass_gate
 
 
-def _begin(migration: Migration, actor: Actor) -> None:
+def _start(migration: Migration, actor: Actor) -> None:
     """The first moment at which anything happens: everything is judged once more."""
     pipeline = migration.pipeline
     made = _present_plan(migration, migration.plan_hash)
@@ -265,7 +265,7 @@ def _begin(migration: Migration, actor: Actor) -> None:
         message=f"{actor.name} started the migration.",
         actor=actor.name,
         steps=progress.log_of(made.steps),
-        begun_at=now,
+        started_at=now,
         old_revision=pipeline.current_revision,
         new_revision=_new_revision(migration, made, actor),
         old_host_id=pipeline.host_id,
@@ -337,7 +337,7 @@ def abort(*, migration: Migration, reason: str, actor: Actor) -> Migration:
     elif now.stage in WAITING_STAGES:
         change(current, stage=MigrationStage.ABORTED, message=words, actor=actor.name, ended_at=clock.now())
     else:
-        turn_back(current, words, actor=actor.name)
+        start_rollback(current, words, actor=actor.name)
     _record(current, now, "close" if closing else "abort", reason, actor)
     return get_migration(current.pk)
 
@@ -355,7 +355,7 @@ def rollback(*, migration: Migration, reason: str, actor: Actor) -> Migration:
     current = _fresh(migration)
     now = standing(current)
     _require(current, now, MigrationAction.ROLLBACK)
-    turn_back(
+    start_rollback(
         current, f"{actor.name} rolled it back: {reason}" if reason else f"{actor.name} rolled it back.", actor.name
     )
     _record(current, now, "rollback", reason, actor)

@@ -10,9 +10,9 @@ from pydantic import ValidationError
 
 from pipelines.domain.base.findings import Finding
 from pipelines.domain.base.plain import clean
-from pipelines.domain.base.states import DesiredState, LookState, MigrationKind, Phase
+from pipelines.domain.base.states import DesiredState, InspectionState, MigrationKind, Phase
 from pipelines.domain.definitions.checks.validate import validate_data, validate_text
-from pipelines.domain.definitions.document.consequences import Consequence, JudgedChange, heaviest, judge
+from pipelines.domain.definitions.document.consequences import Consequence, EvaluatedChange, evaluate, heaviest
 from pipelines.domain.definitions.document.diff import diff
 from pipelines.domain.definitions.document.spec import ANY_HOST, Definition
 from pipelines.domain.migration import blockers as blocking
@@ -24,7 +24,7 @@ from pipelines.domain.positions import cluster_move
 from pipelines.domain.positions.cluster_move import ClusterMove, PartitionTranslation, SinkEnd
 from pipelines.domain.positions.plan import PlannedMove, Target
 from pipelines.foundation.errors import Conflict, Invalid
-from pipelines.models import Host, Pipeline, PositionLook, Revision
+from pipelines.models import Host, Pipeline, PositionInspection, Revision
 from pipelines.selectors.hosts.capacity import need_by, need_of, rooms
 from pipelines.selectors.hosts.hosts import LOST_AFTER, seen_within, supervised
 from pipelines.selectors.lifecycle.situations import open_operation
@@ -45,7 +45,7 @@ def read_spec(kind: MigrationKind, data: dict[str, Any]) -> Spec:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class PlanTarget:
     """What the pipeline is to become. `stored`: its revision, where there is one; `findings` of a definition."""
 
     definition: Definition | None
@@ -54,7 +54,7 @@ class Wanted:
     findings: tuple[Finding, ...] = ()
 
 
-def wanted_by(kind: MigrationKind, spec: Spec, pipeline: Pipeline) -> Wanted:
+def wanted_by(kind: MigrationKind, spec: Spec, pipeline: Pipeline) -> PlanTarget:
     """The target of a spec. A definition that names the old host follows the pipeline to its new one."""
     present = pipeline.current_revision
     host = pipeline.host_id or ""
@@ -67,30 +67,30 @@ def wanted_by(kind: MigrationKind, spec: Spec, pipeline: Pipeline) -> Wanted:
         host = spec.host
         if definition is not None and definition.placement.host not in (ANY_HOST, host):
             placement = definition.placement.model_copy(update={"host": host})
-            return Wanted(definition.model_copy(update={"placement": placement}), None, host)
-    return Wanted(definition, present, host)
+            return PlanTarget(definition.model_copy(update={"placement": placement}), None, host)
+    return PlanTarget(definition, present, host)
 
 
-def _revised(spec: RevisionSpec, pipeline: Pipeline, host: str) -> Wanted:
+def _revised(spec: RevisionSpec, pipeline: Pipeline, host: str) -> PlanTarget:
     if spec.revision is not None:
         stored = Revision.objects.filter(pipeline=pipeline, number=spec.revision).first()
         if stored is None:
             words = f"{pipeline.name} has no revision {spec.revision}."
-            return Wanted(None, None, host, (Finding(path="revision", code="REVISION_UNKNOWN", message=words),))
+            return PlanTarget(None, None, host, (Finding(path="revision", code="REVISION_UNKNOWN", message=words),))
         validation = validate_data(stored.definition)
-        return Wanted(validation.definition, stored, host, tuple(validation.findings))
+        return PlanTarget(validation.definition, stored, host, tuple(validation.findings))
     sent = spec.definition
     validation = validate_text(sent) if isinstance(sent, str) else validate_data(sent or {})
-    return Wanted(validation.definition, None, host, tuple(validation.findings))
+    return PlanTarget(validation.definition, None, host, tuple(validation.findings))
 
 
-def _elsewhere(spec: ClusterSpec, old: Definition, host: str) -> Wanted:
+def _elsewhere(spec: ClusterSpec, old: Definition, host: str) -> PlanTarget:
     """A component on another cluster."""
     changed = spec.changed(old)
     if isinstance(changed, Finding):
-        return Wanted(None, None, host, (changed,))
+        return PlanTarget(None, None, host, (changed,))
     validation = validate_data(changed)
-    return Wanted(validation.definition, None, host, tuple(validation.findings))
+    return PlanTarget(validation.definition, None, host, tuple(validation.findings))
 
 
 def question(pipeline: Pipeline, spec: Spec) -> Target | ClusterMove | None:
@@ -107,7 +107,9 @@ def _valid(revision: Revision | None) -> Definition | None:
     return validate_data(revision.definition).definition if revision else None
 
 
-def make(*, pipeline: Pipeline, kind: MigrationKind, spec: Spec, look: PositionLook | None = None) -> MigrationPlan:
+def make(
+    *, pipeline: Pipeline, kind: MigrationKind, spec: Spec, inspection: PositionInspection | None = None
+) -> MigrationPlan:
     """The plan, with everything that stands in its way. `look`: where positions change, what the host found of it.
     Raises Conflict for a pipeline without a valid definition."""
     old = _valid(pipeline.current_revision)
@@ -119,7 +121,7 @@ def make(*, pipeline: Pipeline, kind: MigrationKind, spec: Spec, look: PositionL
         )
     wanted = wanted_by(kind, spec, pipeline)
     new = wanted.definition
-    changes = judge(diff(old, new), old, new) if new else []
+    changes = evaluate(diff(old, new), old, new) if new else []
     facts = _facts(pipeline, kind, old, wanted, changes)
     longest = old.delivery.batch_duration if old.delivery.mode == "real_time" else 0.0
     of_sink = isinstance(spec, ClusterSpec) and spec.sink is not None
@@ -127,7 +129,7 @@ def make(*, pipeline: Pipeline, kind: MigrationKind, spec: Spec, look: PositionL
         kind, old.lifecycle, gates=spec.gates, window=spec.rules.window, longest_batch=longest, of_sink=of_sink
     )
     run = selecting.active_run(pipeline.id)
-    seen = _seen(kind, look, of_sink=of_sink)
+    seen = _seen(kind, inspection, of_sink=of_sink)
     return MigrationPlan(
         kind=kind,
         pipeline=pipeline.name,
@@ -144,7 +146,7 @@ def make(*, pipeline: Pipeline, kind: MigrationKind, spec: Spec, look: PositionL
             batch_seconds=longest or selecting.batch_seconds(run),
             drain_timeout=old.lifecycle.drain_timeout,
             steps=len(steps),
-            looks=kind in _LOOKED,
+            inspections=kind in _INSPECTED,
         ),
         rules=spec.rules,
         gates=list(spec.gates),
@@ -155,7 +157,7 @@ def make(*, pipeline: Pipeline, kind: MigrationKind, spec: Spec, look: PositionL
         replay=seen.replay,
         blockers=[
             *(finding for finding in blocking.blockers(facts) if finding.is_error),
-            *(_uncounted(look, seen) if kind in _LOOKED and new is not None else ()),
+            *(_uncounted(inspection, seen) if kind in _INSPECTED and new is not None else ()),
         ],
         warnings=[
             *(finding for finding in wanted.findings if not finding.is_error),
@@ -165,7 +167,7 @@ def make(*, pipeline: Pipeline, kind: MigrationKind, spec: Spec, look: PositionL
     )
 
 
-_LOOKED = frozenset({MigrationKind.POSITION, MigrationKind.CLUSTER})
+_INSPECTED = frozenset({MigrationKind.POSITION, MigrationKind.CLUSTER})
 """Kinds whose plan needs a look of the host."""
 
 
@@ -188,8 +190,8 @@ class _Seen:
         return sum(move.replay for move in self.moves) + sum(row.replay or 0 for row in self.rows)
 
 
-def _seen(kind: MigrationKind, look: PositionLook | None, *, of_sink: bool) -> _Seen:
-    found = look.moves if look else []
+def _seen(kind: MigrationKind, inspection: PositionInspection | None, *, of_sink: bool) -> _Seen:
+    found = inspection.moves if inspection else []
     if kind is not MigrationKind.CLUSTER:
         return _Seen([PlannedMove.model_validate(each) for each in found], [], [])
     if of_sink:
@@ -197,17 +199,17 @@ def _seen(kind: MigrationKind, look: PositionLook | None, *, of_sink: bool) -> _
     return _Seen([], [PartitionTranslation.model_validate(each) for each in found], [])
 
 
-def _uncounted(look: PositionLook | None, seen: _Seen) -> list[Finding]:
+def _uncounted(inspection: PositionInspection | None, seen: _Seen) -> list[Finding]:
     """Why nobody knows yet what a decision about positions would do."""
-    if look is None or look.state == LookState.PENDING:
+    if inspection is None or inspection.state == InspectionState.PENDING:
         words = "The pipeline's host is counting the records skipped and reread."
         return [Finding(path="to", code="COUNTING", message=words, suggestion="Plan again in a moment.")]
-    if look.state == LookState.FAILED:
-        error = look.error or {}
+    if inspection.state == InspectionState.FAILED:
+        error = inspection.error or {}
         return [
             Finding(
                 path="to",
-                code=str(error.get("code", "look_failed")).upper(),
+                code=str(error.get("code", "inspection_failed")).upper(),
                 message=str(error.get("message", "")),
                 suggestion=str(error.get("hint", "")),
             )
@@ -221,17 +223,17 @@ def _uncounted(look: PositionLook | None, seen: _Seen) -> list[Finding]:
             message=each["reason"],
             suggestion="Choose another position.",
         )
-        for each in look.impossible
+        for each in inspection.impossible
     ]
 
 
-def _consequence(kind: MigrationKind, changes: list[JudgedChange]) -> Consequence:
+def _consequence(kind: MigrationKind, changes: list[EvaluatedChange]) -> Consequence:
     least = _LEAST.get(kind, Consequence.RESTART)
     return heaviest([*(each.consequence for each in changes), *([] if kind is MigrationKind.REVISION else [least])])
 
 
 def _facts(
-    pipeline: Pipeline, kind: MigrationKind, old: Definition, wanted: Wanted, changes: list[JudgedChange]
+    pipeline: Pipeline, kind: MigrationKind, old: Definition, wanted: PlanTarget, changes: list[EvaluatedChange]
 ) -> Facts:
     operation = open_operation(pipeline)
     run = selecting.active_run(pipeline.id)
@@ -244,9 +246,9 @@ def _facts(
         old=old,
         new=wanted.definition,
         host=pipeline.host_id,
-        host_heard=supervised(pipeline.host),
+        host_responding=supervised(pipeline.host),
         target=_place(wanted.host, need_by(wanted.definition.plain()) if wanted.definition else need_of(pipeline)),
-        judged=changes,
+        evaluated=changes,
         findings=wanted.findings,
         operation=operation.kind if operation else None,
         frozen=selecting.frozen(pipeline),
@@ -262,7 +264,7 @@ def _place(name: str, need: int) -> Place:
     (room,) = rooms([host])
     return Place(
         name,
-        heard=seen_within(host.seen_at, LOST_AFTER),
+        responding=seen_within(host.seen_at, LOST_AFTER),
         drained=host.drained_at is not None,
         lacks=room.lacks(need),
     )

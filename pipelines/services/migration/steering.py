@@ -11,14 +11,14 @@ from typing import Any
 from uuid import UUID
 
 from pipelines.domain.base.positions import SourceIdentity
-from pipelines.domain.base.states import DesiredState, LookState, MigrationKind, MigrationStage, Phase, RunRole
+from pipelines.domain.base.states import DesiredState, InspectionState, MigrationKind, MigrationStage, Phase, RunRole
 from pipelines.domain.lifecycle.operations import OnTimeout
 from pipelines.domain.migration.policy import carried
 from pipelines.domain.positions.cluster_move import ClusterMove, PartitionTranslation, pairs_back
 from pipelines.domain.positions.plan import Target
 from pipelines.foundation import clock, dispatch
 from pipelines.foundation.errors import Conflict
-from pipelines.models import Migration, Pipeline, PositionLook, Revision, Run
+from pipelines.models import Migration, Pipeline, PositionInspection, Revision, Run
 from pipelines.selectors.migration import migrations as selecting
 from pipelines.selectors.positions.positions import basis, identities
 from pipelines.services.base import events
@@ -65,8 +65,8 @@ def keep_snapshot(*, migration: Migration, snapshot: dict[str, Any]) -> None:
 def ask_for_positions(*, migration: Migration) -> None:
     """With the pipeline at rest, have its host count once more what the decision does; once, unless nobody answers."""
     lock(migration)
-    look = look_of(migration)
-    if look is not None and not _is_unheard(look):
+    inspection = inspection_of(migration)
+    if inspection is not None and not _is_unheard(inspection):
         return
     pipeline = _at_rest(migration)
     target = Target.model_validate(migration.spec["target"])
@@ -74,8 +74,8 @@ def ask_for_positions(*, migration: Migration) -> None:
 
 
 def _ask(migration: Migration, pipeline: Pipeline, what: Target | ClusterMove, **more: str | int) -> None:
-    look = positions.plan(pipeline=pipeline, target=what, actor=Actor(ACTOR))
-    change(migration, event=False, snapshot={**(migration.snapshot or {}), "look": str(look.pk), **more})
+    inspection = positions.plan(pipeline=pipeline, target=what, actor=Actor(ACTOR))
+    change(migration, event=False, snapshot={**(migration.snapshot or {}), "look": str(inspection.pk), **more})
 
 
 @fenced
@@ -90,17 +90,17 @@ def ask_both_clusters(*, migration: Migration, attempt: str) -> None:
     what = plans.question(pipeline, spec)
     if what is None:
         raise Conflict("There is no definition to move to.", code="definition_invalid")
-    _ask(migration, pipeline, what, attempt=attempt, behind=behind(look_of(migration)))
+    _ask(migration, pipeline, what, attempt=attempt, behind=behind(inspection_of(migration)))
 
 
 def _is_due(migration: Migration, attempt: str) -> bool:
-    look = look_of(migration)
-    return look is None or not is_of(migration, attempt) or _is_behind(look) or _is_unheard(look)
+    inspection = inspection_of(migration)
+    return inspection is None or not is_of(migration, attempt) or _is_behind(inspection) or _is_unheard(inspection)
 
 
-def _is_unheard(look: PositionLook) -> bool:
+def _is_unheard(inspection: PositionInspection) -> bool:
     """Whether nobody will answer it any more: the worker was away for too long."""
-    return look.state == LookState.PENDING and look.deadline <= clock.now()
+    return inspection.state == InspectionState.PENDING and inspection.deadline <= clock.now()
 
 
 def is_of(migration: Migration, attempt: str) -> bool:
@@ -108,24 +108,24 @@ def is_of(migration: Migration, attempt: str) -> bool:
     return (migration.snapshot or {}).get("attempt") == attempt
 
 
-def _is_behind(look: PositionLook) -> bool:
+def _is_behind(inspection: PositionInspection) -> bool:
     """Whether all that speaks against it is that the mirror has not brought everything."""
-    return look.state == LookState.ANSWERED and not look.impossible and behind(look) > 0
+    return inspection.state == InspectionState.ANSWERED and not inspection.impossible and behind(inspection) > 0
 
 
-def behind(look: PositionLook | None) -> int:
+def behind(inspection: PositionInspection | None) -> int:
     """Records that the mirror had not brought."""
-    return sum(row.get("behind", 0) for row in look.moves) if look else 0
+    return sum(row.get("behind", 0) for row in inspection.moves) if inspection else 0
 
 
 @fenced
-def ask_for_the_way_back(*, migration: Migration, attempt: str) -> None:
+def request_rollback(*, migration: Migration, attempt: str) -> None:
     """With the new side over, have the host ask what its positions are on the old cluster, unless they are those of the
     snapshot. Raises NotYet."""
     lock(migration)
     pipeline = _at_rest(migration)
     if needs_translation(migration, pipeline) and _is_due(migration, attempt):
-        _ask(migration, pipeline, _way_back(migration), attempt=attempt, behind=behind(look_of(migration)))
+        _ask(migration, pipeline, _rollback(migration), attempt=attempt, behind=behind(inspection_of(migration)))
 
 
 def needs_translation(migration: Migration, pipeline: Pipeline) -> bool:
@@ -139,7 +139,7 @@ def restored(migration: Migration, pipeline: Pipeline) -> bool:
     return (pipeline.current_revision_id, pipeline.host_id) == (migration.old_revision_id, migration.old_host_id)
 
 
-def _way_back(migration: Migration) -> ClusterMove:
+def _rollback(migration: Migration) -> ClusterMove:
     """The same question the other way round, by what the cut was found to be."""
     source = migration.spec["source"]
     rows = [PartitionTranslation.model_validate(row) for row in (migration.snapshot or {})["translation"]]
@@ -153,41 +153,50 @@ def set_positions(*, migration: Migration) -> bool:
     """Do what was decided, as it was counted with the pipeline at rest. False where it is done, or not counted yet.
     Raises NotYet, or Conflict where it cannot be done."""
     lock(migration)
-    look = look_of(migration)
-    if look is None or look.state != LookState.ANSWERED:
+    inspection = inspection_of(migration)
+    if inspection is None or inspection.state != InspectionState.ANSWERED:
         return False
     pipeline = _at_rest(migration)
     if migration.kind == MigrationKind.CLUSTER:
-        _carry_over(migration, pipeline, look)
+        _carry_over(migration, pipeline, inspection)
         return True
-    if look.impossible or not look.hash or look.basis != basis(pipeline):
-        reason = look.impossible[0]["reason"] if look.impossible else "something has changed since it was counted"
+    if inspection.impossible or not inspection.hash or inspection.basis != basis(pipeline):
+        reason = (
+            inspection.impossible[0]["reason"]
+            if inspection.impossible
+            else "something has changed since it was counted"
+        )
         raise Conflict(
             f"The positions cannot be set: {reason}.", code="position_impossible", hint="Choose a position again."
         )
-    positions.carry_out(pipeline=pipeline, found=look, actor=Actor(migration.created_by))
+    positions.carry_out(pipeline=pipeline, found=inspection, actor=Actor(migration.created_by))
     return True
 
 
-def _carry_over(migration: Migration, pipeline: Pipeline, look: PositionLook) -> None:
-    now, rows = basis(pipeline), look.moves
-    if look.impossible or _is_behind(look) or now["positions"] != look.basis["positions"] or now["open_batches"]:
+def _carry_over(migration: Migration, pipeline: Pipeline, inspection: PositionInspection) -> None:
+    now, rows = basis(pipeline), inspection.moves
+    if (
+        inspection.impossible
+        or _is_behind(inspection)
+        or now["positions"] != inspection.basis["positions"]
+        or now["open_batches"]
+    ):
         raise Conflict(
             "The positions cannot be set: something has changed since they were translated.",
             code="position_impossible",
             hint="Plan the migration again.",
         )
     back = migration.stage == MigrationStage.ROLLING_BACK
-    told = (migration.snapshot or {}).get("positions", []) if back else []
-    positions.carry_over(pipeline=pipeline, found=look, told=told, actor=Actor(migration.created_by))
+    reported = (migration.snapshot or {}).get("positions", []) if back else []
+    positions.carry_over(pipeline=pipeline, found=inspection, reported=reported, actor=Actor(migration.created_by))
     name = "translated_back" if back else "translation"
     change(migration, event=False, snapshot={**(migration.snapshot or {}), name: rows})
 
 
-def look_of(migration: Migration) -> PositionLook | None:
+def inspection_of(migration: Migration) -> PositionInspection | None:
     """What the host was asked after the pause."""
     named = (migration.snapshot or {}).get("look")
-    return PositionLook.objects.filter(pk=named).first() if named else None
+    return PositionInspection.objects.filter(pk=named).first() if named else None
 
 
 @fenced
@@ -245,10 +254,10 @@ def _put_positions_back(migration: Migration, pipeline: Pipeline) -> None:
 
 
 def _translate_back(migration: Migration, pipeline: Pipeline) -> None:
-    look = look_of(migration)
-    if look is None or look.state != LookState.ANSWERED:
+    inspection = inspection_of(migration)
+    if inspection is None or inspection.state != InspectionState.ANSWERED:
         raise NotYet("The host is looking up the positions on the old cluster.")
-    _carry_over(migration, pipeline, look)
+    _carry_over(migration, pipeline, inspection)
     pipeline.refresh_from_db()
 
 

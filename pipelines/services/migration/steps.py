@@ -62,7 +62,7 @@ def change(
     **fields: Any,
 ) -> None:
     """Write fields, and the stage where it changes, with one event. Raises Overtaken, or ForbiddenStage."""
-    old, needed_person = MigrationStage(migration.stage), selecting.needs_person(migration)
+    old, needed_action = MigrationStage(migration.stage), selecting.needs_action(migration)
     if stage is not None:
         if not may_follow(old, stage):
             raise ForbiddenStage(f"{old} -> {stage}")
@@ -75,15 +75,15 @@ def change(
     for name, value in {**fields, "version": migration.version + 1}.items():
         setattr(migration, name, value)
     if event:
-        tell(migration, message or migration.message, actor=actor, old=old)
-    if needed_person or selecting.needs_person(migration):
+        emit(migration, message or migration.message, actor=actor, old=old)
+    if needed_action or selecting.needs_action(migration):
         _alert(migration)
 
 
 def _alert(migration: Migration) -> None:
     """Somebody is called as long as it waits for a person."""
     rule, pipeline = AlertRule.MIGRATION_WAITS, migration.pipeline
-    if not selecting.needs_person(migration):
+    if not selecting.needs_action(migration):
         alerts.clear_alert(rule=rule, key=pipeline.name)
         return
     alerts.raise_alert(
@@ -95,7 +95,7 @@ def _alert(migration: Migration) -> None:
     )
 
 
-def tell(migration: Migration, message: str, *, actor: str = "system", old: MigrationStage | None = None) -> None:
+def emit(migration: Migration, message: str, *, actor: str = "system", old: MigrationStage | None = None) -> None:
     """One event about a migration; a new stage has a kind of its own."""
     moved = old is not None and old != migration.stage
     index = progress.current(migration.steps)
@@ -134,7 +134,7 @@ def lock(migration: Migration) -> None:
 
 
 @fenced
-def begin(*, migration: Migration, index: int, now: Instant) -> None:
+def start(*, migration: Migration, index: int, now: Instant) -> None:
     """Record the intent of a step. Raises Overtaken, or ChangeBeforeProof, whatever the plan says."""
     row = migration.steps[index]
     stage = MigrationStage(row["stage"])
@@ -146,7 +146,7 @@ def begin(*, migration: Migration, index: int, now: Instant) -> None:
         stage=moved,
         message=row["sentence"],
         event=moved is not None,
-        steps=progress.begun(migration.steps, index, now),
+        steps=progress.started(migration.steps, index, now),
     )
 
 
@@ -162,7 +162,7 @@ def report(*, migration: Migration, index: int, message: str, evidence: Any = No
     row = migration.steps[index]
     if row["message"] == message and (evidence is None or row["evidence"] == evidence):
         return
-    steps = progress.told(migration.steps, index, message, evidence)
+    steps = progress.reported(migration.steps, index, message, evidence)
     change(migration, message=message, event=False, steps=steps)
 
 
@@ -191,7 +191,7 @@ def fail(*, migration: Migration, index: int, message: str, findings: list[Any],
             findings=findings or migration.findings,
         )
         return
-    turn_back(migration, message, findings=findings)
+    start_rollback(migration, message, findings=findings)
 
 
 @fenced
@@ -201,7 +201,7 @@ def need_attention(*, migration: Migration, index: int, message: str, findings: 
     change(migration, stage=MigrationStage.NEEDS_ATTENTION, message=message, steps=steps, findings=findings, **fields)
 
 
-def turn_back(migration: Migration, reason: str, actor: str = "system", findings: list[Any] | None = None) -> None:
+def start_rollback(migration: Migration, reason: str, actor: str = "system", findings: list[Any] | None = None) -> None:
     """Leave the way forward, or begin the way back anew. Call it in a transaction. Raises Overtaken."""
     new = migration.new_run
     if new is not None:
@@ -220,7 +220,7 @@ def turn_back(migration: Migration, reason: str, actor: str = "system", findings
         stage=MigrationStage.ROLLING_BACK,
         message=reason,
         actor=actor,
-        steps=progress.turned_back(migration.steps, way, clock.now(), reason),
+        steps=progress.with_rollback(migration.steps, way, clock.now(), reason),
         findings=migration.findings if findings is None else findings,
     )
 
@@ -247,14 +247,14 @@ def conclude(*, migration: Migration, **fields: Any) -> None:
 
 def _closed(migration: Migration) -> dict[str, Any]:
     """What was written down, with the books as they are at the end."""
-    return {**(migration.snapshot or {}), "books_after": selecting.books(migration.pipeline_id)}
+    return {**(migration.snapshot or {}), "totals_after": selecting.totals(migration.pipeline_id)}
 
 
 def _cause(migration: Migration) -> str:
     """Why it was taken back: what failed first, or else what was said where nothing was under way."""
     rows = sorted(migration.steps, key=lambda row: row["state"] != MigrationStepState.FAILED)
-    told = {MigrationStepState.FAILED, MigrationStepState.SKIPPED}
-    return next((str(row["message"]) for row in rows if row["state"] in told and row["message"]), "")
+    reported = {MigrationStepState.FAILED, MigrationStepState.SKIPPED}
+    return next((str(row["message"]) for row in rows if row["state"] in reported and row["message"]), "")
 
 
 def try_again(migration: Migration, actor: Actor) -> None:

@@ -17,7 +17,7 @@ from django.db import IntegrityError, transaction
 
 from pipelines.domain.monitoring.alert_rules import (
     ABOUT_HOSTS,
-    JUDGED,
+    EVALUATED,
     STANDING,
     AlertRule,
     AlertState,
@@ -74,7 +74,7 @@ def _open(rule: str, key: str, message: str, pipeline: Pipeline | None, data: di
     alert = Alert.objects.create(
         rule=rule, key=key, message=message, pipeline=pipeline, data=data, opened_at=now, changed_at=now
     )
-    _tell(alert, "alert.opened", message)
+    _emit(alert, "alert.opened", message)
     return alert
 
 
@@ -105,7 +105,7 @@ def _resolve(alert: Alert) -> bool:
     if not same.update(state=AlertState.RESOLVED, resolved_at=now, changed_at=now):
         return False
     alert.state = AlertState.RESOLVED
-    _tell(alert, "alert.resolved", f"Over: {alert.message}")
+    _emit(alert, "alert.resolved", f"Over: {alert.message}")
     return True
 
 
@@ -121,14 +121,14 @@ def acknowledge(*, alert_id: int, actor: Actor) -> Alert:
         alert.refresh_from_db()
         name = alert.pipeline.name if alert.pipeline else ""
         audit.record(actor=actor, action="alert.acknowledge", pipeline_name=name, after={"rule": alert.rule})
-        _tell(alert, "alert.acknowledged", f"{actor.name} acknowledged: {alert.message}", actor.name)
+        _emit(alert, "alert.acknowledged", f"{actor.name} acknowledged: {alert.message}", actor.name)
     alert.refresh_from_db()
     if alert.state == AlertState.RESOLVED:
         raise Conflict(f"Alert {alert_id} is resolved.", code="alert_resolved", hint="No action is required.")
     return alert
 
 
-def _tell(alert: Alert, kind: str, message: str, actor: str = "system") -> None:
+def _emit(alert: Alert, kind: str, message: str, actor: str = "system") -> None:
     data = {"alert": alert.pk, "rule": alert.rule, "key": alert.key, "state": alert.state}
     events.record(kind=kind, message=message, pipeline=alert.pipeline, actor=actor, data=data)
 
@@ -145,7 +145,7 @@ class Patience:
 
     def keep(self, found: Collection[tuple[str, str]]) -> None:
         """Forget what is not broken any more."""
-        self.since = {key: began for key, began in self.since.items() if key in found}
+        self.since = {key: started for key, started in self.since.items() if key in found}
 
 
 def evaluate(*, facts: Mapping[UUID, Facts], patience: Patience, now: float) -> None:
@@ -177,7 +177,7 @@ def evaluate(*, facts: Mapping[UUID, Facts], patience: Patience, now: float) -> 
 def _standing_of(pipeline_ids: Collection[UUID]) -> dict[tuple[str, str], Alert]:
     """Standing alerts that `evaluate` answers for. All standing ones are read: their number is small, and a list of
     thousands of ids is not."""
-    rows = Alert.objects.filter(state__in=_STANDING, rule__in=[rule.value for rule in JUDGED])
+    rows = Alert.objects.filter(state__in=_STANDING, rule__in=[rule.value for rule in EVALUATED])
     return {(row.rule, row.key): row for row in rows.select_related("pipeline") if row.pipeline_id in pipeline_ids}
 
 

@@ -17,10 +17,10 @@ from django.db import IntegrityError, transaction
 from django.db.models import F, Window
 from django.db.models.functions import RowNumber
 
-from pipelines.domain.monitoring.webhooks import OPEN, PING, Answer, DeliveryState, next_delay, payload, wants
+from pipelines.domain.monitoring.webhooks import OPEN, PING, DeliveryState, WebhookResponse, next_delay, payload, wants
 from pipelines.foundation import clock
 from pipelines.models import Delivery, Event, Webhook
-from pipelines.selectors.monitoring.events import event_view
+from pipelines.selectors.monitoring.events import event_schema
 from pipelines.services.base import bulk
 from pipelines.services.monitoring.webhooks import new_message_id, switch_off
 
@@ -38,20 +38,20 @@ def plan(*, settled: int) -> int:
     `settled`: up to this id no event can turn up any more. A transaction takes the id of its event when it begins to
     write and shows it when it commits, so the events behind that are looked at again; a delivery that is there stays.
     """
-    hooks = list(Webhook.objects.filter(enabled=True).only("events", "cursor"))
+    hooks = list(Webhook.objects.filter(enabled=True).only("events", "position"))
     if not hooks:
         return 0
-    start = min(hook.cursor for hook in hooks)
+    start = min(hook.position for hook in hooks)
     seen = list(Event.objects.filter(pk__gt=start).order_by("pk").values_list("pk", "kind")[:MOST_EVENTS])
     if not seen:
         return start
     newest: int = seen[-1][0]
-    missing, cursor = _missing(hooks, seen), min(settled, newest)
-    behind = [hook.pk for hook in hooks if hook.cursor < cursor]
+    missing, position = _missing(hooks, seen), min(settled, newest)
+    behind = [hook.pk for hook in hooks if hook.position < position]
     if missing or behind:
         with suppress(IntegrityError), transaction.atomic():  # an event was removed meanwhile: the next pass does it
             _insert(missing)
-            Webhook.objects.filter(pk__in=behind, cursor__lt=cursor).update(cursor=cursor)
+            Webhook.objects.filter(pk__in=behind, position__lt=position).update(position=position)
     return newest
 
 
@@ -60,7 +60,7 @@ def _missing(hooks: Sequence[Webhook], seen: Sequence[tuple[int, str]]) -> list[
     kinds = {kind for _, kind in seen} - {PING}
     choices = [(hook, {kind for kind in kinds if wants(hook.events, kind)}) for hook in hooks]
     wanted = [
-        (hook.pk, event) for hook, chosen in choices for event, kind in seen if kind in chosen and event > hook.cursor
+        (hook.pk, event) for hook, chosen in choices for event, kind in seen if kind in chosen and event > hook.position
     ]
     if not wanted:
         return []
@@ -135,12 +135,12 @@ def _with_events(ids: Collection[int]) -> list[Delivery]:
 
 
 def _job(row: Delivery) -> Job:
-    data = event_view(row.event).model_dump(mode="json")
+    data = event_schema(row.event).model_dump(mode="json")
     body = payload(row.event.kind, data["at"], data)
     return Job(row.pk, row.attempts, row.webhook_id, row.webhook.url, tuple(row.webhook.secrets), row.message_id, body)
 
 
-def record(*, answers: Sequence[tuple[Job, Answer]], now: datetime, chance: Callable[[], float]) -> None:
+def record(*, answers: Sequence[tuple[Job, WebhookResponse]], now: datetime, chance: Callable[[], float]) -> None:
     """Write down what came of attempts, and switch endpoints off that are gone or have failed for too long.
 
     What somebody else has claimed meanwhile is left to them.
@@ -153,13 +153,13 @@ def record(*, answers: Sequence[tuple[Job, Answer]], now: datetime, chance: Call
     with transaction.atomic():
         written = bulk.update(Delivery, rows, seen=("state", "attempts"))
         _note_health([(row, answer) for row, _, answer in found if row.pk in written], now)
-    given_up = {row["id"] for row in rows if row["state"] == DeliveryState.FAILED} & written
+    abandoned = {row["id"] for row in rows if row["state"] == DeliveryState.FAILED} & written
     for row, job, answer in found:
-        if row.pk in given_up:
-            _judge(row, job, answer)
+        if row.pk in abandoned:
+            _evaluate(row, job, answer)
 
 
-def _row(row: Delivery, job: Job, answer: Answer, now: datetime, chance: float) -> dict[str, Any]:
+def _row(row: Delivery, job: Job, answer: WebhookResponse, now: datetime, chance: float) -> dict[str, Any]:
     delay = None if answer.accepted else _delay(row, job, answer, now, chance)
     over = DeliveryState.DELIVERED if answer.accepted else DeliveryState.FAILED
     return {
@@ -174,13 +174,13 @@ def _row(row: Delivery, job: Job, answer: Answer, now: datetime, chance: float) 
     }
 
 
-def _delay(row: Delivery, job: Job, answer: Answer, now: datetime, chance: float) -> float | None:
+def _delay(row: Delivery, job: Job, answer: WebhookResponse, now: datetime, chance: float) -> float | None:
     if answer.gone or row.event.kind == PING:
         return None
     return next_delay(job.attempt - row.attempts_before, answer, now=now, chance=chance)
 
 
-def _note_health(found: Sequence[tuple[Delivery, Answer]], now: datetime) -> None:
+def _note_health(found: Sequence[tuple[Delivery, WebhookResponse]], now: datetime) -> None:
     """An endpoint that took anything is well."""
     well = {row.webhook_id for row, answer in found if answer.accepted}
     ill = {row.webhook_id for row, _ in found} - well
@@ -190,7 +190,7 @@ def _note_health(found: Sequence[tuple[Delivery, Answer]], now: datetime) -> Non
         Webhook.objects.filter(pk__in=ill, failing_since=None).update(failing_since=now)
 
 
-def _judge(row: Delivery, job: Job, answer: Answer) -> None:
+def _evaluate(row: Delivery, job: Job, answer: WebhookResponse) -> None:
     """Switch the endpoint off where it wants no more, or has taken nothing since a delivery began that is given up."""
     if answer.gone:
         switch_off(webhook=row.webhook, reason="its endpoint answers 410 Gone.")

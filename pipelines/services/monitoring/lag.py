@@ -58,11 +58,11 @@ def _roll_up(rows: QuerySet[Any], owner: str, seen: list[str], finer: int, coars
         first = rest.order_by("at").values_list("at", flat=True).first()
         if first is None:
             return
-        begin = window_of(first, coarser)
-        end = begin + timedelta(seconds=coarser)
+        start = window_of(first, coarser)
+        end = start + timedelta(seconds=coarser)
         if end > now - timedelta(seconds=finer):  # points of its last moments may still be on their way
             return
-        _roll_up_window(fine.filter(at__gte=begin, at__lt=end), owner, seen, coarser, begin)
+        _roll_up_window(fine.filter(at__gte=start, at__lt=end), owner, seen, coarser, start)
         rest = fine.filter(at__gte=end)
 
 

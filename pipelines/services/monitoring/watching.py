@@ -12,10 +12,10 @@ from django.db.models import Q
 
 from pipelines.domain.monitoring.alert_rules import AlertRule
 from pipelines.domain.monitoring.lag import STEPS, PartitionLag
-from pipelines.domain.monitoring.watching import Happening, Key, Kind, Limits, Look, fastest, happenings
+from pipelines.domain.monitoring.watching import GroupInspection, Happening, Key, Kind, Limits, fastest, happenings
 from pipelines.foundation import clock
 from pipelines.foundation.errors import Conflict, NotFound
-from pipelines.models import Alert, GroupSnapshot, WatchedGroup
+from pipelines.models import Alert, ExternalGroup, GroupSnapshot
 from pipelines.selectors.hosts.hosts import LOST_AFTER, expected
 from pipelines.services.base import audit, events
 from pipelines.services.base.audit import Actor
@@ -31,7 +31,7 @@ _JUMPS = frozenset({Kind.JUMPED_BACK, Kind.JUMPED_FORWARD, Kind.LAG_LEAPT})
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ExternalGroupSettings:
     """What to watch. `host`: whose worker looks; None: any."""
 
     name: str
@@ -44,16 +44,16 @@ class Wanted:
 
 
 @transaction.atomic
-def watch(*, wanted: Wanted, actor: Actor) -> WatchedGroup:
+def watch(*, wanted: ExternalGroupSettings, actor: Actor) -> ExternalGroup:
     """Begin to watch a group. Raises NotFound for a host; Conflict where it is watched, or too many are."""
     if wanted.host is not None and not expected().filter(name=wanted.host).exists():
         raise NotFound(f"There is no host {wanted.host}.", code="host_not_found", hint="GET /api/v1/hosts lists them.")
-    if WatchedGroup.objects.count() >= MOST_GROUPS:
+    if ExternalGroup.objects.count() >= MOST_GROUPS:
         words = f"{MOST_GROUPS} external consumer groups are already monitored."
         raise Conflict(words, code="too_many_groups", hint="Remove one that is not needed.")
     try:
         with transaction.atomic():
-            group = WatchedGroup.objects.create(
+            group = ExternalGroup.objects.create(
                 name=wanted.name,
                 bootstrap_servers=wanted.bootstrap_servers,
                 options=dict(wanted.options),
@@ -65,13 +65,13 @@ def watch(*, wanted: Wanted, actor: Actor) -> WatchedGroup:
             )
     except IntegrityError:
         words = f"The group {wanted.name} at {wanted.bootstrap_servers} is already monitored."
-        raise Conflict(words, code="watched_already", hint="Remove it first to change its settings.") from None
+        raise Conflict(words, code="already_monitored", hint="Remove it first to change its settings.") from None
     audit.record(actor=actor, action="group.watch", after={"group": group.name, "servers": group.bootstrap_servers})
     return group
 
 
 @transaction.atomic
-def unwatch(*, group: WatchedGroup, actor: Actor) -> None:
+def unwatch(*, group: ExternalGroup, actor: Actor) -> None:
     """Watch it no longer; its series goes with it, its events stay."""
     for rule in (AlertRule.GROUP_LOST, AlertRule.GROUP_MOVED):
         alerts.clear_alert(rule=rule, key=_key(group))
@@ -83,28 +83,33 @@ def claim(host: str) -> int:
     """Take groups that nobody looks at, because they have no host or theirs is lost; returns their number."""
     lost = clock.now() - LOST_AFTER
     unseen = Q(host__isnull=True) | Q(host__seen_at__lt=lost) | Q(host__seen_at__isnull=True)
-    orphans = WatchedGroup.objects.filter(unseen).exclude(host_id=host)
+    orphans = ExternalGroup.objects.filter(unseen).exclude(host_id=host)
     return orphans.update(host_id=host) if orphans.exists() else 0
 
 
-def failed(*, group: WatchedGroup, error: str) -> None:
+def failed(*, group: ExternalGroup, error: str) -> None:
     """A look did not succeed; what was seen before stays."""
-    WatchedGroup.objects.filter(pk=group.pk).update(error=error, looked_at=clock.now())
+    ExternalGroup.objects.filter(pk=group.pk).update(error=error, inspected_at=clock.now())
 
 
 @transaction.atomic
 def saw(
-    *, group: WatchedGroup, before: Look | None, after: Look, ages: Mapping[Key, float], read: Mapping[Key, int]
+    *,
+    group: ExternalGroup,
+    before: GroupInspection | None,
+    after: GroupInspection,
+    ages: Mapping[Key, float],
+    read: Mapping[Key, int],
 ) -> list[Happening]:
     """Write a look down, and everything that must have happened since the one before: an event each.
 
     `read`: how far our own pipelines have read, where the group is theirs. Nothing is written where another worker has
     looked meanwhile, or nobody wants the group watched any more.
     """
-    fields: dict[str, Any] = {"last": after.plain(), "history": group.history, "error": "", "looked_at": clock.now()}
+    fields: dict[str, Any] = {"last": after.plain(), "history": group.history, "error": "", "inspected_at": clock.now()}
     if before is not None:
         fields["fastest"] = fastest(before, after, group.fastest)
-    same = WatchedGroup.objects.filter(pk=group.pk, looked_at=group.looked_at)
+    same = ExternalGroup.objects.filter(pk=group.pk, inspected_at=group.inspected_at)
     if not same.update(**fields):
         return []
     _snapshot(group, after, ages)
@@ -118,33 +123,38 @@ def saw(
     return found
 
 
-def _snapshot(group: WatchedGroup, look: Look, ages: Mapping[Key, float]) -> None:
+def _snapshot(group: ExternalGroup, inspection: GroupInspection, ages: Mapping[Key, float]) -> None:
     parts = [
         PartitionLag("", "", topic, number, part.committed, part.end, part.lag, ages.get((topic, number)))
-        for (topic, number), part in sorted(look.partitions.items())
+        for (topic, number), part in sorted(inspection.partitions.items())
     ]
     GroupSnapshot.objects.create(
         group=group,
-        at=datetime.fromtimestamp(look.at, UTC),
+        at=datetime.fromtimestamp(inspection.at, UTC),
         step=STEPS[0],
-        state=look.description.state,
-        coordinator=look.description.coordinator,
-        members=[{"client": client, "host": host} for client, host in look.description.members],
+        state=inspection.description.state,
+        coordinator=inspection.description.coordinator,
+        members=[{"client": client, "host": host} for client, host in inspection.description.members],
         **measures(parts),
     )
 
 
-def _data(group: WatchedGroup, happening: Happening) -> dict[str, Any]:
-    return {"group": group.name, "bootstrap_servers": group.bootstrap_servers, "watched": group.pk, **happening.data}
+def _data(group: ExternalGroup, happening: Happening) -> dict[str, Any]:
+    return {
+        "group": group.name,
+        "bootstrap_servers": group.bootstrap_servers,
+        "external_group": group.pk,
+        **happening.data,
+    }
 
 
-def _key(group: WatchedGroup) -> str:
+def _key(group: ExternalGroup) -> str:
     return f"group:{group.pk}"
 
 
-def _alert(group: WatchedGroup, look: Look, found: list[Happening]) -> None:
+def _alert(group: ExternalGroup, inspection: GroupInspection, found: list[Happening]) -> None:
     """GROUP_LOST stands for as long as a commit is missing, GROUP_MOVED for an hour after the last jump."""
-    missing = sorted(f"{topic}/{number}" for (topic, number), part in look.partitions.items() if _is_lost(part))
+    missing = sorted(f"{topic}/{number}" for (topic, number), part in inspection.partitions.items() if _is_lost(part))
     if missing:
         message = f"{group.name} at {group.bootstrap_servers} no longer has a commit for {', '.join(missing)}."
         alerts.raise_alert(rule=AlertRule.GROUP_LOST, key=_key(group), message=message, data={"group": group.name})

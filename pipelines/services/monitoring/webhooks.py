@@ -30,7 +30,7 @@ MOST_WEBHOOKS = 100
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WebhookSettings:
     """An endpoint as somebody wants it. `secrets`: references."""
 
     url: str
@@ -46,7 +46,7 @@ class Wanted:
 
 
 @transaction.atomic
-def create(*, wanted: Wanted, reach: Reach, keyring: Keyring | None, actor: Actor) -> Webhook:
+def create(*, wanted: WebhookSettings, reach: Reach, keyring: Keyring | None, actor: Actor) -> Webhook:
     """Add an endpoint; it gets what happens from now on. Raises Invalid with every finding, Conflict for one too many.
 
     `keyring` None: nobody can look here whether the secrets are usable; the worker that sends finds out.
@@ -57,8 +57,8 @@ def create(*, wanted: Wanted, reach: Reach, keyring: Keyring | None, actor: Acto
         raise Conflict(words, code="too_many_webhooks", hint="Remove one that is not needed.")
     now = clock.now()
     stamps = {"created_at": now, "created_by": actor.name, "updated_at": now, "updated_by": actor.name}
-    webhook = Webhook.objects.create(**wanted.fields(), cursor=newest_event(), **stamps)
-    _tell(actor, webhook, "webhook.created", "added", after=shown(wanted))
+    webhook = Webhook.objects.create(**wanted.fields(), position=newest_event(), **stamps)
+    _emit(actor, webhook, "webhook.created", "added", after=shown(wanted))
     return webhook
 
 
@@ -77,11 +77,11 @@ def update(
     given and stale."""
     current = get_webhook(webhook_id)
     before = _wanted(current)
-    wanted = Wanted(**{**before.fields(), **changes})
+    wanted = WebhookSettings(**{**before.fields(), **changes})
     _check(wanted, reach, keyring)
     more: dict[str, Any] = {"version": current.version + 1, "updated_at": clock.now(), "updated_by": actor.name}
     if wanted.enabled and not before.enabled:
-        more |= {"cursor": newest_event(), "disabled_reason": "", "failing_since": None}
+        more |= {"position": newest_event(), "disabled_reason": "", "failing_since": None}
     same = Webhook.objects.filter(pk=webhook_id, version=current.version if version is None else version)
     if not same.update(**wanted.fields(), **more):
         hint = "Read it again, then repeat your change."
@@ -91,7 +91,7 @@ def update(
     if wanted.enabled and not before.enabled:
         send_what_waits(webhook_id)
     webhook = get_webhook(webhook_id)
-    _tell(actor, webhook, "webhook.updated", "changed", before=shown(before), after=shown(wanted))
+    _emit(actor, webhook, "webhook.updated", "changed", before=shown(before), after=shown(wanted))
     return webhook
 
 
@@ -102,7 +102,7 @@ def delete(*, webhook_id: int, actor: Actor) -> None:
     alerts.clear_alert(rule=DISABLED, key=alert_key(webhook_id))
     bulk.delete(Delivery.objects.filter(webhook=webhook))
     Webhook.objects.filter(pk=webhook_id).delete()
-    _tell(actor, webhook, "webhook.deleted", "removed", before=shown(_wanted(webhook)))
+    _emit(actor, webhook, "webhook.deleted", "removed", before=shown(_wanted(webhook)))
 
 
 @transaction.atomic
@@ -111,7 +111,7 @@ def ping(*, webhook_id: int, actor: Actor) -> Delivery:
     webhook = get_webhook(webhook_id)
     if not webhook.enabled:
         raise Conflict(f"Webhook {webhook_id} is disabled.", code="webhook_disabled", hint="Enable it first.")
-    event = _tell(actor, webhook, PING, "tried out")
+    event = _emit(actor, webhook, PING, "tried out")
     now = clock.now()
     return Delivery.objects.create(
         webhook=webhook, event=event, message_id=new_message_id(), next_attempt_at=now, created_at=now
@@ -170,16 +170,16 @@ def server(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc}"
 
 
-def shown(wanted: Wanted) -> dict[str, Any]:
+def shown(wanted: WebhookSettings) -> dict[str, Any]:
     """An endpoint as the audit may tell of it."""
     return {**wanted.fields(), "url": server(wanted.url)}
 
 
-def _wanted(webhook: Webhook) -> Wanted:
-    return Wanted(webhook.url, webhook.events, webhook.secrets, webhook.description, webhook.enabled)
+def _wanted(webhook: Webhook) -> WebhookSettings:
+    return WebhookSettings(webhook.url, webhook.events, webhook.secrets, webhook.description, webhook.enabled)
 
 
-def _check(wanted: Wanted, reach: Reach, keyring: Keyring | None) -> None:
+def _check(wanted: WebhookSettings, reach: Reach, keyring: Keyring | None) -> None:
     found = findings(wanted.url, wanted.events, wanted.secrets, reach) + _of_stored(wanted.secrets, keyring)
     if found:
         raise Invalid("The webhook is not valid.", code="webhook_invalid", findings=found)
@@ -212,7 +212,7 @@ def _problem(name: str, ciphertext: str | None, keyring: Keyring | None) -> tupl
     return "", "", ""
 
 
-def _tell(actor: Actor, webhook: Webhook, kind: str, did: str, *, before: Any = None, after: Any = None) -> Event:
+def _emit(actor: Actor, webhook: Webhook, kind: str, did: str, *, before: Any = None, after: Any = None) -> Event:
     named = {"webhook": webhook.pk, "server": server(webhook.url)}
     audit.record(actor=actor, action=kind, before=before and {**named, **before}, after={**named, **(after or {})})
     message = f"{actor.name} {did} webhook {webhook.pk} to {server(webhook.url)}."

@@ -15,17 +15,17 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from pipelines.domain.base.positions import Frozen, SourceIdentity
-from pipelines.domain.base.states import LedgerState, LookState, Phase
+from pipelines.domain.base.states import InspectionState, LedgerState, Phase
 from pipelines.domain.ledger import journal
 from pipelines.domain.positions.cluster_move import ClusterMove, PartitionTranslation, Translation
 from pipelines.domain.positions.cluster_move import identity as log_of
 from pipelines.domain.positions.plan import STALE_AFTER, Plan, PlannedMove, Survey, Target, digest
 from pipelines.foundation import clock, dispatch
 from pipelines.foundation.errors import Conflict
-from pipelines.models import LedgerBatch, LogIdentity, Pipeline, Position, PositionLook, Run
+from pipelines.models import LedgerBatch, LogIdentity, Pipeline, Position, PositionInspection, Run
 from pipelines.selectors.hosts.hosts import supervised
 from pipelines.selectors.lifecycle.situations import live_run
-from pipelines.selectors.migration.migrations import look_in_use
+from pipelines.selectors.migration.migrations import inspection_in_use
 from pipelines.selectors.positions.positions import basis
 from pipelines.selectors.runs.runs import last_active
 from pipelines.services.base import audit, events
@@ -48,7 +48,7 @@ def take_in(*, run: Run, entries: Sequence[journal.Identified | journal.Repaired
             identify(run.pipeline_id, [entry])
         elif isinstance(entry, journal.Repaired):
             message = f"The checkpoint of {entry.query} was torn: {entry.file} was {entry.action}."
-            _tell(run, "checkpoint.repaired", message, entry)
+            _emit(run, "checkpoint.repaired", message, entry)
         else:
             _take_notice(run, entry)
 
@@ -59,11 +59,11 @@ def _take_notice(run: Run, notice: journal.Noticed) -> None:
         alerts.clear_alert(rule=rule, key=key)
         return
     data = notice.model_dump(mode="json")
-    _tell(run, f"guard.{rule}", notice.message, notice)
+    _emit(run, f"guard.{rule}", notice.message, notice)
     alerts.raise_alert(rule=rule, key=key, message=notice.message, pipeline=run.pipeline, data=data)
 
 
-def _tell(run: Run, kind: str, message: str, entry: journal.Repaired | journal.Noticed) -> None:
+def _emit(run: Run, kind: str, message: str, entry: journal.Repaired | journal.Noticed) -> None:
     events.record(kind=kind, message=message, pipeline=run.pipeline, run=run, data=entry.model_dump(mode="json"))
 
 
@@ -84,15 +84,15 @@ def identify(pipeline_id: UUID, identities: Collection[SourceIdentity]) -> None:
     )
 
 
-def look(*, pipeline: Pipeline, actor: Actor, now: datetime, max_age: float = FRESH_SECONDS) -> PositionLook:
+def inspect(*, pipeline: Pipeline, actor: Actor, now: datetime, max_age: float = FRESH_SECONDS) -> PositionInspection:
     """A look that is not older than `max_age` seconds, or one that is under way, or a new one."""
-    looks = PositionLook.objects.filter(pipeline=pipeline, target__isnull=True)
-    recent = looks.filter(answered_at__gte=now - timedelta(seconds=max_age))
-    pending = looks.filter(state=LookState.PENDING, deadline__gt=now)
+    inspections = PositionInspection.objects.filter(pipeline=pipeline, target__isnull=True)
+    recent = inspections.filter(answered_at__gte=now - timedelta(seconds=max_age))
+    pending = inspections.filter(state=InspectionState.PENDING, deadline__gt=now)
     return recent.first() or pending.first() or _ask(pipeline, None, actor, now)
 
 
-def plan(*, pipeline: Pipeline, target: Target | ClusterMove, actor: Actor) -> PositionLook:
+def plan(*, pipeline: Pipeline, target: Target | ClusterMove, actor: Actor) -> PositionInspection:
     """Ask what a choice would do, or a move to another cluster. Raises Conflict where nobody can look."""
     if pipeline.host_id is None:
         raise Conflict(
@@ -107,29 +107,29 @@ def plan(*, pipeline: Pipeline, target: Target | ClusterMove, actor: Actor) -> P
     return _ask(pipeline, target, actor, clock.now())
 
 
-def _ask(pipeline: Pipeline, target: Target | ClusterMove | None, actor: Actor, now: datetime) -> PositionLook:
-    asked = PositionLook.objects.create(
+def _ask(pipeline: Pipeline, target: Target | ClusterMove | None, actor: Actor, now: datetime) -> PositionInspection:
+    asked = PositionInspection.objects.create(
         pipeline=pipeline,
         target=target.model_dump(mode="json") if target else None,
         asked_by=actor.name,
         asked_at=now,
         deadline=now + timedelta(seconds=ANSWER_SECONDS),
     )
-    _prune(PositionLook.objects.filter(pipeline=pipeline, target__isnull=target is None), pipeline, now)
+    _prune(PositionInspection.objects.filter(pipeline=pipeline, target__isnull=target is None), pipeline, now)
     dispatch.wake(pipeline.host_id)
     return asked
 
 
-def _prune(alike: QuerySet[PositionLook], pipeline: Pipeline, now: datetime) -> None:
+def _prune(alike: QuerySet[PositionInspection], pipeline: Pipeline, now: datetime) -> None:
     """Remove the oldest, but none that is awaited, and not the one by which a migration goes on."""
     old = list(alike.order_by("-asked_at").values_list("pk", flat=True)[KEPT:])
-    awaited = Q(state=LookState.PENDING, deadline__gt=now)
-    PositionLook.objects.filter(pk__in=old).exclude(awaited | Q(pk=look_in_use(pipeline.pk))).delete()
+    awaited = Q(state=InspectionState.PENDING, deadline__gt=now)
+    PositionInspection.objects.filter(pk__in=old).exclude(awaited | Q(pk=inspection_in_use(pipeline.pk))).delete()
 
 
 def answer(
     *,
-    look: PositionLook,
+    inspection: PositionInspection,
     survey: Survey,
     found: Plan | None,
     findings: Sequence[Mapping[str, Any]],
@@ -143,8 +143,8 @@ def answer(
         else digest(basis=seen, moves=moves, identities=survey.identities)
     )
     return _close(
-        look,
-        LookState.ANSWERED,
+        inspection,
+        InspectionState.ANSWERED,
         survey=survey.model_dump(mode="json"),
         moves=[move.model_dump(mode="json") for move in moves],
         impossible=[each.model_dump(mode="json") for each in found.impossible] if found else [],
@@ -154,31 +154,31 @@ def answer(
     )
 
 
-def answer_move(*, look: PositionLook, found: Translation, seen: dict[str, Any]) -> bool:
+def answer_move(*, inspection: PositionInspection, found: Translation, seen: dict[str, Any]) -> bool:
     """The worker has asked both clusters; nobody applies that but the migration that asked. False where somebody else
     has answered."""
     rows: Sequence[Frozen] = found.rows or found.ends
     return _close(
-        look,
-        LookState.ANSWERED,
+        inspection,
+        InspectionState.ANSWERED,
         moves=[row.model_dump(mode="json") for row in rows],
         impossible=[row.model_dump(mode="json") for row in found.rows if row.code],
         basis=seen,
     )
 
 
-def fail(*, look: PositionLook, error: Mapping[str, str]) -> bool:
+def fail(*, inspection: PositionInspection, error: Mapping[str, str]) -> bool:
     """Nobody could look: `error` has code, message and hint."""
-    return _close(look, LookState.FAILED, error=dict(error))
+    return _close(inspection, InspectionState.FAILED, error=dict(error))
 
 
-def _close(look: PositionLook, state: LookState, **fields: Any) -> bool:
-    pending = PositionLook.objects.filter(pk=look.pk, state=LookState.PENDING)
+def _close(inspection: PositionInspection, state: InspectionState, **fields: Any) -> bool:
+    pending = PositionInspection.objects.filter(pk=inspection.pk, state=InspectionState.PENDING)
     return bool(pending.update(state=state, answered_at=clock.now(), **fields))
 
 
 @transaction.atomic
-def apply(*, pipeline: Pipeline, named: str, actor: Actor) -> PositionLook:
+def apply(*, pipeline: Pipeline, named: str, actor: Actor) -> PositionInspection:
     """Do what a plan said: set the positions, remember the logs, and end the lineage, so that the next start begins a
     new one from there.
 
@@ -188,7 +188,7 @@ def apply(*, pipeline: Pipeline, named: str, actor: Actor) -> PositionLook:
     current = Pipeline.objects.select_for_update().get(id=pipeline.id)
     require_free(current, f"A change of positions of {current.name}")
     _require_rest(current)
-    found = PositionLook.objects.filter(pipeline=current, hash=named, state=LookState.ANSWERED).first()
+    found = PositionInspection.objects.filter(pipeline=current, hash=named, state=InspectionState.ANSWERED).first()
     if found is None or _is_stale(current, found):
         raise Conflict(
             "The pipeline has changed since this plan was made; nothing was changed.",
@@ -198,29 +198,29 @@ def apply(*, pipeline: Pipeline, named: str, actor: Actor) -> PositionLook:
     return carry_out(pipeline=current, found=found, actor=actor)
 
 
-def carry_out(*, pipeline: Pipeline, found: PositionLook, actor: Actor) -> PositionLook:
+def carry_out(*, pipeline: Pipeline, found: PositionInspection, actor: Actor) -> PositionInspection:
     """Do what an answered plan says. Call it in a transaction, for a pipeline at rest whose basis was compared."""
     moves = [PlannedMove.model_validate(move) for move in found.moves]
     survey = Survey.model_validate(found.survey)
     _move(pipeline, moves, survey)
     identify(pipeline.id, survey.identities)
     abandoned = _abandon(pipeline)
-    _begin_anew(pipeline)
-    PositionLook.objects.filter(pk=found.pk).update(state=LookState.APPLIED)
+    _start_anew(pipeline)
+    PositionInspection.objects.filter(pk=found.pk).update(state=InspectionState.APPLIED)
     _record(pipeline, found, moves, abandoned, actor)
-    found.state = LookState.APPLIED
+    found.state = InspectionState.APPLIED
     return found
 
 
 def carry_over(
-    *, pipeline: Pipeline, found: PositionLook, actor: Actor, told: Sequence[Mapping[str, Any]] = ()
-) -> PositionLook:
+    *, pipeline: Pipeline, found: PositionInspection, actor: Actor, reported: Sequence[Mapping[str, Any]] = ()
+) -> PositionInspection:
     """Give one source the positions on another cluster that were found for it, and remember that log alone. `told`:
     positions there that its group knows already, in place of none. Call it in a transaction, for a pipeline at rest
     whose basis was compared."""
     rows = [PartitionTranslation.model_validate(row) for row in found.moves]
     source, lineage = rows[0].source, _last_lineage(pipeline)
-    known = {(each["source"], each["channel"], each["topic"], each["partition"]): each["offset"] for each in told}
+    known = {(each["source"], each["channel"], each["topic"], each["partition"]): each["offset"] for each in reported}
     Position.objects.filter(pipeline=pipeline, source=source).delete()
     Position.objects.bulk_create(
         Position(
@@ -231,22 +231,22 @@ def carry_over(
             partition=row.partition,
             next_offset=row.new,
             lineage=lineage,
-            told_at_decision=known.get((source, row.channel, row.topic, row.partition), 0),
+            reported_at_decision=known.get((source, row.channel, row.topic, row.partition), 0),
         )
         for row in rows
         if row.new is not None
     )
     LogIdentity.objects.filter(pipeline=pipeline, source=source).delete()
     identify(pipeline.id, [log_of(rows)])
-    _begin_anew(pipeline)
-    PositionLook.objects.filter(pk=found.pk).update(state=LookState.APPLIED)
-    found.state = LookState.APPLIED
+    _start_anew(pipeline)
+    PositionInspection.objects.filter(pk=found.pk).update(state=InspectionState.APPLIED)
+    found.state = InspectionState.APPLIED
     _record_translation(pipeline, found, rows, actor)
     return found
 
 
 def _record_translation(
-    pipeline: Pipeline, found: PositionLook, rows: Sequence[PartitionTranslation], actor: Actor
+    pipeline: Pipeline, found: PositionInspection, rows: Sequence[PartitionTranslation], actor: Actor
 ) -> None:
     done = {
         "origin": f"translated by {rows[0].by}",
@@ -277,9 +277,9 @@ def put_back(
     if identities:
         LogIdentity.objects.filter(pipeline=pipeline).delete()
         identify(pipeline.id, identities)
-    given_up = Position.objects.filter(pipeline=pipeline)
-    told = {_place(each): max(each.next_offset, each.told_at_decision or 0) for each in given_up}
-    given_up.delete()
+    abandoned = Position.objects.filter(pipeline=pipeline)
+    reported = {_place(each): max(each.next_offset, each.reported_at_decision or 0) for each in abandoned}
+    abandoned.delete()
     back = [
         Position(
             pipeline=pipeline,
@@ -293,9 +293,9 @@ def put_back(
         for row in rows
     ]
     for position in back:
-        position.told_at_decision = told.get(_place(position))
+        position.reported_at_decision = reported.get(_place(position))
     Position.objects.bulk_create(back)
-    _begin_anew(pipeline)
+    _start_anew(pipeline)
 
 
 def _place(position: Position) -> tuple[str, str, str, int]:
@@ -312,14 +312,14 @@ def _require_rest(pipeline: Pipeline) -> None:
     )
 
 
-def _is_stale(pipeline: Pipeline, found: PositionLook) -> bool:
+def _is_stale(pipeline: Pipeline, found: PositionInspection) -> bool:
     old = found.answered_at is None or (clock.now() - found.answered_at).total_seconds() > STALE_AFTER
     return old or basis(pipeline) != found.basis
 
 
 def _move(pipeline: Pipeline, moves: Sequence[PlannedMove], survey: Survey) -> None:
     lineage = _last_lineage(pipeline)
-    told = {(row.source, row.channel, row.topic, row.partition): row.told for row in survey.rows}
+    reported = {(row.source, row.channel, row.topic, row.partition): row.reported for row in survey.rows}
     rows = [
         Position(
             pipeline=pipeline,
@@ -329,7 +329,7 @@ def _move(pipeline: Pipeline, moves: Sequence[PlannedMove], survey: Survey) -> N
             partition=move.partition,
             next_offset=move.new,
             lineage=lineage,
-            told_at_decision=told.get((move.source, move.channel, move.topic, move.partition)),
+            reported_at_decision=reported.get((move.source, move.channel, move.topic, move.partition)),
         )
         for move in moves
     ]
@@ -344,7 +344,7 @@ def _move(pipeline: Pipeline, moves: Sequence[PlannedMove], survey: Survey) -> N
         rows,
         update_conflicts=True,
         unique_fields=["pipeline", "source", "channel", "topic", "partition"],
-        update_fields=["next_offset", "lineage", "told_at_decision", "updated_at"],
+        update_fields=["next_offset", "lineage", "reported_at_decision", "updated_at"],
     )
 
 
@@ -363,13 +363,13 @@ def _abandon(pipeline: Pipeline) -> int:
     return total
 
 
-def _begin_anew(pipeline: Pipeline) -> None:
+def _start_anew(pipeline: Pipeline) -> None:
     fields = {"closed_lineage": _last_lineage(pipeline), "findings": [], "updated_at": clock.now()}
     Pipeline.objects.filter(id=pipeline.id).update(**fields)
 
 
 def _record(
-    pipeline: Pipeline, found: PositionLook, moves: Sequence[PlannedMove], abandoned: int, actor: Actor
+    pipeline: Pipeline, found: PositionInspection, moves: Sequence[PlannedMove], abandoned: int, actor: Actor
 ) -> None:
     goal = (found.target or {}).get("goal")
     done = {

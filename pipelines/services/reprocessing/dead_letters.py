@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from django.db import transaction
 from django.db.models import Count
 
-from pipelines.domain.base.states import LetterState
+from pipelines.domain.base.states import DeadLetterState
 from pipelines.domain.ledger import journal
 from pipelines.foundation import clock
 from pipelines.foundation.errors import Conflict, NotFound
@@ -31,13 +31,13 @@ def take_in(*, run: Run, found: Sequence[journal.DeadLetters]) -> int:
 
     Returns how many are new. Call it in the transaction of the journal's number.
     """
-    rows = {letter.id: _row(run, entry, letter) for entry in found for letter in entry.letters}
+    rows = {dead_letter.id: _row(run, entry, dead_letter) for entry in found for dead_letter in entry.dead_letters}
     known = _known(run, list(rows))
-    new = [row for letter_id, row in rows.items() if letter_id not in known]
+    new = [row for dead_letter_id, row in rows.items() if dead_letter_id not in known]
     DeadLetter.objects.bulk_create(new, batch_size=_AT_ONCE)
     for (component, cause), number in Counter((row.component, row.cause) for row in new).most_common(10):
         message = f"{number} event{'s' if number > 1 else ''} of {component} became dead letters: {cause[:200]}"
-        data = {"component": component, "cause": cause, "letters": number}
+        data = {"component": component, "cause": cause, "dead_letters": number}
         events.record(kind="dead_letters.added", message=message, pipeline=run.pipeline, run=run, data=data)
     return len(new)
 
@@ -45,30 +45,30 @@ def take_in(*, run: Run, found: Sequence[journal.DeadLetters]) -> int:
 def _known(run: Run, ids: list[str]) -> set[str]:
     known: set[str] = set()
     for start in range(0, len(ids), _AT_ONCE):
-        rows = DeadLetter.objects.filter(pipeline_id=run.pipeline_id, letter_id__in=ids[start : start + _AT_ONCE])
-        known.update(rows.values_list("letter_id", flat=True))
+        rows = DeadLetter.objects.filter(pipeline_id=run.pipeline_id, dead_letter_id__in=ids[start : start + _AT_ONCE])
+        known.update(rows.values_list("dead_letter_id", flat=True))
     return known
 
 
-def _row(run: Run, entry: journal.DeadLetters, letter: journal.DeadLetter) -> DeadLetter:
+def _row(run: Run, entry: journal.DeadLetters, dead_letter: journal.DeadLetter) -> DeadLetter:
     return DeadLetter(
         run=run,
         pipeline_id=run.pipeline_id,
-        letter_id=letter.id,
+        dead_letter_id=dead_letter.id,
         source=entry.source,
         channel=entry.channel,
-        component=_text(letter.component),
-        cause=_text(letter.cause)[:LONGEST_CAUSE],
-        topic=_text(letter.topic),
-        partition=letter.partition,
-        offset=letter.offset,
-        at=datetime.fromtimestamp(letter.at, UTC),
-        key=None if letter.key is None else base64.b64decode(letter.key),
-        headers=[[_text(name), value] for name, value in letter.headers],
-        body=base64.b64decode(letter.body),
-        size=letter.size,
-        truncated=letter.truncated,
-        location=_text(letter.location),
+        component=_text(dead_letter.component),
+        cause=_text(dead_letter.cause)[:LONGEST_CAUSE],
+        topic=_text(dead_letter.topic),
+        partition=dead_letter.partition,
+        offset=dead_letter.offset,
+        at=datetime.fromtimestamp(dead_letter.at, UTC),
+        key=None if dead_letter.key is None else base64.b64decode(dead_letter.key),
+        headers=[[_text(name), value] for name, value in dead_letter.headers],
+        body=base64.b64decode(dead_letter.body),
+        size=dead_letter.size,
+        truncated=dead_letter.truncated,
+        location=_text(dead_letter.location),
     )
 
 
@@ -82,17 +82,17 @@ def chosen(pipeline: Pipeline, ids: Collection[str]) -> list[DeadLetter]:
 
     Raises NotFound for ids that are none of the pipeline, Conflict for letters that are settled or being replayed.
     """
-    rows = DeadLetter.objects.filter(pipeline=pipeline, letter_id__in=ids).select_related("operation")
-    letters = list(rows.defer("body", "key", "headers", "repair").order_by("id"))
-    unknown = sorted(set(ids) - {letter.letter_id for letter in letters})
+    rows = DeadLetter.objects.filter(pipeline=pipeline, dead_letter_id__in=ids).select_related("operation")
+    dead_letters = list(rows.defer("body", "key", "headers", "repair").order_by("id"))
+    unknown = sorted(set(ids) - {dead_letter.dead_letter_id for dead_letter in dead_letters})
     if unknown:
         raise NotFound(
             f"{pipeline.name} has no dead letter {', '.join(unknown[:10])}.", code="dead_letter_not_found", ids=unknown
         )
-    taken = [each for each in letters if each.operation is not None and each.operation.state in OPEN_STATES]
-    settled = [each for each in letters if each.state != LetterState.NEW]
+    taken = [each for each in dead_letters if each.operation is not None and each.operation.state in OPEN_STATES]
+    settled = [each for each in dead_letters if each.state != DeadLetterState.NEW]
     if settled:
-        words = ", ".join(f"{each.letter_id} is {each.state}" for each in settled[:10])
+        words = ", ".join(f"{each.dead_letter_id} is {each.state}" for each in settled[:10])
         raise Conflict(f"Only new dead letters can be chosen: {words}.", code="dead_letter_settled")
     if taken:
         raise Conflict(
@@ -100,7 +100,7 @@ def chosen(pipeline: Pipeline, ids: Collection[str]) -> list[DeadLetter]:
             code="replay_under_way",
             hint=f"Wait for the operation {taken[0].operation_id}, or cancel it.",
         )
-    return letters
+    return dead_letters
 
 
 @transaction.atomic
@@ -109,10 +109,10 @@ def discard(*, pipeline: Pipeline, ids: Collection[str], reason: str, actor: Act
 
     Raises NotFound or Conflict, and discards nothing, where one of them is unknown, settled or being replayed.
     """
-    letters = chosen(pipeline, ids)
-    new = free(DeadLetter.objects.filter(pk__in=[letter.pk for letter in letters]))
-    number = new.update(state=LetterState.DISCARDED, settled_at=clock.now(), settled_by=actor.name)
-    after = {"ids": sorted(ids)[:100], "letters": number, "reason": reason}
+    dead_letters = chosen(pipeline, ids)
+    new = free(DeadLetter.objects.filter(pk__in=[dead_letter.pk for dead_letter in dead_letters]))
+    number = new.update(state=DeadLetterState.DISCARDED, settled_at=clock.now(), settled_by=actor.name)
+    after = {"ids": sorted(ids)[:100], "dead_letters": number, "reason": reason}
     audit.record(actor=actor, action="dead_letters.discard", pipeline_name=pipeline.name, after=after)
     message = f"{actor.name} discarded {number} dead letters."
     events.record(kind="dead_letters.discarded", message=message, pipeline=pipeline, actor=actor.name, data=after)

@@ -19,7 +19,7 @@ from pipelines.domain.definitions.document.spec import Definition
 from pipelines.domain.ledger.journal import DeadLetters, Done, Entry, EntryKind, Planned, Resolved
 from pipelines.domain.lifecycle.operations import steps_of
 from pipelines.domain.positions.resets import effects
-from pipelines.domain.reprocessing.range_replay import Order, Wanted, digest, resolved
+from pipelines.domain.reprocessing.range_replay import Order, RangeReplayRequest, digest, resolved
 from pipelines.foundation import clock
 from pipelines.foundation.errors import Conflict, Invalid
 from pipelines.models import Host, LedgerBatch, Operation, Pipeline, Position, Run
@@ -41,7 +41,7 @@ class Plan:
 
     source: str
     channel: str
-    wanted: Wanted
+    wanted: RangeReplayRequest
     read_up_to: int
     size: int
     sinks: list[dict[str, Any]]
@@ -58,7 +58,7 @@ class Plan:
         return -(-self.offsets // self.size)
 
 
-def plan(*, pipeline: Pipeline, wanted: Wanted) -> Plan:
+def plan(*, pipeline: Pipeline, wanted: RangeReplayRequest) -> Plan:
     """Say what a replay would do; nothing is changed.
 
     Raises Invalid with everything that speaks against it, Conflict where the range was not read yet.
@@ -95,7 +95,7 @@ def _definition(pipeline: Pipeline) -> Definition:
         raise Conflict(words, code="not_replayable", hint="Publish a revision that is valid.") from None
 
 
-def _read_up_to(pipeline: Pipeline, source: str, channel: str, wanted: Wanted) -> int:
+def _read_up_to(pipeline: Pipeline, source: str, channel: str, wanted: RangeReplayRequest) -> int:
     rows = Position.objects.filter(
         pipeline=pipeline, source=source, channel=channel, topic=wanted.topic, partition=wanted.partition
     )
@@ -110,7 +110,7 @@ def _sinks(definition: Definition, source: str, channel: str) -> list[dict[str, 
     ]
 
 
-def request(*, pipeline: Pipeline, wanted: Wanted, named: str, reason: str, actor: Actor) -> Operation:
+def request(*, pipeline: Pipeline, wanted: RangeReplayRequest, named: str, reason: str, actor: Actor) -> Operation:
     """Carry a reviewed plan out; `named`: its hash. Returns the operation.
 
     Raises what `plan` raises, and Conflict where the plan is stale, the pipeline is not to run, or another replay of a
@@ -227,12 +227,12 @@ def _hand_over(operation: Operation, host: str | None) -> bool:
     """Name the host that carries it out; False where it is over, or somebody else was first."""
     holder = operation.parameters.get("host")
     same = Operation.objects.filter(id=operation.id, state__in=OPEN_STATES)
-    same = same.filter(parameters__host=holder) if holder else same.filter(_nobody())
+    same = same.filter(parameters__host=holder) if holder else same.filter(_unowned())
     operation.parameters = {**operation.parameters, "host": host}
     return bool(same.update(parameters=operation.parameters))
 
 
-def _nobody() -> Q:
+def _unowned() -> Q:
     return Q(parameters__host=None) | ~Q(parameters__has_key="host")
 
 
@@ -256,8 +256,10 @@ def _take_in(operation: Operation, order: Order, run: Run, entries: Sequence[Ent
     payloads = [entry.payload() for entry in entries]
     rows = [_row(operation, order, run, each) for each in payloads if isinstance(each, Done)]
     LedgerBatch.objects.bulk_create(rows, ignore_conflicts=True, batch_size=500)
-    letters = [each.model_copy(update={"source": order.source}) for each in payloads if isinstance(each, DeadLetters)]
-    dead_letters.take_in(run=run, found=letters)
+    dead_letter_entries = [
+        each.model_copy(update={"source": order.source}) for each in payloads if isinstance(each, DeadLetters)
+    ]
+    dead_letters.take_in(run=run, found=dead_letter_entries)
     for resolution in (each for each in payloads if isinstance(each, Resolved)):
         operation.progress = {**operation.progress, "resolved": resolution.delivered_before}
 
@@ -300,13 +302,13 @@ def _report(operation: Operation, order: Order) -> None:
 
 
 def _finish(operation: Operation, code: int, reason: str) -> None:
-    told = f"{operation.progress['delivered']} records were delivered again."
+    reported = f"{operation.progress['delivered']} records were delivered again."
     state, error = OperationState.SUCCEEDED, None
     if code:
         state = OperationState.FAILED
         hint = "Delivered records stay; the ledger has them as `replayed`. Plan the rest again."
-        error = {"code": "replay_failed", "message": f"{reason} {told}", "hint": hint}
-    operations.finish(operation_id=operation.id, state=state, now=clock.now(), message=told, error=error)
+        error = {"code": "replay_failed", "message": f"{reason} {reported}", "hint": hint}
+    operations.finish(operation_id=operation.id, state=state, now=clock.now(), message=reported, error=error)
 
 
 def data_of(pipeline: Pipeline, state_dir: Path) -> Path:

@@ -44,7 +44,7 @@ def lease_of(name: str) -> Host:
     return rows[0] if rows else Host.objects.get_or_create(name=name)[0]
 
 
-def beat(*, facts: HostFacts, seen: Host, now: datetime, ttl: float, tick_ms: float | None) -> int | None:
+def heartbeat(*, facts: HostFacts, seen: Host, now: datetime, ttl: float, tick_ms: float | None) -> int | None:
     """Heartbeat and lease in one write, by compare-and-swap on the lease that was seen.
 
     Returns the lease's epoch, which grows when it changes hands; None where the lease has changed meanwhile.
@@ -137,7 +137,7 @@ class Retention:
     samples: timedelta = timedelta(days=2)
     events: timedelta = timedelta(days=90)
     dead_letters: timedelta = timedelta(days=30)
-    letters_each: int = 100_000
+    dead_letters_each: int = 100_000
     """The newest dead letters of one pipeline that are kept, however young."""
     deliveries: timedelta = timedelta(days=30)
     idempotency_keys: timedelta = timedelta(days=1)
@@ -152,5 +152,5 @@ def prune(*, now: datetime, retention: Retention) -> dict[str, int]:
         "idempotency_keys": IdempotencyKey.objects.filter(created_at__lt=now - retention.idempotency_keys),
     }
     deleted = {name: bulk.delete(rows) for name, rows in old.items()}
-    letters = dead_letters.prune(before=now - retention.dead_letters, each=retention.letters_each)
-    return deleted | {"dead_letters": letters}
+    pruned_dead_letters = dead_letters.prune(before=now - retention.dead_letters, each=retention.dead_letters_each)
+    return deleted | {"dead_letters": pruned_dead_letters}

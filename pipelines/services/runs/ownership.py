@@ -67,19 +67,19 @@ class Lapsed:
         return bool(rows.filter(lease_epoch=self.epoch, lease_until=self.until).values_list("name", flat=True).first())
 
 
-def report_silence(*, leases: Collection[Lapsed], silent: Mapping[str, float], given_up: Collection[str] = ()) -> bool:
+def report_silence(*, leases: Collection[Lapsed], silent: Mapping[str, float], abandoned: Collection[str] = ()) -> bool:
     """Keep one alert for each host that is silent: one query where nothing has changed. Says whether one stood before.
 
     An alert is over when the host's lease is another than the one that stood still; a peer that has not yet watched for
     long enough to call a host silent ends none. `leases`: every host's, as they were just read. `silent`: seconds by
-    host. `given_up`: hosts that nobody waits for.
+    host. `abandoned`: hosts that nobody waits for.
     """
     standing = alerts.facts_of_standing(AlertRule.HOST_SILENT)
     known = {lapsed.host: lapsed for lapsed in leases}
-    for host in sorted(silent.keys() - standing.keys() - set(given_up)):
+    for host in sorted(silent.keys() - standing.keys() - set(abandoned)):
         _raise_silence(known[host], silent[host])
     for host, facts in sorted(standing.items()):
-        if host in given_up or host not in known or known[host].facts != facts:
+        if host in abandoned or host not in known or known[host].facts != facts:
             _clear_silence(host)
     return bool(standing)
 
@@ -131,7 +131,7 @@ def take_over(*, run: Run, lapsed: Lapsed, living: Collection[str], now: datetim
     if not _end(pipeline, run, reason, now):
         return None
     Pipeline.objects.filter(id=pipeline.id).update(host_id=new)
-    _tell_move(pipeline, new, reason)
+    _record_move(pipeline, new, reason)
     return new
 
 
@@ -151,11 +151,11 @@ def move(*, pipeline: Pipeline, living: Collection[str], reason: str, lapsed: La
     run = last_active(pipeline.id)
     if run is not None:
         abandon_open_batches(pipeline=pipeline, run=run)
-    _tell_move(pipeline, new, reason)
+    _record_move(pipeline, new, reason)
     return new
 
 
-def _tell_move(pipeline: Pipeline, new: str, reason: str) -> None:
+def _record_move(pipeline: Pipeline, new: str, reason: str) -> None:
     message = f"The pipeline moves from {pipeline.host_id} to {new}: {reason}"
     events.record(kind="host.changed", message=message, pipeline=pipeline, data={"old": pipeline.host_id, "new": new})
 

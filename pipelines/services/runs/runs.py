@@ -176,7 +176,7 @@ def record_dumps(*, pipeline: Pipeline, run: Run, dumps: Sequence[Dump]) -> bool
     for dump in dumps:
         kind = "run.interrupted" if dump.number else "run.dumped"
         events.record(
-            kind=kind, message=_told(run, dump), pipeline=pipeline, run=run, data=dump.model_dump(mode="json")
+            kind=kind, message=_described(run, dump), pipeline=pipeline, run=run, data=dump.model_dump(mode="json")
         )
     run.dumps, run.dumped_at = kept, dumps[-1].at
     return True
@@ -185,31 +185,33 @@ def record_dumps(*, pipeline: Pipeline, run: Run, dumps: Sequence[Dump]) -> bool
 def _kept(dumps: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """The newest, and whatever the evidence of a migration quotes."""
     recent = len(dumps) - MOST_DUMPS
-    return [dump for index, dump in enumerate(dumps) if index >= recent or dump["rung"] == DRAIN]
+    return [dump for index, dump in enumerate(dumps) if index >= recent or dump["stop_stage"] == DRAIN]
 
 
-def _told(run: Run, dump: Dump) -> str:
+def _described(run: Run, dump: Dump) -> str:
     at_work = f"at work: {', '.join(dump.stuck)}" if dump.stuck else "no component is at work"
     if dump.number:
         return f"Run {run.number} has not stopped; interrupt {dump.number}; {at_work}."
-    return f"The stacks of run {run.number} were dumped ({dump.rung}); {at_work}."
+    return f"The stacks of run {run.number} were dumped ({dump.stop_stage}); {at_work}."
 
 
 @dataclass(frozen=True)
 class RunEnd:
-    """How a run ended; `in_hand`: what it left, where it ended by itself; `journal_whole`: all of its journal was taken
-    in."""
+    """How a run ended; `in_flight`: what it left, where it ended by itself; `journal_whole`: all of its journal was
+    taken in."""
 
     outcome: RunOutcome
     exit_code: int | None
     exit_reason: str
-    rung: str
-    in_hand: Crash = ()
+    stop_stage: str
+    in_flight: Crash = ()
     journal_whole: bool = False
 
     def fields(self) -> dict[str, Any]:
         """As the run's row has it."""
-        return {name: getattr(self, name) for name in ("outcome", "exit_code", "exit_reason", "rung", "journal_whole")}
+        return {
+            name: getattr(self, name) for name in ("outcome", "exit_code", "exit_reason", "stop_stage", "journal_whole")
+        }
 
 
 @dataclass(frozen=True)
@@ -229,8 +231,8 @@ def end_run(*, pipeline: Pipeline, run: Run, end: RunEnd, after: Aftermath, now:
     """The run is proven over: its end and what follows, once. False where that is recorded. Raises Overtaken."""
     fields = end.fields()
     living = Run.objects.filter(pk=run.pk).exclude(state=RunState.ENDED)
-    left = [batch.model_dump(mode="json") for batch in end.in_hand]
-    if not living.update(state=RunState.ENDED, ended_at=now, in_hand=left, **fields):
+    left = [batch.model_dump(mode="json") for batch in end.in_flight]
+    if not living.update(state=RunState.ENDED, ended_at=now, in_flight=left, **fields):
         return False
     Pipeline.objects.filter(id=pipeline.id).update(**_consequences(pipeline, after, now))
     words = f"Run {run.number} ended ({end.outcome.lower()}): {end.exit_reason}"
@@ -252,7 +254,7 @@ def _consequences(pipeline: Pipeline, after: Aftermath, now: datetime) -> dict[s
 
 
 @fenced
-def give_up_drain(*, pipeline: Pipeline, wanted: DesiredState, message: str, now: datetime) -> bool:
+def abort_drain(*, pipeline: Pipeline, wanted: DesiredState, message: str, now: datetime) -> bool:
     """The batch in hand of a pause or of a drain did not end in time: the operation has failed, `wanted` is desired
     from now on, and no run is to be followed by another. False where a person asked otherwise."""
     before = DesiredState(pipeline.desired_state)

@@ -35,7 +35,7 @@ class FakeLauncher:
         self.components = SimpleNamespace(states=list)
         self.promoted = threading.Event()
 
-    def intakes(self) -> list[Any]:
+    def ingest_buffers(self) -> list[Any]:
         return []
 
     def promote(self, _: object) -> list[Any]:
@@ -68,7 +68,7 @@ def test_a_promotion_of_this_run_opens_the_gate_as_the_standing_order_says(make:
     granted(tmp_path, EPOCH, "ours")
     driver = make()
     Control(seq=1, command=Command.RUN, boot_id=protocol.boot_id(), issued_at=0).store(tmp_path / protocol.CONTROL)
-    driver._hear_promotion(EPOCH, lock=0)
+    driver._receive_promotion(EPOCH, lock=0)
     driver._tick()
     assert driver._gate.granted
     assert driver._gate.position.value == "open"
@@ -87,7 +87,7 @@ def test_a_promotion_that_is_not_of_this_run_and_epoch_ends_the_standby(
     if promotion:
         granted(tmp_path, *promotion)
     driver = make()
-    driver._hear_promotion(EPOCH, lock=0)
+    driver._receive_promotion(EPOCH, lock=0)
     driver._tick()
     assert driver._ending is not None
     assert driver._ending.code == protocol.Exit.BAD_LAUNCH
@@ -110,7 +110,7 @@ def test_the_idle_look_counts_a_pause_and_a_source_with_nothing_to_read_as_rest(
 ) -> None:
     looks: list[bool] = []
     driver = make(EPOCH)
-    driver._idle = SimpleNamespace(look=lambda _, resting: looks.append(resting))  # type: ignore[assignment]
+    driver._idle = SimpleNamespace(check=lambda _, resting: looks.append(resting))  # type: ignore[assignment]
     query = SimpleNamespace(moving=True, settled=True, statuses=lambda: [SimpleNamespace(lag=lag)])
     driver._launcher.queries, driver._launcher.started, driver._phase = [query], started, phase  # type: ignore[list-item]
     driver._collect_when_idle()
@@ -125,7 +125,7 @@ def test_memory_is_given_back_once_in_each_rest(monkeypatch: pytest.MonkeyPatch)
 
     def looks(after: float, *, resting: bool) -> bool:
         now[0] += after
-        collector.look(SimpleNamespace(), resting=resting)  # type: ignore[arg-type]
+        collector.check(SimpleNamespace(), resting=resting)  # type: ignore[arg-type]
         for thread in threading.enumerate():
             if thread.name == "collect":
                 thread.join(60)

@@ -110,8 +110,8 @@ def test_the_clock_goes_on_when_the_waiting_run_is_restarted(tmp_path: Path) -> 
     fence = noted(tmp_path, "yarn", fence=3600)
     application = Application.load(tmp_path / "1.json")
     assert application is not None
-    began = {"since": protocol.boottime() - 3601, "boot_id": protocol.boot_id()}
-    application.model_copy(update=began).store(tmp_path / "1.json")
+    started = {"since": protocol.boottime() - 3601, "boot_id": protocol.boot_id()}
+    application.model_copy(update=started).store(tmp_path / "1.json")
     fence.wait(lambda _: None)
     assert not list(tmp_path.iterdir())
 

@@ -124,7 +124,7 @@ PARTIAL = {"file": to_partial_line, "as TR-007,": to_joined_halves, "as TR-008,"
 @drives("TR-007", "TR-008", "TR-009")
 def test_a_partial_line_waits_for_its_end_or_for_the_file_to_rest(vector: Vector, tailing: Tailing) -> None:
     step = vector.steps[0]
-    (act,) = [act for begin, act in PARTIAL.items() if step.startswith(f"{begin} ")]
+    (act,) = [act for start_at, act in PARTIAL.items() if step.startswith(f"{start_at} ")]
     assert act(tailing, step) == vector.expected["bodies"]
 
 

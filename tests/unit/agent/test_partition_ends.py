@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
-from workers.agent.kafka.admin import Cluster
+from workers.agent.kafka.admin import KafkaCluster
 
 KEY = ("orders", 3)
 
 
-class Answers(Cluster):
+class Answers(KafkaCluster):
     """A cluster whose clients give prepared answers: an offset, or the code of an error."""
 
     def __init__(self, *answers: int | KafkaError) -> None:

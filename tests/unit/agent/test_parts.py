@@ -67,17 +67,17 @@ def test_a_supervisor_that_has_lost_the_run_to_another_neither_orders_nor_prolon
     path = tmp_path / "control.json"
     control = ControlFile(path, boot_id())
 
-    def told(owner: int, seq: int, until: float | None) -> Command | None:
+    def reported(owner: int, seq: int, until: float | None) -> Command | None:
         order = Control(seq=seq, command=Command.PAUSE, boot_id=boot_id(), issued_at=0, owner=owner, lease_until=until)
         order.store(path)
         taken = control.poll()
         return taken.command if taken else None
 
-    assert (told(2, 1, 100.0), control.expired(99.9), control.expired(100.0)) == (Command.PAUSE, False, True)
-    assert (told(2, 1, 200.0), control.expired(199.9)) == (None, False), "the same order, prolonged"
-    assert (told(1, 2, 900.0), control.expired(200.0)) == (None, True), "of the supervisor before"
-    assert (told(3, 2, 300.0), control.expired(299.9)) == (Command.PAUSE, False)
-    assert (told(3, 3, None), control.expired(1e9)) == (Command.PAUSE, False), "without a lease"
+    assert (reported(2, 1, 100.0), control.expired(99.9), control.expired(100.0)) == (Command.PAUSE, False, True)
+    assert (reported(2, 1, 200.0), control.expired(199.9)) == (None, False), "the same order, prolonged"
+    assert (reported(1, 2, 900.0), control.expired(200.0)) == (None, True), "of the supervisor before"
+    assert (reported(3, 2, 300.0), control.expired(299.9)) == (Command.PAUSE, False)
+    assert (reported(3, 3, None), control.expired(1e9)) == (Command.PAUSE, False), "without a lease"
 
 
 def test_the_mirror_shows_the_slowest_cursor_of_partitions_that_all_have_met() -> None:

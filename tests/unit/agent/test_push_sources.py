@@ -29,23 +29,23 @@ from workers.agent.push.answers import Answers
 from workers.agent.push.command import CommandPump, Lines
 from workers.agent.push.event import Event
 from workers.agent.push.http import Application, Refusal, json_events
-from workers.agent.push.log import IntakeLog, Pin
+from workers.agent.push.log import IngestBuffer, Pin
 from workers.agent.push.process import PushProcess
 from workers.agent.push.reader import events
-from workers.agent.push.taking import Intake
+from workers.agent.push.taking import IngestThread
 
 
 class Listening:
     """The HTTP source over a log, called as an ASGI server calls it."""
 
     def __init__(self, directory: Path, **keys: Any) -> None:
-        keys = {"port": 1, "intake": "memory", "keep_alive": 0.0} | keys
+        keys = {"port": 1, "ingest_buffer": "memory", "keep_alive": 0.0} | keys
         self.spec = HttpSource.model_validate({"type": "http"} | keys)
-        self.log = IntakeLog(directory / "log", self.spec, durable=False)
-        intake = Intake(self.log, self.spec.transaction_capacity)
-        intake.start()
+        self.log = IngestBuffer(directory / "log", self.spec, durable=False)
+        ingest_buffer = IngestThread(self.log, self.spec.transaction_capacity)
+        ingest_buffer.start()
         self.answers = Answers(self.log.directory)
-        self.application = Application(self.spec, self.log, intake, self.answers)
+        self.application = Application(self.spec, self.log, ingest_buffer, self.answers)
 
     def send(self, method: str, path: str, content: bytes = b"", /, **headers: str) -> httpx.Response:
         async def request() -> httpx.Response:
@@ -162,9 +162,9 @@ def sleeping(mark: str) -> list[Path]:
     return found
 
 
-def pump_of(tmp: Path, **keys: Any) -> tuple[CommandPump, IntakeLog]:
+def pump_of(tmp: Path, **keys: Any) -> tuple[CommandPump, IngestBuffer]:
     spec = ExecSource.model_validate({"type": "exec", "keep_alive": 0.0, **keys})
-    log = IntakeLog(tmp / "log", spec, durable=False)
+    log = IngestBuffer(tmp / "log", spec, durable=False)
     return CommandPump(spec, log), log
 
 
@@ -340,7 +340,7 @@ def test_a_killed_push_process_has_every_accepted_event(tmp_path: Path) -> None:
                 accepted += answer.status_code == 200
                 if accepted and kill.ident is None:
                     kill.start()
-    log = IntakeLog(tmp_path / "log", HttpSource(type="http", port=1), durable=True)
+    log = IngestBuffer(tmp_path / "log", HttpSource(type="http", port=1), durable=True)
     found = [int(event.body or b"") for event in events(log.directory, 0, log.end)]
     assert found[:accepted] == list(range(accepted))
     assert accepted > 0

@@ -308,7 +308,7 @@ def totals(*, balanced: bool) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("balanced", "exit_code"), [(True, 0), (False, 1)])
 def test_an_unbalanced_ledger_is_the_exit_code(orders: FakeApi, balanced: bool, exit_code: int) -> None:
-    orders.books = totals(balanced=balanced)
+    orders.totals = totals(balanced=balanced)
     result = run("ledger", "orders", "--totals")
     assert result.exit_code == exit_code
     assert ("Unbalanced" in result.stdout) is not balanced

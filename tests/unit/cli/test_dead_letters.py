@@ -15,7 +15,7 @@ from controlplane.cli.app import app
 from controlplane.cli.base.errors import ExitCode
 from tests.fakes.api import AT, TOKEN, FakeApi, operation, page, serving
 
-LETTER = {
+DEAD_LETTER = {
     "id": "abc1",
     "at": AT,
     "source": "shop",
@@ -43,8 +43,8 @@ CONTENT = {
     "host": "alpha",
     "repaired": False,
 }
-CAUSE = {"component": "sinks.lake", "cause": "too large", "letters": 1, "first_at": AT, "last_at": AT}
-SUMMARY = {"new": 1, "replayed": 2, "discarded": 3, "causes": [CAUSE], "more_causes": False}
+CAUSE = {"component": "sinks.lake", "cause": "too large", "dead_letters": 1, "first_at": AT, "last_at": AT}
+SUMMARY = {"new": 1, "retried": 2, "discarded": 3, "causes": [CAUSE], "more_causes": False}
 
 
 @pytest.fixture
@@ -58,10 +58,10 @@ def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeApi]:
             "message": "1 dead letters.",
         }
         fake.answers = {
-            ("GET", one): (200, page([LETTER])),
+            ("GET", one): (200, page([DEAD_LETTER])),
             ("GET", f"{one}/summary"): (200, SUMMARY),
-            ("GET", f"{one}/abc1"): (200, LETTER | CONTENT),
-            ("POST", f"{one}/replay"): (202, operation("replay", **progress)),
+            ("GET", f"{one}/abc1"): (200, DEAD_LETTER | CONTENT),
+            ("POST", f"{one}/retry"): (202, operation("retry", **progress)),
             ("POST", f"{one}/discard"): (200, {"discarded": 2}),
         }
         yield fake
@@ -82,7 +82,7 @@ def test_dead_letters_are_listed_with_their_causes(api: FakeApi) -> None:
         assert expected in result.stdout
     query = api.asked("GET")[0]["query"]
     assert (query["component"], query["state"], query["since"][:10]) == ("sinks.lake", "NEW", "2026-01-01")
-    assert json.loads(run("list", "orders", "-o", "json").stdout) == [LETTER]
+    assert json.loads(run("list", "orders", "-o", "json").stdout) == [DEAD_LETTER]
 
 
 def test_a_dead_letter_is_shown_with_its_cause_and_content(api: FakeApi) -> None:
@@ -131,8 +131,8 @@ def test_what_makes_no_sense_is_a_usage_error_and_asks_nothing(api: FakeApi, arg
 
 
 def test_waiting_ends_with_the_operation_and_its_failure(api: FakeApi) -> None:
-    error = {"code": "letters_refused", "message": "1 letters could not be sent.", "hint": "Look."}
-    api.looks = [operation("replay", "RUNNING"), operation("replay", "FAILED", error=error)]
+    error = {"code": "dead_letters_refused", "message": "1 letters could not be sent.", "hint": "Look."}
+    api.looks = [operation("retry", "RUNNING"), operation("retry", "FAILED", error=error)]
     result = run("retry", "orders", "abc1", "--wait")
     assert result.exit_code == ExitCode.FAILED
     assert "1 letters could not be sent." in result.stderr

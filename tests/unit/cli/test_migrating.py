@@ -127,16 +127,16 @@ def test_a_move_to_another_cluster_is_a_file_and_shows_every_partition(api: Fake
     assert [word for word in ("in/3", "1,139", "77") if word not in done.output] == [], done.output
 
 
-def judged(path: str, op: str, old: Any, new: Any) -> dict[str, Any]:
+def evaluated(path: str, op: str, old: Any, new: Any) -> dict[str, Any]:
     change = {"path": path, "op": op, "old": old, "new": new}
     return {"change": change, "consequence": "restart", "reason": "why"}
 
 
 def test_a_plan_shows_what_each_value_was_and_will_be(api: FakeApi) -> None:
     changes = [
-        judged("sources.shop.topics", "change", ["a"], ["a", "b"]),
-        judged("sinks.out.ssl.password", "change", "[hidden]", "${secret:new}"),
-        judged("sinks.out.body", "add", None, "x" * 100),
+        evaluated("sources.shop.topics", "change", ["a"], ["a", "b"]),
+        evaluated("sinks.out.ssl.password", "change", "[hidden]", "${secret:new}"),
+        evaluated("sinks.out.body", "add", None, "x" * 100),
     ]
     api.answers["POST", "migrations"] = 201, migration("PLANNED", plan={**PLAN, "changes": changes})
     done = run("migrations", "plan", "orders", "--revision", "2", "--reason", "new")
@@ -323,8 +323,8 @@ def test_a_server_that_is_unreachable_at_the_start_is_waited_for(api: FakeApi) -
     api.answers["POST", "migrations"] = 201, migration("PLANNED", approvers_needed=1)
     api.answers["GET", ONE] = 200, migration("APPROVED", approvers_needed=1)
     api.answers["POST", f"{ONE}/advance"] = 503, {}
-    begun = {("POST", f"{ONE}/advance"): (202, migration("COMMITTED", approvers_needed=1))}
-    threading.Timer(2.5, api.answers.update, [begun]).start()
+    started = {("POST", f"{ONE}/advance"): (202, migration("COMMITTED", approvers_needed=1))}
+    threading.Timer(2.5, api.answers.update, [started]).start()
     done = run("migrations", "start", "orders", "--software", "--reason", "new", "--wait")
     assert done.exit_code == 0, done.output
 

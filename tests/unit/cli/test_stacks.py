@@ -19,7 +19,7 @@ def dump(**fields: Any) -> dict[str, Any]:
         {"name": "a-jvm.txt", "process": "jvm", "text": "Full thread dump\n"},
     ]
     return {
-        "rung": "live",
+        "stop_stage": "live",
         "number": 0,
         "asked": "ab",
         "at": AT,
@@ -49,7 +49,7 @@ def test_the_stacks_of_a_living_run_are_dumped_now_and_printed(orders: FakeApi) 
 
 def test_of_a_run_that_has_ended_the_newest_dump_is_shown_or_all(orders: FakeApi) -> None:
     orders.runs = [RUN | {"state": "ENDED"}]
-    shows(orders, dump(rung="sigkill"), dump(rung="sigterm"))
+    shows(orders, dump(stop_stage="sigkill"), dump(stop_stage="sigterm"))
     assert len(json.loads(run("runs", "stacks", "orders", "-o", "json").stdout)["dumps"]) == 1
     assert len(json.loads(run("runs", "stacks", "orders", "--all", "-o", "json").stdout)["dumps"]) == 2
     assert not orders.asked("POST")
@@ -58,9 +58,9 @@ def test_of_a_run_that_has_ended_the_newest_dump_is_shown_or_all(orders: FakeApi
 def test_what_is_not_there_is_said(orders: FakeApi) -> None:
     orders.runs = [RUN | {"state": "ENDED"}]
     shows(orders, elsewhere="alpha:/var/runs/7/stacks")
-    told = run("runs", "stacks", "orders").stderr
-    assert "Run 7 has no dump" in told
-    assert "alpha:/var/runs/7/stacks" in told
+    reported = run("runs", "stacks", "orders").stderr
+    assert "Run 7 has no dump" in reported
+    assert "alpha:/var/runs/7/stacks" in reported
     assert run("runs", "stacks", "orders", "--run", "3").exit_code == ExitCode.FAILED
     orders.runs = [RUN]
     orders.answers["POST", "runs/101/stacks"] = problem(409, "run_on_other_host")

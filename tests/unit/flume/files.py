@@ -43,6 +43,6 @@ class FlumeFile:
 FILES = [FlumeFile(path.stem) for path in sorted(HERE.glob("*.properties"))]
 
 
-def told(imported: Imported) -> str:
+def reported(imported: Imported) -> str:
     """The findings, as in the file of expected ones."""
     return "".join(f"{found.severity} {found.code} {found.key}\n" for found in imported.findings)

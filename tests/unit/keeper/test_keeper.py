@@ -25,10 +25,10 @@ SLEEPER = "import time; print('up', flush=True); time.sleep(60)"
 STUBBORN = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + SLEEPER
 
 
-def wait_for(look: Callable[[], Any], timeout: float = 60.0) -> Any:
+def wait_for(probe: Callable[[], Any], timeout: float = 60.0) -> Any:
     deadline = time.monotonic() + timeout
     while time.monotonic() < deadline:
-        if found := look():
+        if found := probe():
             return found
         time.sleep(0.01)
     raise AssertionError("waited in vain")
@@ -115,7 +115,7 @@ def kept(tmp_path: Path) -> Iterator[Kept]:
 def test_the_exit_code_of_the_driver_is_recorded_and_nothing_is_left(kept: Kept) -> None:
     kept.start("import sys; print('hello'); sys.exit(11)")
     record = kept.exit()
-    assert (record.exit_code, record.signal, record.killed_by, record.rung) == (11, None, None, None)
+    assert (record.exit_code, record.signal, record.killed_by, record.stop_stage) == (11, None, None, None)
     assert record.token == kept.token
     assert "hello" in kept.log
     wait_for(lambda: not kept.holders())
@@ -227,7 +227,7 @@ def test_a_stop_that_the_driver_follows_is_the_rung_token(kept: Kept) -> None:
     kept.driver()
     kept.order(term_at=30, kill_at=60)
     record = kept.exit()
-    assert (record.exit_code, record.rung, record.killed_by, record.reason) == (0, "token", None, "asked")
+    assert (record.exit_code, record.stop_stage, record.killed_by, record.reason) == (0, "token", None, "asked")
 
 
 def test_a_stop_that_the_driver_follows_between_two_looks_is_the_rung_token(kept: Kept) -> None:
@@ -245,21 +245,21 @@ def test_a_stop_that_the_driver_follows_between_two_looks_is_the_rung_token(kept
     finally:
         os.kill(keeper, signal.SIGCONT)
     record = kept.exit()
-    assert (record.exit_code, record.rung, record.reason) == (0, "token", "asked")
+    assert (record.exit_code, record.stop_stage, record.reason) == (0, "token", "asked")
 
 
 def test_a_driver_that_ignores_the_token_gets_sigterm(kept: Kept) -> None:
     kept.start(SLEEPER).said("up")
     kept.order(term_at=0.1, kill_at=60)
     record = kept.exit()
-    assert (record.signal, record.rung, record.killed_by) == (signal.SIGTERM, "sigterm", None)
+    assert (record.signal, record.stop_stage, record.killed_by) == (signal.SIGTERM, "sigterm", None)
 
 
 def test_a_driver_that_ignores_everything_is_killed_at_the_deadline(kept: Kept) -> None:
     kept.start(STUBBORN).said("up")
     kept.order(term_at=0.1, kill_at=0.6)
     record = kept.exit()
-    assert (record.signal, record.rung, record.killed_by) == (signal.SIGKILL, "sigkill", "keeper")
+    assert (record.signal, record.stop_stage, record.killed_by) == (signal.SIGKILL, "sigkill", "keeper")
 
 
 def test_a_withdrawn_stop_kills_nobody(kept: Kept) -> None:
@@ -281,7 +281,7 @@ def test_a_damaged_control_file_is_ignored_and_a_later_good_one_obeyed(kept: Kep
     kept.said("control.json is ignored")
     assert alive(kept.driver())
     kept.order(kill_at=0)
-    assert kept.exit().rung == "sigkill"
+    assert kept.exit().stop_stage == "sigkill"
 
 
 def test_the_log_is_rotated_by_size(kept: Kept) -> None:

@@ -11,7 +11,7 @@ import pytest
 from controlplane import bootstep
 from controlplane.bootstep import SupervisorStep, background_loops
 from workers.supervisor.background.loop import BackgroundLoop
-from workers.wake import HEARD, LOOK, WAKE
+from workers.wake import CANARIES, LOOK, WAKE
 
 WORKER: Any = SimpleNamespace(
     app=SimpleNamespace(amqp=SimpleNamespace(queues=SimpleNamespace(consume_from=["control"])))
@@ -21,7 +21,7 @@ WORKER: Any = SimpleNamespace(
 def test_a_worker_has_one_list_of_loops_with_a_lock_where_a_host_has_only_one_of_a_kind(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(HEARD, "listener", None)
+    monkeypatch.setattr(CANARIES, "listener", None)
     loops = background_loops(WORKER)
     assert [(loop.name, loop.lock is not None) for loop in loops] == [
         ("canary", False),
@@ -33,15 +33,15 @@ def test_a_worker_has_one_list_of_loops_with_a_lock_where_a_host_has_only_one_of
         ("webhooks", True),
     ]
     assert {loop.name: loop.bell for loop in loops if loop.bell in (WAKE, LOOK)} == {"supervisor": WAKE, "looks": LOOK}
-    assert HEARD.listener is not None
+    assert CANARIES.listener is not None
 
 
 def test_a_worker_starts_its_loops_in_order_and_stops_them_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    begun, ended = [threading.Event() for _ in range(3)], list[str]()
+    started, ended = [threading.Event() for _ in range(3)], list[str]()
 
     def loop(number: int) -> BackgroundLoop:
         def turn() -> float:
-            begun[number].set()
+            started[number].set()
             return 3600.0
 
         return BackgroundLoop(f"loop {number}", turn, pause=1.0, close=lambda: ended.append(f"loop {number}"))
@@ -51,7 +51,7 @@ def test_a_worker_starts_its_loops_in_order_and_stops_them_in_order(monkeypatch:
     monkeypatch.setattr(bootstep, "spare_what_stays", lambda: None)
     step = SupervisorStep(SimpleNamespace(steps=[]))
     step.start(WORKER)
-    assert all(each.wait(60) for each in begun)
+    assert all(each.wait(60) for each in started)
     step.stop(WORKER)
     step.terminate(WORKER)
     assert ended == ["loop 0", "loop 1", "loop 2"]

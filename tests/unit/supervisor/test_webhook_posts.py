@@ -148,11 +148,11 @@ def test_the_next_address_is_tried_where_one_does_not_answer() -> None:
 )
 def test_an_attempt_is_bounded_as_a_whole(answer: list[bytes]) -> None:
     with raw_server(answer, gap=0.05) as port:
-        began = time.monotonic()
+        started = time.monotonic()
         found = HttpPosts(LOOPBACK, seconds=0.5).post(f"http://127.0.0.1:{port}/", HEADERS, b"{}")
     assert not found.accepted
     assert "0.5 s" in found.error
-    assert time.monotonic() - began < 30
+    assert time.monotonic() - started < 30
 
 
 def test_a_failure_whose_words_drip_is_known_by_its_status() -> None:

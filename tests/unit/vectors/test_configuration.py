@@ -176,16 +176,20 @@ def test_the_brokers_and_the_group_of_a_source_are_its_own_keys(vector: Vector) 
     source = made.definition["sources"]["s"]
     assert source["group_id"] == vector.expected["group.id"]
     assert source["bootstrap_servers"] == vector.expected["bootstrap.servers"]
-    told = {finding.key.removeprefix("a.sources.s.") for finding in made.findings if finding.code == "forbidden_option"}
-    assert told == {"kafka.consumer.fake.property", "kafka.consumer.bootstrap.servers"}
+    reported = {
+        finding.key.removeprefix("a.sources.s.") for finding in made.findings if finding.code == "forbidden_option"
+    }
+    assert reported == {"kafka.consumer.fake.property", "kafka.consumer.bootstrap.servers"}
 
 
 @drives("KK-001")
 def test_the_brokers_of_a_sink_are_those_of_the_newer_property(vector: Vector) -> None:
     made = kafka_sink(vector.config)
     assert made.definition["sinks"]["k"]["bootstrap_servers"] == vector.expected["bootstrap.servers"]
-    told = {finding.key.removeprefix("a.sinks.k.") for finding in made.findings if finding.code == "forbidden_option"}
-    assert told == {"kafka.producer.value.serializer", "kafka.producer.fake.property"}
+    reported = {
+        finding.key.removeprefix("a.sinks.k.") for finding in made.findings if finding.code == "forbidden_option"
+    }
+    assert reported == {"kafka.producer.value.serializer", "kafka.producer.fake.property"}
 
 
 @drives("KC-006")
@@ -205,8 +209,8 @@ def test_a_start_that_is_not_written_any_more_is_not_remembered(vector: Vector) 
     both: tuple[dict[str, str], ...] = (vector.config, {})
     with_it, without = (kafka_source({"kafka.topics": "t", **own}) for own in both)
     assert vector.steps == ["configure with it", "configure again without it"]
-    told = [{finding.key for finding in made.findings if finding.line} for made in (with_it, without)]
-    assert [f"a.sources.s.{name}" in keys for keys in told] == [True, False]
+    reported = [{finding.key for finding in made.findings if finding.line} for made in (with_it, without)]
+    assert [f"a.sources.s.{name}" in keys for keys in reported] == [True, False]
     options = without.definition["sources"]["s"].get("options", {})
     assert [f"{option} unset" for option in ("auto.offset.reset",) if option not in options] == [
         vector.expected["second"]

@@ -39,8 +39,8 @@ def test_every_component_of_an_agent_is_found(vector: Vector) -> None:
     made = import_flume(written(vector.config), "agent")
     for flume, ours in LISTS.items():
         assert list(made.definition[ours]) == vector.expected[flume]
-    told = [finding.key.split(".")[2] for finding in made.findings if finding.code == "config_filter"]
-    assert told == vector.expected["configfilters"]
+    reported = [finding.key.split(".")[2] for finding in made.findings if finding.code == "config_filter"]
+    assert reported == vector.expected["configfilters"]
 
 
 def state(made: Imported) -> str:

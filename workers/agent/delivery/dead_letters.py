@@ -25,7 +25,7 @@ LARGEST_BODY = 16 * 1024
 _AT_A_TIME = 100
 
 
-class Office:
+class DeadLetterQueue:
     """Takes the dead letters of all channels of an agent."""
 
     def __init__(self, builder: DeadLetterBuilder, journal: Journal, max_rate: int) -> None:
@@ -67,18 +67,20 @@ class Office:
     def _list(
         self, planned: Planned, group: Iterable[Refusal], locations: list[str], seen: Counter[tuple[str, int, int, str]]
     ) -> None:
-        at, letters = time.time(), []
+        at, dead_letters = time.time(), []
         for refusal, location in zip(group, locations, strict=True):
             one = (refusal.topic, refusal.partition, refusal.offset, refusal.component)
-            letters.append(self._letter(planned, refusal, location, at, seen[one]))
+            dead_letters.append(self._dead_letter(planned, refusal, location, at, seen[one]))
             seen[one] += 1
-        entry = DeadLetters(source=planned.source, channel=planned.channel, batch=planned.batch, letters=letters)
+        entry = DeadLetters(
+            source=planned.source, channel=planned.channel, batch=planned.batch, dead_letters=dead_letters
+        )
         self._journal.append(entry)
 
-    def _letter(self, planned: Planned, refusal: Refusal, location: str, at: float, copy: int) -> DeadLetter:
+    def _dead_letter(self, planned: Planned, refusal: Refusal, location: str, at: float, copy: int) -> DeadLetter:
         body = refusal.body or b""
         return DeadLetter(
-            id=letter_id(self._builder.place, planned.source, refusal, copy),
+            id=dead_letter_id(self._builder.place, planned.source, refusal, copy),
             component=refusal.component,
             cause=refusal.cause,
             topic=refusal.topic,
@@ -94,7 +96,7 @@ class Office:
         )
 
 
-def letter_id(place: Place, source: str, refusal: Refusal, copy: int) -> str:
+def dead_letter_id(place: Place, source: str, refusal: Refusal, copy: int) -> str:
     """The same event, refused again by the same component, is the same letter; read again in a new lineage, it is
     another one, and so is each further event (`copy`) that was made of one record."""
     record = f"{source}/{refusal.topic}/{refusal.partition}/{refusal.offset}"

@@ -206,10 +206,10 @@ class SinkGroup:
                     failed[sink] += 1
                     abandoned |= {sink} if isinstance(error, DeadlineExceeded) else set()
                     causes[sink] = cause_of(error)
-                    _tell(self.processor.failed(sink, causes[sink]), listener)
+                    _notify(self.processor.failed(sink, causes[sink]), listener)
                     listener.failed(Failure(sink, causes[sink], failed.total(), since))
                 else:
-                    _tell(self.processor.delivered(sink), listener)
+                    _notify(self.processor.delivered(sink), listener)
                     return _Done(result, sink, failed, frozenset(abandoned))
             if not patient:
                 raise AllFailed(self.name, causes)
@@ -279,7 +279,7 @@ def _tail_unreadable(planned: Planned) -> Refused:
     )
 
 
-def _tell(switches: list[Switch], listener: Listener) -> None:
+def _notify(switches: list[Switch], listener: Listener) -> None:
     for switch in switches:
         listener.switched(switch)
 

@@ -40,14 +40,14 @@ class SourceGuard:
         mirror: Mirror,
         journal: Journal,
         known: SourceIdentity,
-        told: Sequence[Noticed] = (),
+        reported: Sequence[Noticed] = (),
     ) -> None:
         self._source = source
         self._queries = queries
         self._mirror = mirror
         self._journal = journal
         self._known = known
-        self._standing = {notice.code: notice for notice in told}
+        self._standing = {notice.code: notice for notice in reported}
         self._perhaps_standing = set(guard.NOTICES)
         self._lock = threading.Lock()
 
@@ -59,12 +59,12 @@ class SourceGuard:
         one that is replaced in between is not taken for the old one, cut off.
         """
         with self._lock:
-            before = self._cursors()
+            before = self._channel_positions()
             log, seen = self._source.log_ranges(), self._source.identity()
             resting = all(query.settled for query in self._queries)
-            after = self._cursors()
+            after = self._channel_positions()
             path = self._source.place.path
-            read = {topic for cursor in before for topic, _ in cursor}
+            read = {topic for position in before for topic, _ in position}
             if not guard.same_log(self._known, seen, read):
                 return guard.another_log(path, self._known, seen, read, self._source.log_ranges())
             self._learn(seen)
@@ -76,7 +76,7 @@ class SourceGuard:
                 *(found for found in below if found.code == "BELOW_LOG_START"),
             ]
 
-    def look_around(self) -> None:
+    def check_positions(self) -> None:
         """Journal what somebody should know and what is over, and let the mirror be written again where it has to be.
 
         Raises any exception where the source is away.
@@ -119,17 +119,17 @@ class SourceGuard:
 
     def _behind(self) -> Offsets:
         """Positions of partitions that have something to be read."""
-        at = slowest(self._cursors())
+        at = slowest(self._channel_positions())
         ends = self._source.ends(sorted(at))
         return {key: offset for key, offset in at.items() if offset < ends.get(key, 0)}
 
-    def _cursors(self) -> list[Offsets]:
-        return [cursor for query in self._queries for cursor in query.cursors()]
+    def _channel_positions(self) -> list[Offsets]:
+        return [position for query in self._queries for position in query.channel_positions()]
 
 
-def _highest(cursors: list[Offsets]) -> Offsets:
-    keys: set[Key] = set().union(*cursors)
-    return {key: max(cursor.get(key, 0) for cursor in cursors) for key in keys}
+def _highest(channel_positions: list[Offsets]) -> Offsets:
+    keys: set[Key] = set().union(*channel_positions)
+    return {key: max(position.get(key, 0) for position in channel_positions) for key in keys}
 
 
 class GuardWatch:
@@ -152,7 +152,7 @@ class GuardWatch:
                     blocked(findings)
                     return
                 for each in self.watched:
-                    each.look_around()
+                    each.check_positions()
             except Exception as error:
                 say(f"the guard could not compare positions: {cause_of(error)}")
 

@@ -6,9 +6,9 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-from pipelines.domain.runs.protocol import Holding, IntakeStatus
+from pipelines.domain.runs.protocol import Holding, IngestBufferStatus
 from workers.agent.base.log import say
-from workers.agent.delivery.books import ChannelBooks
+from workers.agent.delivery.ledger import ChannelLedger
 from workers.agent.delivery.real_time import Query
 from workers.agent.graph.component import SourceBuilder
 from workers.agent.positions.checkpoint import Offsets, positions
@@ -20,10 +20,10 @@ _LASTS = 3600.0
 """Seconds after which everything is written again, so that commits of a source at rest do not expire."""
 
 
-def slowest(cursors: Sequence[Offsets]) -> Offsets:
-    """Per partition the lowest position; a partition that one cursor has not met is left out."""
-    shared = set.intersection(*(set(cursor) for cursor in cursors)) if cursors else set()
-    return {key: min(cursor[key] for cursor in cursors) for key in shared}
+def slowest(channel_positions: Sequence[Offsets]) -> Offsets:
+    """Per partition the lowest position; a partition that one position has not met is left out."""
+    shared = set.intersection(*(set(position) for position in channel_positions)) if channel_positions else set()
+    return {key: min(position[key] for position in channel_positions) for key in shared}
 
 
 class SourceWatch:
@@ -35,18 +35,18 @@ class SourceWatch:
         self._queries = queries
         self._failures = 0
         self._since = 0.0
-        self.intake: IntakeStatus | None = None
+        self.ingest_buffer: IngestBufferStatus | None = None
 
     def start(self) -> None:
         """Begin, in a daemon thread."""
-        threading.Thread(target=_every, args=(_INTERVAL, self.look), name=f"ends of {self._path}", daemon=True).start()
+        threading.Thread(target=_every, args=(_INTERVAL, self.check), name=f"ends of {self._path}", daemon=True).start()
 
-    def look(self) -> None:
+    def check(self) -> None:
         """One look; several failures in a row mean that the source is away."""
         try:
-            cursors = [cursor for query in self._queries for cursor in query.cursors()]
-            partitions = sorted(set().union(*cursors))
-            self.intake = self._source.intake()
+            channel_positions = [position for query in self._queries for position in query.channel_positions()]
+            partitions = sorted(set().union(*channel_positions))
+            self.ingest_buffer = self._source.ingest_buffer()
             ends = self._source.ends(partitions)
         except Exception as error:
             self._missed(error)
@@ -71,7 +71,7 @@ class Mirror:
     """Commits the minimum over the required channels to the declared group. Nobody recovers from it. `rounds`: how
     often everything was written again."""
 
-    def __init__(self, source: SourceBuilder, required: list[ChannelBooks]) -> None:
+    def __init__(self, source: SourceBuilder, required: list[ChannelLedger]) -> None:
         self._source = source
         self._required = required
         self._written: Offsets = {}
@@ -97,7 +97,7 @@ class Mirror:
 
     def commit(self) -> None:
         """Write what has moved since the last time, and who is behind."""
-        reached = slowest([books.positions for books in self._required])
+        reached = slowest([ledger.positions for ledger in self._required])
         anew = time.monotonic() >= self._anew_at
         moved = {key: offset for key, offset in reached.items() if anew or self._written.get(key) != offset}
         try:
@@ -117,15 +117,15 @@ class Mirror:
 
     def _slowest(self) -> tuple[str, str, str]:
         """The channel that is furthest behind, and the component that holds it with its cause; empty where none is."""
-        books = min(self._required, key=lambda each: sum(each.positions.values()))
-        if not books.lag:
+        ledger = min(self._required, key=lambda each: sum(each.positions.values()))
+        if not ledger.lag:
             return "", "", ""
-        if holding := books.progress.holding:
-            return books.channel, holding.component, holding.cause
-        if writing := books.group.writing:
+        if holding := ledger.progress.holding:
+            return ledger.channel, holding.component, holding.cause
+        if writing := ledger.group.writing:
             cause = f"a write has been running for {time.monotonic() - writing.since:.0f} s"
-            return books.channel, f"sinks.{writing.sink}", cause
-        return books.channel, "", ""
+            return ledger.channel, f"sinks.{writing.sink}", cause
+        return ledger.channel, "", ""
 
 
 def _every(seconds: float, action: Callable[[], None]) -> None:

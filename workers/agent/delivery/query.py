@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from pipelines.domain.definitions.document.spec import Read
 from pipelines.domain.runs.protocol import Holding, QueryStatus
 from workers import crash_points
-from workers.agent.delivery.books import ChannelBooks
 from workers.agent.delivery.gate import Cancelled, Gate, Position
+from workers.agent.delivery.ledger import ChannelLedger
 from workers.agent.positions.checkpoint import Checkpoint, Offsets
 from workers.agent.spark.session import generate_code
 
@@ -39,7 +39,7 @@ class ReadQuery:
     def __init__(
         self,
         read: Read,
-        channels: Sequence[ChannelBooks],
+        channels: Sequence[ChannelLedger],
         *,
         checkpoint: Checkpoint,
         gate: Gate,
@@ -97,26 +97,26 @@ class ReadQuery:
     @property
     def moving(self) -> bool:
         """Every channel finished a batch, or there is provably nothing to read."""
-        return all(books.moving for books in self.channels)
+        return all(ledger.moving for ledger in self.channels)
 
     @property
     def progressed(self) -> int:
         """A number that grows with everything that happens."""
-        return sum(books.progress.finished + books.progress.idle_looks for books in self.channels)
+        return sum(ledger.progress.finished + ledger.progress.idle_checks for ledger in self.channels)
 
     @property
     def balanced(self) -> bool:
         """Whether the last batch of every channel balances."""
-        return all(books.progress.balanced for books in self.channels)
+        return all(ledger.progress.balanced for ledger in self.channels)
 
     @property
     def holding(self) -> Holding | None:
         """What keeps it from moving, if anything does."""
-        return next((h for books in self.channels if (h := books.progress.holding)), self.source_away)
+        return next((h for ledger in self.channels if (h := ledger.progress.holding)), self.source_away)
 
-    def cursors(self) -> list[Offsets]:
+    def channel_positions(self) -> list[Offsets]:
         """The positions of every channel."""
-        return [dict(books.positions) for books in self.channels]
+        return [dict(ledger.positions) for ledger in self.channels]
 
     def run_batch(self, frame: DataFrame, number: int) -> None:
         """What Spark calls for each batch. Raises TurnedAway at a stopped gate, before anything was touched."""
@@ -135,17 +135,17 @@ class ReadQuery:
             self.on_change()
 
     def _deliver(self, frame: DataFrame, number: int) -> None:
-        due = [books for books in self.channels if number > books.done_batch]
-        for books in self.channels:
-            if books not in due:
-                books.replayed(number)
+        due = [ledger for ledger in self.channels if number > ledger.done_batch]
+        for ledger in self.channels:
+            if ledger not in due:
+                ledger.replayed(number)
         if due:
             self.before_batch()
             ends = self.checkpoint.ends(number)
             self._compile(frame, compiled=self._size(due, ends) > _SMALL)
             with self._evaluated(frame) as kept:
-                due.sort(key=lambda books: books.optional)
-                _side_by_side({books: partial(books.deliver, kept, number, ends) for books in due}, self._give_up)
+                due.sort(key=lambda ledger: ledger.optional)
+                _side_by_side({ledger: partial(ledger.deliver, kept, number, ends) for ledger in due}, self._abort)
 
     @contextmanager
     def _evaluated(self, frame: DataFrame) -> Iterator[DataFrame]:
@@ -160,11 +160,11 @@ class ReadQuery:
         for compiled in (False, True):
             generate_code(frame.sparkSession, compiled)
             with self._evaluated(frame) as events:
-                for books in self.channels:
-                    books.warm_up(events)
+                for ledger in self.channels:
+                    ledger.warm_up(events)
 
-    def _size(self, due: Sequence[ChannelBooks], ends: Offsets) -> int:
-        return max(sum(end - books.positions.get(key, 0) for key, end in ends.items()) for books in due)
+    def _size(self, due: Sequence[ChannelLedger], ends: Offsets) -> int:
+        return max(sum(end - ledger.positions.get(key, 0) for key, end in ends.items()) for ledger in due)
 
     def _compile(self, frame: DataFrame, *, compiled: bool) -> None:
         """Writing Java for a plan takes longer than a small batch: that one is interpreted."""
@@ -173,7 +173,7 @@ class ReadQuery:
         generate_code(frame.sparkSession, compiled)
         self._compiled = compiled
 
-    def _give_up(self) -> None:
+    def _abort(self) -> None:
         """One channel cannot go on, which ends the run: the others do not hold their batches any longer."""
         self._gate.stop(cancel=True)
 
@@ -183,13 +183,13 @@ class ReadQuery:
         resting = self._query is not None and self._gate.position is Position.OPEN and self.settled
         if resting:
             crash_points.reach("agent.resting")
-        for books in self.channels:
-            books.saw_ends(ends, resting=resting)
+        for ledger in self.channels:
+            ledger.saw_ends(ends, resting=resting)
 
     def statuses(self) -> list[QueryStatus]:
         """What status.json says of each channel."""
         in_flight = not self.settled
-        return [books.status(self._batch, in_flight=in_flight, holding=self.source_away) for books in self.channels]
+        return [ledger.status(self._batch, in_flight=in_flight, holding=self.source_away) for ledger in self.channels]
 
 
 @contextmanager
@@ -211,7 +211,7 @@ def _kept(frame: DataFrame) -> Iterator[DataFrame]:
         kept.unpersist()
 
 
-def _side_by_side(actions: Mapping[ChannelBooks, Callable[[], None]], failed: Callable[[], None]) -> None:
+def _side_by_side(actions: Mapping[ChannelLedger, Callable[[], None]], failed: Callable[[], None]) -> None:
     """Run all to their end, the first in this thread; then raise what the first that failed raised.
 
     Once the required channels are done, optional ones have as long again, and are given up then.
@@ -229,15 +229,15 @@ def _side_by_side(actions: Mapping[ChannelBooks, Callable[[], None]], failed: Ca
 
     started = time.monotonic()
     (_, first), *others = actions.items()
-    threads = [(books, InheritableThread(target=run, args=(action,))) for books, action in others]
+    threads = [(ledger, InheritableThread(target=run, args=(action,))) for ledger, action in others]
     for _, thread in threads:
         thread.start()
     run(first)
-    for books, thread in threads:
-        if books.optional:
+    for ledger, thread in threads:
+        if ledger.optional:
             thread.join(max(_PATIENCE, time.monotonic() - started))
             while thread.is_alive():
-                books.give_up()
+                ledger.abort()
                 thread.join(_PATIENCE)
         thread.join()
     if errors:

@@ -21,10 +21,10 @@ from pipelines.domain.ledger.journal import Done, EntryKind, Exited, JournalCorr
 from pipelines.domain.reprocessing.range_replay import ORDER, Order, journal_name
 from pipelines.domain.runs.protocol import Launch
 from workers.agent.base.log import say
-from workers.agent.delivery.books import ChannelBooks
-from workers.agent.delivery.dead_letters import Office
+from workers.agent.delivery.dead_letters import DeadLetterQueue
 from workers.agent.delivery.delivery import SinkGroup, cause_of
 from workers.agent.delivery.gate import Cancelled, Gate, Position, TurnedAway
+from workers.agent.delivery.ledger import ChannelLedger
 from workers.agent.graph import compile as compiler
 from workers.agent.graph.component import Builder
 from workers.agent.run_dir.journal_writer import Journal
@@ -33,7 +33,7 @@ from workers.agent.sink_processors import processor
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_LOOK_SECONDS = 1.0
+_CHECK_SECONDS = 1.0
 
 
 class Withdrawn(Exception):
@@ -85,7 +85,7 @@ class RangeReplays:
         threading.Thread(target=self._watch, args=(spark,), name="range replays", daemon=True).start()
 
     def _watch(self, spark: SparkSession) -> None:
-        while not self.gate.stopped_within(_LOOK_SECONDS):
+        while not self.gate.stopped_within(_CHECK_SECONDS):
             for place in self._orders():
                 self._attend(spark, place)
 
@@ -121,17 +121,17 @@ class RangeReplays:
         for part in _parts(graph, order):
             part.probe()
             part.initialise(spark)
-        books = self._books(graph, order, journal)
+        ledger = self._ledger(graph, order, journal)
         key = (order.topic, order.partition)
-        books.continue_from({key: order.start + (before.done + 1) * order.size}, before.done)
+        ledger.continue_from({key: order.start + (before.done + 1) * order.size}, before.done)
         if before.planned is not None:
-            books.resolve(before.planned)
+            ledger.resolve(before.planned)
         for batch in range(before.done + 1, order.batches):
             start, end = order.range_of(batch)
             self._step(
                 place,
                 order,
-                lambda start=start, end=end, batch=batch: books.deliver(  # type: ignore[misc]
+                lambda start=start, end=end, batch=batch: ledger.deliver(  # type: ignore[misc]
                     compiler.past(spark, graph, Read(order.source, (order.channel,)), {key: start}, {key: end}),
                     batch,
                     {key: end},
@@ -161,14 +161,21 @@ class RangeReplays:
                 f"{gone} offsets have expired, {max(0, order.end - log.end)} do not exist yet."
             )
 
-    def _books(self, graph: compiler.Graph, order: Order, journal: Journal) -> ChannelBooks:
+    def _ledger(self, graph: compiler.Graph, order: Order, journal: Journal) -> ChannelLedger:
         declared = self.definition.processor_of(order.channel)
         sinks = graph.sinks_of(order.source, order.channel)
         made = processor(declared.processor, list(sinks), time.monotonic, time.time)
         group = SinkGroup(declared.group, declared.processor.type, sinks, made, self.gate, self.share)
-        office = Office(graph.dead_letters, journal, self.definition.errors.max_rate)
-        judge = graph.judge(order.source, order.channel)
-        return ChannelBooks(order.alias, order.channel, group=group, judge=judge, office=office, journal=journal)
+        dead_letter_queue = DeadLetterQueue(graph.dead_letters, journal, self.definition.errors.max_rate)
+        classifier = graph.classifier(order.source, order.channel)
+        return ChannelLedger(
+            order.alias,
+            order.channel,
+            group=group,
+            classifier=classifier,
+            dead_letter_queue=dead_letter_queue,
+            journal=journal,
+        )
 
 
 def _parts(graph: compiler.Graph, order: Order) -> list[Builder]:

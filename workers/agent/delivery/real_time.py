@@ -18,8 +18,8 @@ from pipelines.domain.definitions.document.spec import Read
 from pipelines.domain.ledger.ledger import Counts
 from pipelines.domain.runs.protocol import Holding, QueryStatus
 from workers.agent.base.log import say
-from workers.agent.delivery.books import ChannelBooks
 from workers.agent.delivery.gate import Gate, Position
+from workers.agent.delivery.ledger import ChannelLedger
 from workers.agent.delivery.query import ReadQuery
 from workers.agent.graph.component import SinkBuilder
 from workers.agent.positions.checkpoint import Checkpoint, Offsets
@@ -52,16 +52,23 @@ class RealTimeQuery:
     """The query of one read with one channel and one sink."""
 
     def __init__(
-        self, read: Read, books: ChannelBooks, *, checkpoint: Checkpoint, gate: Gate, sink: SinkBuilder, duration: float
+        self,
+        read: Read,
+        ledger: ChannelLedger,
+        *,
+        checkpoint: Checkpoint,
+        gate: Gate,
+        sink: SinkBuilder,
+        duration: float,
     ) -> None:
         self.read = read
         self.name = read.name
-        self.channels = [books]
+        self.channels = [ledger]
         self.checkpoint = checkpoint
         self.source_away: Holding | None = None
         self.failure: BaseException | None = None
         self.on_change: Callable[[], None] = lambda: None
-        self._books = books
+        self._ledger = ledger
         self._gate = gate
         self._sink = sink
         self._duration = duration
@@ -88,15 +95,15 @@ class RealTimeQuery:
 
     def _recount_a_committed_batch(self, flow: Flow) -> None:
         """A crash fell between Spark's commit of a batch and its `done`: the counts are taken from the source."""
-        number = self._books.done_batch + 1
+        number = self._ledger.done_batch + 1
         if self.checkpoint.is_committed(number):
             ends = self.checkpoint.ends(number)
-            counts = flow.count(self._books.positions, ends)
-            self._books.end(number, ends, counts, self._sink.place.name)
+            counts = flow.count(self._ledger.positions, ends)
+            self._ledger.end(number, ends, counts, self._sink.place.name)
 
     def _run(self, flow: Flow) -> None:
         """One stretch of the query, from an open gate to a boundary at a closed or stopped one."""
-        self._begin(flow)
+        self._start(flow)
         query = self._query
         while query is not None:
             self._raise_what_ended(query)
@@ -104,13 +111,13 @@ class RealTimeQuery:
                 break
             if self._gate.cancelled:
                 break
-            self._books.look_at_sinks(self._books.done_batch + 1)
+            self._ledger.probe_sinks(self._ledger.done_batch + 1)
             time.sleep(_POLL)
         self._end(query)
 
-    def _begin(self, flow: Flow) -> None:
-        self._books.begin(self._books.done_batch + 1)
-        writer = self._sink.stream(flow.written, self.read.source, self._books.channel)
+    def _start(self, flow: Flow) -> None:
+        self._ledger.start(self._ledger.done_batch + 1)
+        writer = self._sink.stream(flow.written, self.read.source, self._ledger.channel)
         writer = writer.queryName(self.name).option("checkpointLocation", str(self.checkpoint.path))
         length = f"{self._duration * 1000:.0f} milliseconds"
         self._query = writer.outputMode("update").trigger(realTime=length).start()  # type: ignore[call-overload]
@@ -122,13 +129,13 @@ class RealTimeQuery:
 
     def _settle_a_batch(self, query: StreamingQuery) -> bool:
         """Write a batch that Spark has committed into the books, and plan the next."""
-        number = self._books.done_batch + 1
+        number = self._ledger.done_batch + 1
         if not self.checkpoint.is_committed(number):
             return False
         counts = _counts_of(query, number)
-        self._books.end(number, self.checkpoint.ends(number), counts, self._sink.place.name)
+        self._ledger.end(number, self.checkpoint.ends(number), counts, self._sink.place.name)
         self._batch = number
-        self._books.begin(number + 1)
+        self._ledger.start(number + 1)
         self.on_change()
         return True
 
@@ -138,7 +145,7 @@ class RealTimeQuery:
         self._query = None
         if self._gate.cancelled:
             say(f"{self.name}: stopped in the middle of a batch; what the sink has of it is reread")
-        self._books.broken_off()
+        self._ledger.broken_off()
         self.on_change()
 
     def stop(self) -> None:
@@ -155,35 +162,35 @@ class RealTimeQuery:
     def moving(self) -> bool:
         """A batch has ended, nothing is left to read, or the tasks of the first batch are at work."""
         query = self._query
-        return self._books.moving or (query is not None and bool(query.status.get("isTriggerActive")))
+        return self._ledger.moving or (query is not None and bool(query.status.get("isTriggerActive")))
 
     @property
     def progressed(self) -> int:
         """A number that grows with everything that happens."""
-        return self._books.progress.finished + self._books.progress.idle_looks
+        return self._ledger.progress.finished + self._ledger.progress.idle_checks
 
     @property
     def balanced(self) -> bool:
         """Whether the last batch balances."""
-        return self._books.progress.balanced
+        return self._ledger.progress.balanced
 
     @property
     def holding(self) -> Holding | None:
         """What keeps it from moving, if anything does."""
-        return self._books.progress.holding or self.source_away
+        return self._ledger.progress.holding or self.source_away
 
-    def cursors(self) -> list[Offsets]:
+    def channel_positions(self) -> list[Offsets]:
         """The position at the last boundary."""
-        return [dict(self._books.positions)]
+        return [dict(self._ledger.positions)]
 
     def saw_ends(self, ends: Offsets) -> None:
         """Note where the log ends now."""
         self.source_away = None
-        self._books.saw_ends(ends, resting=self._query is not None)
+        self._ledger.saw_ends(ends, resting=self._query is not None)
 
     def statuses(self) -> list[QueryStatus]:
         """What status.json says."""
-        return [self._books.status(self._batch, in_flight=not self.settled, holding=self.source_away)]
+        return [self._ledger.status(self._batch, in_flight=not self.settled, holding=self.source_away)]
 
 
 def _counts_of(query: StreamingQuery, number: int) -> Counts:

@@ -12,7 +12,7 @@ from pipelines.domain.positions.plan import Survey
 from pipelines.domain.runs.protocol import (
     AgentFinding,
     ComponentStatus,
-    IntakeStatus,
+    IngestBufferStatus,
     PauseProof,
     QueryStatus,
     Status,
@@ -25,24 +25,24 @@ from workers.agent.delivery.gate import Gate, Position
 from workers.agent.delivery.real_time import Query
 from workers.agent.positions.checkpoint import Offsets
 
-_BETWEEN_LOOKS = 0.15
+_BETWEEN_CHECKS = 0.15
 _BETWEEN_BATCH_WRITES = 0.5
 _RESTING = frozenset({AgentPhase.PREFLIGHT, AgentPhase.STANDBY, AgentPhase.PAUSED})
 
 
 class PauseWatch:
-    """Proves a pause: gate closed, nothing in hand, every cursor the same at two looks, the last batches balanced."""
+    """Proves a pause: gate closed, nothing in hand, every position the same at two looks, the last batches balanced."""
 
     def __init__(self, gate: Gate, queries: Sequence[Query]) -> None:
         self._gate = gate
         self._queries = queries
-        self._first_look: tuple[float, list[Offsets]] | None = None
+        self._first_check: tuple[float, list[Offsets]] | None = None
         self._proven_at: float | None = None
 
-    def look(self) -> PauseProof | None:
+    def check(self) -> PauseProof | None:
         """The proof as it stands now; None while the gate is not closed."""
         if self._gate.position is not Position.CLOSED:
-            self._first_look = self._proven_at = None
+            self._first_check = self._proven_at = None
             return None
         beside = self._gate.inside - {query.name for query in self._queries}
         in_flight = sum(not query.settled for query in self._queries) + len(beside)
@@ -51,7 +51,7 @@ class PauseWatch:
         proof = PauseProof(
             gate_closed=True,
             batches_in_flight=in_flight,
-            cursor_still=still,
+            positions_still=still,
             balanced=balanced,
             proven_at=self._proven_at or time.time(),
         )
@@ -59,11 +59,11 @@ class PauseWatch:
         return proof
 
     def _still(self, in_flight: int) -> bool:
-        cursors = [cursor for query in self._queries for cursor in query.cursors()]
+        channel_positions = [position for query in self._queries for position in query.channel_positions()]
         now = time.monotonic()
-        if in_flight or self._first_look is None or self._first_look[1] != cursors:
-            self._first_look = now, cursors
-        return now - self._first_look[0] >= _BETWEEN_LOOKS
+        if in_flight or self._first_check is None or self._first_check[1] != channel_positions:
+            self._first_check = now, channel_positions
+        return now - self._first_check[0] >= _BETWEEN_CHECKS
 
 
 class StatusFile:
@@ -78,9 +78,9 @@ class StatusFile:
         self._written_at = 0.0
         self._written_key: object = None
         self._progress = 0
-        self._progress_beat = boottime()
+        self._progress_heartbeat = boottime()
         self._written_progress = 0
-        self._beats: dict[str, tuple[int, float]] = {}
+        self._heartbeats: dict[str, tuple[int, float]] = {}
 
     def update(
         self,
@@ -93,7 +93,7 @@ class StatusFile:
         proof: PauseProof | None,
         queries: Sequence[Query],
         components: Callable[[], list[ComponentStatus]],
-        intakes: list[IntakeStatus],
+        ingest_buffers: list[IngestBufferStatus],
         findings: list[AgentFinding],
         survey: Survey | None,
         initialised_in: float | None,
@@ -111,19 +111,19 @@ class StatusFile:
         status = Status(
             token=self._token,
             boot_id=self._boot_id,
-            beat=boottime(),
+            heartbeat=boottime(),
             at=time.time(),
             phase=phase,
             detail=detail,
             stuck=stuck,
             progress=self._progress,
-            progress_beat=self._progress_beat,
+            progress_heartbeat=self._progress_heartbeat,
             command_seq=command_seq,
             command_state=state,
             pause_proof=proof,
-            queries=[self._with_beat(query, status) for query in queries for status in query.statuses()],
+            queries=[self._with_heartbeat(query, status) for query in queries for status in query.statuses()],
             components=components(),
-            intakes=intakes,
+            ingest_buffers=ingest_buffers,
             findings=findings,
             survey=survey,
             initialised_in=initialised_in,
@@ -140,11 +140,11 @@ class StatusFile:
         now, resting = boottime(), phase in _RESTING
         progress = sum(query.progressed for query in queries)
         if resting or progress != self._progress:
-            self._progress, self._progress_beat = progress, now
+            self._progress, self._progress_heartbeat = progress, now
         for query in queries:
-            reached, _ = self._beats.get(query.name, (-1, 0.0))
+            reached, _ = self._heartbeats.get(query.name, (-1, 0.0))
             if resting or query.progressed != reached:
-                self._beats[query.name] = query.progressed, now
+                self._heartbeats[query.name] = query.progressed, now
 
-    def _with_beat(self, query: Query, status: QueryStatus) -> QueryStatus:
-        return status.model_copy(update={"progress_beat": self._beats[query.name][1]})
+    def _with_heartbeat(self, query: Query, status: QueryStatus) -> QueryStatus:
+        return status.model_copy(update={"progress_heartbeat": self._heartbeats[query.name][1]})

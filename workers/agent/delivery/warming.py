@@ -49,7 +49,7 @@ def warm_up(
         if (log := logs.get(query.read.source)) is None:
             continue
         with _said():
-            _look_at_the_last(spark, graph, query, log)
+            _read_the_last(spark, graph, query, log)
         with _said():
             _deliver_nothing(spark, graph, query, log)
         with _said():
@@ -80,7 +80,7 @@ def _run_numbers(spark: SparkSession, tmp: Path) -> None:
     query.stop()
 
 
-def _look_at_the_last(spark: SparkSession, graph: compiler.Graph, query: Query, log: Log) -> None:
+def _read_the_last(spark: SparkSession, graph: compiler.Graph, query: Query, log: Log) -> None:
     """The last record of each partition is fetched, and dropped as the source gives it: no component sees it."""
     starts = {key: max(held.start, held.end - 1) for key, held in log.items()}
     frame, _ = graph.sources[query.read.source].past(spark, starts, _ends(log))
@@ -94,8 +94,8 @@ def _deliver_nothing(spark: SparkSession, graph: compiler.Graph, query: Query, l
     if isinstance(query, ReadQuery):
         query.warm_up(empty, endless)
     else:
-        for books in query.channels:
-            books.warm_up(endless.events(empty))
+        for ledger in query.channels:
+            ledger.warm_up(endless.events(empty))
 
 
 def _read_nothing(spark: SparkSession, graph: compiler.Graph, query: Query, log: Log, tmp: Path) -> None:

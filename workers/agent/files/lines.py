@@ -23,11 +23,11 @@ def last_end(file: BinaryIO, start: int, size: int) -> int:
     """The byte after the last line that ends in [start, size); `start` where none does."""
     end = size
     while end > start:
-        begin = max(start, end - _BACK)
-        found = os.pread(file.fileno(), end - begin, begin).rfind(b"\n")
+        start_at = max(start, end - _BACK)
+        found = os.pread(file.fileno(), end - start_at, start_at).rfind(b"\n")
         if found >= 0:
-            return begin + found + 1
-        end = begin
+            return start_at + found + 1
+        end = start_at
     return start
 
 
@@ -63,7 +63,7 @@ def read(file: BinaryIO, start: int, end: int, longest: int) -> Iterator[Lines]:
 
     A line that is longer than `longest` keeps its first bytes, with a problem; it never takes more memory than that.
     """
-    rest, cut, begin, at = b"", 0, start, start
+    rest, cut, start_at, at = b"", 0, start, start
     while at < end:
         block = os.pread(file.fileno(), min(_BLOCK, end - at), at)
         if not block:
@@ -71,16 +71,16 @@ def read(file: BinaryIO, start: int, end: int, longest: int) -> Iterator[Lines]:
         at += len(block)
         *whole, tail = block.split(b"\n")
         if whole:
-            first, whole[0] = begin, rest + whole[0]
+            first, whole[0] = start_at, rest + whole[0]
             sizes = [len(whole[0]) + cut, *map(len, whole[1:])]
             yield _lines(first, whole, sizes, longest, at - len(tail))
-            begin, rest, cut = at - len(tail), tail, 0
+            start_at, rest, cut = at - len(tail), tail, 0
         else:
             rest += tail
         if len(rest) > longest + 1:
             cut, rest = cut + len(rest) - longest - 1, rest[: longest + 1]
     if rest or cut:
-        yield _lines(begin, [rest], [len(rest) + cut], longest, end)
+        yield _lines(start_at, [rest], [len(rest) + cut], longest, end)
 
 
 def _lines(first: int, bodies: list[bytes], sizes: list[int], longest: int, end: int) -> Lines:

@@ -97,7 +97,7 @@ class Spool:
         write_atomically(self.registry, json.dumps(document).encode())
 
     @property
-    def begin(self) -> int:
+    def start_at(self) -> int:
         """The lowest offset that can be read."""
         with self._lock:
             return self.pending[0].base if self.pending else self.end
@@ -188,19 +188,19 @@ class SpoolReader(RangeReader):
         self._labels = Labels(**options["labels"])
         self._longest: int = options["longest"]
 
-    def _look(self) -> tuple[int, list[Taken]]:
+    def _check(self) -> tuple[int, list[Taken]]:
         written = json.loads(self._registry.read_bytes())
         return written["end"], [Taken(**each) for each in written["pending"]]
 
     def ends(self) -> Offsets:
         """The end of the last file that was taken."""
-        return {self._key: self._look()[0]}
+        return {self._key: self._check()[0]}
 
     def limit(self, start: Offsets, end: Offsets, max_events: int) -> Offsets:
         """File after file."""
-        begin, last, left = start.get(self._key, 0), end[self._key], max_events
-        for taken in self._between(begin, last):
-            first = max(begin, taken.base) - taken.base
+        start_at, last, left = start.get(self._key, 0), end[self._key], max_events
+        for taken in self._between(start_at, last):
+            first = max(start_at, taken.base) - taken.base
             with _opened(taken) as file:
                 at, used = lines.nth_end(file, first, taken.size, left)
             left -= max(used, not taken.size)
@@ -209,7 +209,7 @@ class SpoolReader(RangeReader):
         return {self._key: last}
 
     def _between(self, start: int, end: int) -> list[Taken]:
-        found = [taken for taken in self._look()[1] if taken.base < end and taken.end > start]
+        found = [taken for taken in self._check()[1] if taken.base < end and taken.end > start]
         if start < end and (not found or found[0].base > start or found[-1].end < end):
             raise RangeLost(f"FILE_GONE: the files with the offsets from {start} to {end} were released already")
         return found
@@ -217,12 +217,12 @@ class SpoolReader(RangeReader):
     def batches(self, part: Slice) -> Iterator[pa.RecordBatch]:
         """Line by line, file by file; raises RangeLost where one is not what it was."""
         for taken in self._between(part.start, part.end):
-            begin = max(part.start, taken.base) - taken.base
+            start_at = max(part.start, taken.base) - taken.base
             end = min(part.end - taken.base, taken.size)
             with _opened(taken) as file:
                 if not taken.size:
                     yield self._events(Lines(0, [0], [b""], [None]), taken)
-                for some in lines.read(file, begin, end, self._longest):
+                for some in lines.read(file, start_at, end, self._longest):
                     yield self._events(some, taken)
 
     def _events(self, some: Lines, taken: Taken) -> pa.RecordBatch:

@@ -54,7 +54,7 @@ class Span:
     """Offsets [begin, end) of an earlier content, which stands in the file `inode` from its first byte; 0: it is gone,
     and `cause` says how."""
 
-    begin: int
+    start_at: int
     end: int
     inode: int
     path: str
@@ -85,7 +85,7 @@ class Tracked:
         if not self.present:
             return self.end
         gone = [span.end for span in self.past if not span.inode]
-        return max(gone, default=self.past[0].begin if self.past else self.base)
+        return max(gone, default=self.past[0].start_at if self.past else self.base)
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ class Group:
         structural = paths != self.paths
         self.paths = paths
         for inode, file in self.files.items():
-            structural |= self._look_at(file, found.get(inode), found)
+            structural |= self._check_file(file, found.get(inode), found)
         for inode, each in found.items():
             if inode not in self.files and self._is_new(each):
                 self.files[inode] = Tracked(each.path)
@@ -154,7 +154,7 @@ class Group:
                 structural = True
         return structural
 
-    def _look_at(self, file: Tracked, now: Found | None, found: Mapping[int, Found]) -> bool:
+    def _check_file(self, file: Tracked, now: Found | None, found: Mapping[int, Found]) -> bool:
         was_present, file.present = file.present, now is not None
         if now is None:
             return was_present
@@ -217,7 +217,7 @@ class Group:
             span = Span(file.base, file.base + copy.size, copy.inode, file.path)
             with opened(copy) as content:
                 self.copies[copy.inode] = Print.of(content.fileno(), 0, min(_HEAD, copy.size))
-        if span.end > span.begin:
+        if span.end > span.start_at:
             file.past = [*file.past, span][-_KEPT_SPANS:]
         file.path, file.base, file.end, file.size = now.path, span.end, span.end, -1
         file.head = file.tail = Print()
@@ -239,7 +239,7 @@ class Group:
             return False
         if not each.size:
             return False  # it may be a copy in the making; there is nothing in it yet
-        if not any(self._begins_like(each, inode, file) for inode, file in self.files.items()):
+        if not any(self._starts_like(each, inode, file) for inode, file in self.files.items()):
             self._suspects.pop(each.inode, None)
             return True
         size, since = self._suspects.get(each.inode, (-1, 0.0))
@@ -261,7 +261,7 @@ class Group:
             del self.copies[each.inode]
         return fits
 
-    def _begins_like(self, each: Found, inode: int, file: Tracked) -> bool:
+    def _starts_like(self, each: Found, inode: int, file: Tracked) -> bool:
         """Whether it may be a copy of the file, whole or still in the making."""
         size = min(each.size, file.whole)
         path = self.paths.get(inode)

@@ -36,7 +36,7 @@ class TailReader(RangeReader):
         self._seen: tuple[int, int] = (0, 0)
         self._groups: dict[str, Any] = {}
 
-    def _look(self) -> dict[str, Any]:
+    def _check(self) -> dict[str, Any]:
         stat = self._registry.stat()
         if (stat.st_ino, stat.st_mtime_ns) != self._seen:
             self._groups = json.loads(self._registry.read_bytes())
@@ -47,7 +47,7 @@ class TailReader(RangeReader):
         """As the scanner saw them last."""
         return {
             (name, int(inode)): file["end"]
-            for name, group in self._look().items()
+            for name, group in self._check().items()
             for inode, file in group["files"].items()
         }
 
@@ -68,17 +68,17 @@ class TailReader(RangeReader):
             if not span.inode:
                 return end, most  # the one who reads it says what is lost
             with self._opened(key[0], span) as file:
-                first = max(start, span.begin) - span.begin
-                at, count = lines.nth_end(file, first, min(end, span.end) - span.begin, most - used)
+                first = max(start, span.start_at) - span.start_at
+                at, count = lines.nth_end(file, first, min(end, span.end) - span.start_at, most - used)
             used += count
             if used >= most:
-                return span.begin + at, used
+                return span.start_at + at, used
         return end, used
 
     def _spans(self, key: Key, start: int, end: int) -> list[Span]:
-        file: Tracked = tracked(self._look()[key[0]]["files"][str(key[1])])
+        file: Tracked = tracked(self._check()[key[0]]["files"][str(key[1])])
         spans = [*file.past, Span(file.base, max(end, file.end), key[1], file.path)]
-        return [span for span in spans if span.begin < end and span.end > start]
+        return [span for span in spans if span.start_at < end and span.end > start]
 
     @contextmanager
     def _opened(self, group: str, span: Span) -> Iterator[BinaryIO]:
@@ -87,7 +87,7 @@ class TailReader(RangeReader):
 
     def _open(self, group: str, inode: int) -> BinaryIO:
         """By the path that was seen last, or any other that the inode has in the directory."""
-        written = self._look()[group]
+        written = self._check()[group]
         path = written["paths"].get(str(inode))
         for _ in range(2):
             try:
@@ -121,13 +121,13 @@ class TailReader(RangeReader):
             except EOFError as error:
                 self._await_news(part, span, reached, error)
 
-    def _lines(self, key: Key, span: Span, begin: int, end: int) -> Iterator[tuple[int, pa.RecordBatch]]:
+    def _lines(self, key: Key, span: Span, start_at: int, end: int) -> Iterator[tuple[int, pa.RecordBatch]]:
         headers = self._headers.get(key[0], {})
         with self._opened(key[0], span) as file:
-            for some in lines.read(file, begin - span.begin, end - span.begin, self._longest):
+            for some in lines.read(file, start_at - span.start_at, end - span.start_at, self._longest):
                 yield (
-                    span.begin + some.end,
-                    lines.events(some, key, span.begin, span.path, self._labels, headers),
+                    span.start_at + some.end,
+                    lines.events(some, key, span.start_at, span.path, self._labels, headers),
                 )
 
     def _await_news(self, part: Slice, span: Span, reached: int, error: EOFError) -> None:
@@ -135,7 +135,7 @@ class TailReader(RangeReader):
         deadline = time.monotonic() + _PATIENCE
         while time.monotonic() < deadline:
             now = self._spans(part.key, reached, part.end)[0]
-            if (now.inode, now.begin) != (span.inode, span.begin):
+            if (now.inode, now.start_at) != (span.inode, span.start_at):
                 return
             time.sleep(_POLL)
         raise RangeLost(f"TRUNCATED: {error}") from error

@@ -54,7 +54,7 @@ def base64_text(data: bytes | bytearray | None) -> str | None:
 
 
 @dataclass(frozen=True)
-class Judge:
+class Classifier:
     """What becomes of each event of a source in one channel.
 
     `keeps_bad`: this channel accounts for the source's dead and unrouted events; in the others they count as routed
@@ -64,19 +64,19 @@ class Judge:
     channel: str
     selector: str
     keeps_bad: bool
-    _known: dict[str, Judgement] = field(default_factory=dict, compare=False)
+    _known: dict[str, Classification] = field(default_factory=dict, compare=False)
 
-    def judgement(self, frame: DataFrame, sink: str, refused: Column | None) -> Judgement:
+    def classification(self, frame: DataFrame, sink: str, refused: Column | None) -> Classification:
         """How the events of this judge's frames, which all have the same columns, are judged and counted on their way
         to the sink at path `sink`. Expressions are made once: making them costs more than a small batch."""
         known = self._known.get(sink)
         if known is None or known.refused is not refused:
-            known = self._known[sink] = self._judgement(frame.columns, sink, refused)
+            known = self._known[sink] = self._classification(frame.columns, sink, refused)
         return known
 
-    def _judgement(self, columns: list[str], sink: str, refused: Column | None) -> Judgement:
+    def _classification(self, columns: list[str], sink: str, refused: Column | None) -> Classification:
         verdicts = list(self._verdicts(frozenset(columns), refused))
-        return Judgement(
+        return Classification(
             verdicts=verdicts,
             refused=refused,
             own=[name for name in (*_EVENT, "copy") if name in columns],
@@ -117,7 +117,7 @@ def _reason(component: str, cause: Column) -> Column:
 
 
 @dataclass(frozen=True)
-class Judgement:
+class Classification:
     """The expressions of a judge for one sink. `own`: columns that the sink is given; `chosen`: the verdict, None where
     every event is delivered; `reason`: component and cause of a dead or unrouted event, None where none can be."""
 
@@ -162,20 +162,20 @@ class Batch:
 
     frame: DataFrame
     planned: Planned
-    judge: Judge
+    classifier: Classifier
 
     def attempt(self, sink: str = "", refused: Column | None = None) -> Attempt:
         """Try to deliver it to the sink at path `sink`; counts belong to one attempt only."""
-        return Attempt(self, self.judge.judgement(self.frame, sink, refused))
+        return Attempt(self, self.classifier.classification(self.frame, sink, refused))
 
 
 class Attempt:
     """One pass over a batch: `events`, or what `written` gives, must be written by one action; then there are `counts`.
     `repeats`: tasks of the write that ran more than once, because a cluster lost them."""
 
-    def __init__(self, batch: Batch, judgement: Judgement) -> None:
+    def __init__(self, batch: Batch, classification: Classification) -> None:
         self.planned = batch.planned
-        self._batch, self._judgement = batch, judgement
+        self._batch, self._classification = batch, classification
         self.repeats = 0
         self._refusals: list[Refusal] = []
         self._counted = Observation()
@@ -185,11 +185,11 @@ class Attempt:
     @cached_property
     def events(self) -> DataFrame:
         """What the sink must take: key, body, headers and origin, and `copy` where a record can be several events."""
-        return self._judgement.delivered(self._batch.frame, self._counted).select(*self._judgement.own)
+        return self._classification.delivered(self._batch.frame, self._counted).select(*self._classification.own)
 
     def written(self, columns: Sequence[Column]) -> DataFrame:
         """The same in the sink's own columns, with others that it has to pass over."""
-        return self._judgement.written(self._batch.frame, self._counted, columns)
+        return self._classification.written(self._batch.frame, self._counted, columns)
 
     @property
     def spark(self) -> SparkSession:
@@ -221,7 +221,7 @@ class Attempt:
 
     def dead(self) -> DataFrame | None:
         """The events of this pass that are dead or unrouted, with `component` and `cause`; None where none can be."""
-        return self._judgement.dead(self._batch.frame)
+        return self._classification.dead(self._batch.frame)
 
     @property
     def refusals(self) -> list[Refusal]:

@@ -13,7 +13,7 @@ from pipelines.domain.definitions.parts.component import ComponentSpec
 from pipelines.domain.runs.crashes import Quarantined
 from pipelines.domain.runs.protocol import Launch
 from workers.agent.base.event import Event
-from workers.agent.graph.batch import Judge
+from workers.agent.graph.batch import Classifier
 from workers.agent.graph.component import (
     Builder,
     ChannelBuilder,
@@ -61,13 +61,13 @@ class Graph:
             part.place = replace(part.place, lineage=lineage, standby=False)
         return replace(self, quarantined=quarantined)
 
-    def judge(self, source: str, channel: str) -> Judge:
+    def classifier(self, source: str, channel: str) -> Classifier:
         """Who says what becomes of an event; the first required channel of a source accounts for its bad events."""
         if source.startswith(BUFFER):
-            return Judge(channel, selector="", keeps_bad=True)
+            return Classifier(channel, selector="", keeps_bad=True)
         targets, optional = self.definition.targets(source), self.definition.optional_targets(source)
         first = next((name for name in targets if name not in optional), targets[0])
-        return Judge(channel, selector=f"sources.{source}.selector", keeps_bad=channel == first)
+        return Classifier(channel, selector=f"sources.{source}.selector", keeps_bad=channel == first)
 
 
 def build(

@@ -13,7 +13,7 @@ from pipelines.domain.base.positions import PartitionPosition, SourceIdentity
 from pipelines.domain.definitions.parts.component import ComponentSpec
 from pipelines.domain.ledger.journal import Planned
 from pipelines.domain.ledger.ledger import Counts
-from pipelines.domain.runs.protocol import AgentFinding, IntakeStatus
+from pipelines.domain.runs.protocol import AgentFinding, IngestBufferStatus
 from workers.agent.positions.checkpoint import Key, Offsets
 from workers.agent.positions.guard import LogRange, Mirrored, within_log
 
@@ -124,11 +124,11 @@ class SourceBuilder(Builder, ABC):
         """Positions whose records may be deleted soon, unread, with the seconds in which."""
         return {}
 
-    def intake(self) -> IntakeStatus | None:
+    def ingest_buffer(self) -> IngestBufferStatus | None:
         """How a source that is pushed to is doing; None for those that read by themselves. Bounded."""
         return None
 
-    def close_intake(self) -> None:
+    def close_ingest_buffer(self) -> None:
         """Take nothing more in: the run is about to end. At once; what was taken in is read by the next run."""
 
     def held_up(self, channel: str, component: str, cause: str) -> None:
@@ -232,7 +232,7 @@ class DeadLetterBuilder(Builder, ABC):
     """Keeps dead letters."""
 
     @abstractmethod
-    def store(self, planned: Planned, letters: Sequence[Refusal]) -> list[str]:
+    def store(self, planned: Planned, dead_letters: Sequence[Refusal]) -> list[str]:
         """Keep them for good; returns where each lies. Bounded, raises any exception where that fails."""
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from pipelines.domain.runs.protocol import AgentFinding
 from workers.agent.base.findings import Refused, refuse
-from workers.agent.http.requests import Answer, Connection, RequestFailed, Requests
+from workers.agent.http.requests import Connection, HttpResponse, RequestFailed, Requests
 from workers.agent.spark.executor_writer import Deadline, DeadlineReached
 
 _PROBE_TIMEOUT = 10.0
@@ -30,7 +30,7 @@ def check_client(spec: Any, path: str) -> None:
         raise Refused(*findings)
 
 
-def probe_server(connection: Connection, path: str, method: str, resource: str) -> Answer:
+def probe_server(connection: Connection, path: str, method: str, resource: str) -> HttpResponse:
     """Ask once. Raises Refused where the server is away or turns the log-in away."""
     requests = Requests(connection)
     try:

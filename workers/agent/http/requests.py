@@ -30,7 +30,7 @@ class RequestFailed(Exception):
 
 
 @dataclass(frozen=True)
-class Answer:
+class HttpResponse:
     """Status and body of a response."""
 
     status: int
@@ -129,7 +129,7 @@ class Requests:
 
     def send(
         self, method: str, path: str, content: bytes, deadline: Deadline, headers: Mapping[str, str] | None = None
-    ) -> Answer:
+    ) -> HttpResponse:
         """Send until there is an answer that is not one of `retry_statuses`, within `total_timeout` and the deadline.
 
         A node that cannot be connected to is passed over. Raises RequestFailed.
@@ -159,7 +159,7 @@ class Requests:
 
     def _ask(
         self, method: str, path: str, content: bytes, deadline: Deadline, headers: Mapping[str, str]
-    ) -> tuple[Answer, float | None]:
+    ) -> tuple[HttpResponse, float | None]:
         for _ in self._connection.urls:
             try:
                 return self._once(method, path, content, deadline, headers)
@@ -172,7 +172,7 @@ class Requests:
 
     def _once(
         self, method: str, path: str, content: bytes, deadline: Deadline, headers: Mapping[str, str]
-    ) -> tuple[Answer, float | None]:
+    ) -> tuple[HttpResponse, float | None]:
         url = self._url(path)
         left = deadline.left(url)
         timeout = httpx2.Timeout(
@@ -185,7 +185,7 @@ class Requests:
                 deadline.left(url)
                 if len(body) > _LARGEST_ANSWER:
                     raise RequestFailed(f"{url}: the answer is larger than {_LARGEST_ANSWER} bytes")
-            return Answer(response.status_code, bytes(body)), retry_after(response.headers.get("retry-after"))
+            return HttpResponse(response.status_code, bytes(body)), retry_after(response.headers.get("retry-after"))
 
 
 def _backoff(number: int) -> float:

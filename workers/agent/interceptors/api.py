@@ -98,14 +98,14 @@ class Context:
         self.host = host
         self.config = config
         self._control = control
-        self._looked = 0.0
+        self._checked = 0.0
         self._cancelled = False
 
     def cancelled(self) -> bool:
         """Whether the run is being stopped, without waiting for the batch in hand. Cheap enough for every event."""
-        if not self._cancelled and time.monotonic() - self._looked > _LOOK:
-            self._looked = time.monotonic()
-            self._cancelled = self._told_to_stop()
+        if not self._cancelled and time.monotonic() - self._checked > _LOOK:
+            self._checked = time.monotonic()
+            self._cancelled = self._was_told_to_stop()
         return self._cancelled
 
     def cancel(self) -> None:
@@ -122,7 +122,7 @@ class Context:
             time.sleep(min(left, _LOOK))
         raise Cancelled("the run is being stopped")
 
-    def _told_to_stop(self) -> bool:
+    def _was_told_to_stop(self) -> bool:
         if self._control is None:
             return False
         try:

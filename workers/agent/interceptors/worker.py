@@ -92,7 +92,7 @@ def initialised(settings: Settings) -> Running:
         with _at_most(settings.init_timeout):
             instance = inside(settings.path, _made)(settings.class_name, context)
     except BaseException as error:
-        raise _failed(settings, f"The interceptor failed to initialize on {context.host}: {told(error)}") from error
+        raise _failed(settings, f"The interceptor failed to initialize on {context.host}: {reported(error)}") from error
     return Running(settings.path, instance, context)
 
 
@@ -131,7 +131,7 @@ def _at_most(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def told(error: BaseException) -> str:
+def reported(error: BaseException) -> str:
     """An exception in a line."""
     if isinstance(error, SystemExit):
         return f"it called sys.exit({error.code!r})"
@@ -155,7 +155,7 @@ def close_all() -> None:
                 with _at_most(_CLOSING):
                     inside(ending.path, ending.instance.close)()
             except BaseException as error:
-                print(f"an interceptor did not close: {told(error)}")
+                print(f"an interceptor did not close: {reported(error)}")
 
 
 def mapper(settings: Settings) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
@@ -242,7 +242,7 @@ class Task:
             try:
                 results.append(call(event))
             except BaseException as error:
-                results.append(self._judged(error))
+                results.append(self._classified(error))
             else:
                 self._own.succeeded = True
         return results
@@ -252,7 +252,7 @@ class Task:
         try:
             results = self._own.instance.intercept_batch(list(events)) if events else []
         except BaseException as error:
-            failure = self._judged(error)
+            failure = self._classified(error)
             return [failure] if len(events) == 1 else [self._of_batch([event])[0] for event in events]
         if not isinstance(results, list) or len(results) != len(events):
             found = "None" if results is None else f"{len(results)} results" if isinstance(results, list) else "no list"
@@ -260,7 +260,7 @@ class Task:
         self._own.succeeded = True
         return results
 
-    def _judged(self, error: BaseException) -> Failed:
+    def _classified(self, error: BaseException) -> Failed:
         """An event's failure follows `on_error`; anything else raises, and fails the batch."""
         own = self._own
         if isinstance(error, Cancelled | KeyboardInterrupt) or own.context.cancelled():
@@ -269,10 +269,10 @@ class Task:
         if isinstance(error, TookTooLong):
             raise RuntimeError(f"The interceptor {self._settings.class_name}: {error} over one batch") from error
         if _is_of_the_instance(error, own) or self._settings.on_error == "fail":
-            raise _failed(self._settings, told(error)) from error
+            raise _failed(self._settings, reported(error)) from error
         if not own.succeeded:
-            own.failures = own.failures + 1 if told(error) == own.cause else 1
-            own.cause = told(error)
+            own.failures = own.failures + 1 if reported(error) == own.cause else 1
+            own.cause = reported(error)
             if own.failures >= SAME_FAILURES:
                 raise _failed(
                     self._settings, f"Its first {own.failures} events failed with one cause: {own.cause}"
@@ -312,9 +312,9 @@ class Task:
         if self._settings.on_error == "drop":
             rows.add(row, None, kept=False)
         elif self._settings.on_error == "fail":
-            raise _failed(self._settings, told(error))
+            raise _failed(self._settings, reported(error))
         else:
-            rows.add(row, None, cause={"component": self._settings.path, "cause": told(error)})
+            rows.add(row, None, cause={"component": self._settings.path, "cause": reported(error)})
 
     def _written(self, columns: dict[str, Any], look_up: Callable[[str], list[Any]], rows: Rows) -> pa.RecordBatch:
         indices = pa.array(rows.sources, pa.int64()) if rows.split else None

@@ -27,7 +27,7 @@ from workers.agent.positions.checkpoint import Key, Offsets
 TIMEOUT = 10.0
 """Seconds that one look-up may take."""
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 _RETRY = 0.2
 NOT_COORDINATED = {
     KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
@@ -112,7 +112,7 @@ class Commit:
     metadata: str = ""
 
 
-def _patiently(ask: Callable[[float], Answer], passing: Collection[int], timeout: float) -> Answer:
+def _patiently(ask: Callable[[float], Result], passing: Collection[int], timeout: float) -> Result:
     """What `ask`, which gets the seconds that are left, answers; errors with a code of `passing` are waited for, as
     long as enough is left for another answer."""
     deadline = time.monotonic() + timeout
@@ -125,14 +125,14 @@ def _patiently(ask: Callable[[float], Answer], passing: Collection[int], timeout
         time.sleep(_RETRY)
 
 
-class Cluster:
+class KafkaCluster:
     """Bounded look-ups in one Kafka cluster. KafkaException leaves every method that asks a broker."""
 
-    _known: dict[tuple[tuple[str, str], ...], Cluster] = {}
+    _known: dict[tuple[tuple[str, str], ...], KafkaCluster] = {}
     _lock = threading.Lock()
 
     @classmethod
-    def of(cls, servers: str, options: Mapping[str, Any]) -> Cluster:
+    def of(cls, servers: str, options: Mapping[str, Any]) -> KafkaCluster:
         """One client per connection, however many components share it."""
         settings = librdkafka_options(servers, options)
         key = tuple(sorted((name, str(value)) for name, value in settings.items()))
@@ -348,8 +348,8 @@ class Cluster:
             found |= other.commits(group, missing)
         return found
 
-    def _another(self) -> Cluster:
-        return Cluster(self.settings)
+    def _another(self) -> KafkaCluster:
+        return KafkaCluster(self.settings)
 
     def find_coordinator(self, group: str) -> None:
         """Ask who coordinates a group; KafkaException as long as nobody does."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from confluent_kafka import KafkaException
 
-from workers.agent.kafka.admin import Cluster
+from workers.agent.kafka.admin import KafkaCluster
 
 _OFFSETS = "__consumer_offsets"
 
 
-def notices(cluster: Cluster, topics: list[str]) -> list[str]:
+def notices(cluster: KafkaCluster, topics: list[str]) -> list[str]:
     """Sentences about replication and leader election; nothing where the cluster does not tell."""
     try:
         replicas = cluster.replicas([*topics, _OFFSETS])

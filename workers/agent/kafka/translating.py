@@ -21,12 +21,12 @@ from pipelines.domain.definitions.document.references import substituted
 from pipelines.domain.definitions.document.spec import Definition
 from pipelines.domain.positions import translation
 from pipelines.domain.positions.cluster_move import By, ClusterMove, PartitionTranslation, Seen, SinkEnd, Translation
-from pipelines.domain.positions.plan import Answer, Question
+from pipelines.domain.positions.plan import InspectionRequest, InspectionResult
 from pipelines.domain.positions.translation import Behind, Copy, Found, Impossible, Outcome, Stand
 from pipelines.domain.runs.protocol import AgentFinding, Launch
 from workers.agent.base import masking
 from workers.agent.base.findings import Refused, refuse
-from workers.agent.kafka.admin import NOT_COORDINATED, Cluster
+from workers.agent.kafka.admin import NOT_COORDINATED, KafkaCluster
 from workers.agent.kafka.two_clusters import Move, Side
 from workers.agent.positions import guard
 from workers.agent.positions.checkpoint import Key, Offsets
@@ -40,16 +40,16 @@ MOST_OF_ONE_TIME = 10_000
 """Records of one time that are compared one by one."""
 
 
-def answer(launch: Launch, definition: Definition, move: ClusterMove) -> Answer:
+def answer(launch: Launch, definition: Definition, move: ClusterMove) -> InspectionResult:
     """What becomes of every partition of the component that moves. Raises Refused where nobody can look."""
     if move.sink:
-        return Answer(survey=None, translation=Translation(ends=_sink_ends(move)))
+        return InspectionResult(survey=None, translation=Translation(ends=_sink_ends(move)))
     both = _both(launch, definition, move)
     _require_the_known_log(both)
     rows = [row for channel, stands in both.stands.items() for row in _channel(both, channel, stands)]
     known = both.same_log or bool(move.cut)
     rows = rows if known else _not_behind_the_group(both, move, rows)
-    return Answer(survey=None, translation=Translation(rows=rows))
+    return InspectionResult(survey=None, translation=Translation(rows=rows))
 
 
 def _both(launch: Launch, definition: Definition, move: ClusterMove) -> Move:
@@ -59,9 +59,12 @@ def _both(launch: Launch, definition: Definition, move: ClusterMove) -> Move:
     heads = [head for head in launch.heads if head.source == move.source]
     topics = sorted({at.topic for head in heads for at in head.positions} | set(old.topics))
     path = f"sources.{move.source}"
-    sides = Side(path, move.source, Cluster.of(old.bootstrap_servers, old.options), topics)
+    sides = Side(path, move.source, KafkaCluster.of(old.bootstrap_servers, old.options), topics)
     there = Side(
-        path, move.source, Cluster.of(new.bootstrap_servers, new.options), sorted(move.renamed(each) for each in topics)
+        path,
+        move.source,
+        KafkaCluster.of(new.bootstrap_servers, new.options),
+        sorted(move.renamed(each) for each in topics),
     )
     known = next((each for each in launch.identities if each.source == move.source), None)
     cuts = {(each.channel, (each.topic, each.partition)): each.pair for each in move.cut}
@@ -250,7 +253,7 @@ def _sink_ends(move: ClusterMove) -> list[SinkEnd]:
     """Where the topics that the sink may write to begin and end. Raises Refused."""
     path, spec = f"sinks.{move.sink}", KafkaSink.model_validate(move.to)
     topics = sorted({spec.topic, *spec.allowed_topics})
-    cluster = Cluster.of(spec.bootstrap_servers, spec.options)
+    cluster = KafkaCluster.of(spec.bootstrap_servers, spec.options)
     partitions = cluster.partitions(topics, path, "WRITE")
     starts, ends = cluster.earliest(partitions), cluster.latest(partitions)
     cluster_id, ids = cluster.cluster_id(), cluster.topic_ids(topics)
@@ -269,7 +272,7 @@ def _sink_ends(move: ClusterMove) -> list[SinkEnd]:
     ]
 
 
-def looked(question: Question) -> Answer:
+def inspected(question: InspectionRequest) -> InspectionResult:
     """The answer, or why nobody could look."""
     launch = Launch.model_validate(question.launch)
     definition = Definition.model_validate(substituted(launch.definition, question.values))
@@ -280,20 +283,20 @@ def looked(question: Question) -> Answer:
         return answer(launch, definition, move)
     except Refused as refused:
         found: list[AgentFinding] = refused.findings
-        return Answer(survey=None, findings=[each.model_dump(mode="json") for each in found])
+        return InspectionResult(survey=None, findings=[each.model_dump(mode="json") for each in found])
     except KafkaException as error:
         path = f"sources.{move.source}" if move.source else f"sinks.{move.sink}"
         words = f"A cluster did not answer: {error.args[0]}."
         found = [AgentFinding(path=path, code="KAFKA_ERROR", message=words, suggestion="Check both addresses.")]
-        return Answer(survey=None, findings=[each.model_dump(mode="json") for each in found])
+        return InspectionResult(survey=None, findings=[each.model_dump(mode="json") for each in found])
 
 
 def main() -> None:
     """Read the question, write the answer."""
-    question = Question.model_validate_json(sys.stdin.buffer.read())
+    question = InspectionRequest.model_validate_json(sys.stdin.buffer.read())
     masking.hide(question.masked)
-    found = looked(question)
-    sys.stdout.write(Answer.model_validate(masking.prose(found.model_dump(mode="json"))).model_dump_json())
+    found = inspected(question)
+    sys.stdout.write(InspectionResult.model_validate(masking.prose(found.model_dump(mode="json"))).model_dump_json())
     sys.stdout.flush()
 
 

@@ -11,7 +11,7 @@ from pipelines.domain.positions.cluster_move import By, ClusterMove, Seen, Trans
 from pipelines.domain.positions.offset_syncs import NotASync, OffsetSync, Pair, decode, pairs
 from workers.agent.base.findings import refuse
 from workers.agent.kafka import windows
-from workers.agent.kafka.admin import Cluster
+from workers.agent.kafka.admin import KafkaCluster
 from workers.agent.positions.checkpoint import Key, Offsets
 from workers.agent.positions.guard import LogRange
 
@@ -22,7 +22,7 @@ class Side:
 
     path: str
     source: str
-    cluster: Cluster
+    cluster: KafkaCluster
     topics: Sequence[str]
 
     @cached_property

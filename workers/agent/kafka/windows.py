@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from pipelines.domain.positions.cluster_move import Seen
-from workers.agent.kafka.admin import Cluster
+from workers.agent.kafka.admin import KafkaCluster
 from workers.agent.positions.checkpoint import Key
 
 SECONDS = 15.0
@@ -31,7 +31,7 @@ Ranges = Mapping[Key, tuple[int, int]]
 """The first offset of each partition, and the one behind the last."""
 
 
-def messages(cluster: Cluster, ranges: Ranges) -> Iterator[Message]:
+def messages(cluster: KafkaCluster, ranges: Ranges) -> Iterator[Message]:
     """Every committed record of the ranges; of each partition in order. Raises KafkaException, also where it takes too
     long."""
     left = {key: end for key, (start, end) in ranges.items() if end > start}
@@ -65,7 +65,7 @@ def _taken(consumer: Consumer, message: Message, left: dict[Key, int]) -> Iterat
         consumer.incremental_unassign([TopicPartition(*key)])
 
 
-def seen(cluster: Cluster, ranges: Ranges) -> dict[Key, list[Seen]]:
+def seen(cluster: KafkaCluster, ranges: Ranges) -> dict[Key, list[Seen]]:
     """What is to be known of each record to tell it from others; no value leaves this function."""
     found: dict[Key, list[Seen]] = {key: [] for key in ranges}
     for message in messages(cluster, ranges):

@@ -46,7 +46,7 @@ class Repair:
 
 
 @dataclass(frozen=True)
-class View:
+class CheckpointState:
     """What a checkpoint says: newest planned batch, newest committed one, and where each known batch ends.
 
     `repairs` have been thought away: the view is that of the checkpoint once they are carried out.
@@ -72,14 +72,14 @@ class View:
 
 
 @dataclass(frozen=True)
-class Told:
+class LedgerBatchEnd:
     """What the ledger tells of a batch: its number, and where it ends."""
 
     batch: int
     ends: Offsets
 
 
-_NOTHING = Told(-1, {})
+_NOTHING = LedgerBatchEnd(-1, {})
 
 
 class Checkpoint:
@@ -88,7 +88,7 @@ class Checkpoint:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def view(self, done: Told = _NOTHING, plan: Told = _NOTHING) -> View:
+    def state(self, done: LedgerBatchEnd = _NOTHING, plan: LedgerBatchEnd = _NOTHING) -> CheckpointState:
         """Read what the guard compares. `done`, `plan`: the batches that the ledger finished last and has open.
 
         Raises CheckpointDamaged where more than the newest entry of a log is torn, or where the ledger cannot mend it.
@@ -102,11 +102,11 @@ class Checkpoint:
                 log.remove(repair.batch)
             else:
                 ends[repair.batch] = _offsets(repair.content.splitlines()[2])
-        torn += self._torn_beginning(used=bool(planned or committed))
+        torn += self._torn_initial(used=bool(planned or committed))
         newest = _last(planned)
         kept = {batch: at for batch, at in ends.items() if newest is not None and batch >= newest - 1}
         initial = None if any(repair.path == self._initial_path for repair in torn) else self._initial()
-        return View(newest, _last(committed), initial, kept, tuple(torn))
+        return CheckpointState(newest, _last(committed), initial, kept, tuple(torn))
 
     def ends(self, batch: int) -> Offsets:
         """End offsets of a batch in the offset log. Raises CheckpointDamaged."""
@@ -120,7 +120,7 @@ class Checkpoint:
         """Whether Spark's commit of the batch is on disk; only then is the batch over."""
         return self._log(_COMMITS, batch).exists()
 
-    def _torn_plan(self, planned: list[int], committed: list[int], told: Sequence[Told]) -> list[Repair]:
+    def _torn_plan(self, planned: list[int], committed: list[int], reported: Sequence[LedgerBatchEnd]) -> list[Repair]:
         """The newest entry of the offset log, where it alone is damaged."""
         damaged = [batch for batch in planned if not self._readable(batch)]
         if not damaged:
@@ -128,14 +128,14 @@ class Checkpoint:
         newest, path = planned[-1], self._log(_OFFSETS, planned[-1])
         if damaged != [newest]:
             self.ends(damaged[0])
-        if known := next((each for each in told if each.batch == newest), None):
+        if known := next((each for each in reported if each.batch == newest), None):
             content = self._plan(newest, known.ends)
             return [Repair(path, newest, "written again with the ends from the ledger", content)]
         if newest in committed:
             raise CheckpointDamaged(f"{path}: it is torn, and the ledger does not have the batch")
         return [Repair(path, newest, "removed; the sink has nothing of the batch, and it is planned again")]
 
-    def _torn_commit(self, committed: list[int], done: Told) -> list[Repair]:
+    def _torn_commit(self, committed: list[int], done: LedgerBatchEnd) -> list[Repair]:
         """The newest entry of the commit log, where it alone is damaged: its batch comes again and is not written."""
         damaged = [batch for batch in committed if not self._is_commit(batch)]
         if not damaged:
@@ -167,12 +167,12 @@ class Checkpoint:
             settings = json.dumps({"batchWatermarkMs": 0, "batchTimestampMs": round(time.time() * 1000), "conf": {}})
         return "\n".join(["v1", settings, json.dumps(dump(ends))])
 
-    def _torn_beginning(self, *, used: bool) -> list[Repair]:
+    def _torn_initial(self, *, used: bool) -> list[Repair]:
         """The files that are written before the first batch; Spark writes them anew as long as there was none."""
         torn = []
-        for path, look in ((self.path / "metadata", self._metadata), (self._initial_path, self._initial)):
+        for path, probe in ((self.path / "metadata", self._metadata), (self._initial_path, self._initial)):
             try:
-                look()
+                probe()
             except CheckpointDamaged:
                 if used:
                     raise

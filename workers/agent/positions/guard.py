@@ -16,11 +16,11 @@ from typing import Any
 from pipelines.domain.base.positions import PartitionPosition, SourceIdentity
 from pipelines.domain.ledger.journal import Noticed, Planned
 from pipelines.domain.runs.protocol import AgentFinding
-from workers.agent.positions.checkpoint import Key, Offsets, Told, View
+from workers.agent.positions.checkpoint import CheckpointState, Key, LedgerBatchEnd, Offsets
 
 NOTICES = ("GROUP_LOST", "GROUP_MOVED", "EXPIRING")
 """What somebody should know, and is no reason to stop."""
-_TOLD = 5
+_REPORTED = 5
 """Partitions that a notice names."""
 _DECIDE = "Choose where to continue: the ledger's position, or a new one, which starts a new lineage."
 
@@ -36,16 +36,18 @@ class Head:
     channel: str = ""
 
     @property
-    def done(self) -> Told:
+    def done(self) -> LedgerBatchEnd:
         """The batch that was finished last, and where it ended."""
-        return Told(-1 if self.done_batch is None else self.done_batch, self.positions)
+        return LedgerBatchEnd(-1 if self.done_batch is None else self.done_batch, self.positions)
 
     @property
-    def plan(self) -> Told:
+    def plan(self) -> LedgerBatchEnd:
         """The batch that may have touched its sink, and where it ends; none where that is not known yet."""
         if self.planned is None or self.planned.open_ended:
-            return Told(-1, {})
-        return Told(self.planned.batch, {**self.positions, **{item.key: item.end for item in self.planned.ranges}})
+            return LedgerBatchEnd(-1, {})
+        return LedgerBatchEnd(
+            self.planned.batch, {**self.positions, **{item.key: item.end for item in self.planned.ranges}}
+        )
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ class Mirrored:
     ours: bool
 
 
-def compare(head: Head, checkpoint: View) -> list[AgentFinding]:
+def compare(head: Head, checkpoint: CheckpointState) -> list[AgentFinding]:
     """Ledger against checkpoint."""
     return [_finding(head, *found) for found in _disagreements(head, checkpoint)]
 
@@ -83,7 +85,7 @@ def _about(key: Key | None) -> dict[str, Any]:
     return {} if key is None else {"topic": key[0], "partition": key[1]}
 
 
-def _disagreements(head: Head, checkpoint: View) -> Iterator[_Found]:
+def _disagreements(head: Head, checkpoint: CheckpointState) -> Iterator[_Found]:
     committed = -1 if checkpoint.committed is None else checkpoint.committed
     planned = -1 if checkpoint.planned is None else checkpoint.planned
     done = -1 if head.done_batch is None else head.done_batch
@@ -115,7 +117,7 @@ def _disagreements(head: Head, checkpoint: View) -> Iterator[_Found]:
         yield from _different_plan(head, checkpoint, planned)
 
 
-def _different_ends(head: Head, checkpoint: View, done: int) -> Iterator[_Found]:
+def _different_ends(head: Head, checkpoint: CheckpointState, done: int) -> Iterator[_Found]:
     ends = (checkpoint.ends or {}).get(done) if done >= 0 else checkpoint.initial
     if ends is None:
         if done >= 0:
@@ -148,7 +150,7 @@ def _all_apart(ledger: Offsets, spark: Offsets) -> str:
     return "".join(f"; {text}" for text in found if ": " in text)
 
 
-def _different_plan(head: Head, checkpoint: View, planned: int) -> Iterator[_Found]:
+def _different_plan(head: Head, checkpoint: CheckpointState, planned: int) -> Iterator[_Found]:
     if head.planned is None or head.planned.open_ended:
         return
     ends = (checkpoint.ends or {}).get(head.planned.batch)
@@ -297,19 +299,19 @@ def notices(source: str, furthest: Offsets, mirror: Mapping[Key, Mirrored]) -> l
 
 def expiring(source: str, positions: Offsets, within: Mapping[Key, float]) -> list[Noticed]:
     """Positions that retention is about to pass."""
-    told = [
+    reported = [
         f"{_name(key)}: the records at {positions[key]} can expire unread within {seconds:.0f} s."
         for key, seconds in sorted(within.items())
     ]
-    return _summed_up(source, "EXPIRING", told)
+    return _summed_up(source, "EXPIRING", reported)
 
 
-def _summed_up(source: str, code: str, told: list[str]) -> list[Noticed]:
+def _summed_up(source: str, code: str, reported: list[str]) -> list[Noticed]:
     """One notice for all partitions, which may be many."""
-    if not told:
+    if not reported:
         return []
-    more = [f"The same holds for {len(told) - _TOLD} more partitions."] if len(told) > _TOLD else []
-    return [Noticed(source=source, code=code, message=" ".join([*told[:_TOLD], *more]))]
+    more = [f"The same holds for {len(reported) - _REPORTED} more partitions."] if len(reported) > _REPORTED else []
+    return [Noticed(source=source, code=code, message=" ".join([*reported[:_REPORTED], *more]))]
 
 
 def _name(key: Key) -> str:

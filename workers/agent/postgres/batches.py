@@ -174,19 +174,19 @@ class Batches:
         todo = [(first, last)]
         indexed = False
         while todo:
-            begin, end = todo.pop()
+            start, end = todo.pop()
             try:
                 with connection.transaction():
-                    connection.execute(self._insert(stage), [begin, end])
+                    connection.execute(self._insert(stage), [start, end])
             except (psycopg.DataError, psycopg.IntegrityError) as error:
                 if not indexed:  # only what is halved is looked up by number
                     connection.execute(sql.SQL("CREATE INDEX ON {} (n)").format(self._stage(stage)))
                     indexed = True
-                if begin < end:
-                    middle = (begin + end) // 2
-                    todo += [(middle + 1, end), (begin, middle)]
+                if start < end:
+                    middle = (start + end) // 2
+                    todo += [(middle + 1, end), (start, middle)]
                     continue
-                refused += self._refused(connection, stage, begin, error)
+                refused += self._refused(connection, stage, start, error)
                 if len(refused) > MOST_REFUSED:
                     raise TooManyRefused(
                         f"the database rejected {len(refused)} rows, the last with: {error}"

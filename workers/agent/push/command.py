@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pipelines.domain.definitions.components.source.exec import ExecSource
 from workers.agent.base.log import say
 from workers.agent.push.event import Event, record_batch
-from workers.agent.push.log import IntakeLog, LogFull, LogUnwritable
+from workers.agent.push.log import IngestBuffer, LogFull, LogUnwritable
 
 _CHUNK = 64 * 1024
 _PR_SET_PDEATHSIG = 1
@@ -70,7 +70,7 @@ class Lines:
 class CommandPump:
     """Runs the command again and again, or once; ends when `stop` is called."""
 
-    def __init__(self, spec: ExecSource, log: IntakeLog) -> None:
+    def __init__(self, spec: ExecSource, log: IngestBuffer) -> None:
         self._spec = spec
         self._log = log
         self._stopping = threading.Event()

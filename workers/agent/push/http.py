@@ -14,8 +14,8 @@ from pipelines.domain.definitions.components.source.http import HttpSource
 from workers.agent.push import log as logs
 from workers.agent.push.answers import Answers
 from workers.agent.push.event import Event
-from workers.agent.push.log import IntakeLog, LogFull, LogUnwritable, PutQueueFull, usable_bytes
-from workers.agent.push.taking import Intake
+from workers.agent.push.log import IngestBuffer, LogFull, LogUnwritable, PutQueueFull, usable_bytes
+from workers.agent.push.taking import IngestThread
 
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
@@ -80,11 +80,11 @@ def blob_event(body: bytes, query: str) -> Event:
 class Application:
     """Takes POST requests; everything else is refused."""
 
-    def __init__(self, spec: HttpSource, log: IntakeLog, intake: Intake, answers: Answers) -> None:
+    def __init__(self, spec: HttpSource, log: IngestBuffer, ingest_buffer: IngestThread, answers: Answers) -> None:
         self._spec = spec
         self._answers = answers
         self._log = log
-        self._intake = intake
+        self._ingestion = ingest_buffer
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         """One request."""
@@ -147,7 +147,7 @@ class Application:
     async def _append(self, events: list[Event]) -> int:
         self._check_fit(events)
         try:
-            future = asyncio.wrap_future(self._intake.submit(events))
+            future = asyncio.wrap_future(self._ingestion.submit(events))
             return await asyncio.wait_for(future, _APPEND_TIMEOUT)
         except PutQueueFull as error:
             raise Refusal(413, str(error)) from error
@@ -180,16 +180,16 @@ async def _answer(send: Send, status: int, document: dict[str, Any], headers: di
     await send({"type": "http.response.body", "body": body})
 
 
-def serve(spec: HttpSource, log: IntakeLog) -> None:
+def serve(spec: HttpSource, log: IngestBuffer) -> None:
     """Listen until the process is told to end. Exits with a message where the port cannot be had."""
     import uvicorn
 
-    intake, answers = Intake(log, spec.transaction_capacity), Answers(log.directory)
-    intake.start()
+    ingest_buffer, answers = IngestThread(log, spec.transaction_capacity), Answers(log.directory)
+    ingest_buffer.start()
     answers.start()
     uvicorn.Server(
         uvicorn.Config(
-            Application(spec, log, intake, answers),
+            Application(spec, log, ingest_buffer, answers),
             host=spec.bind,
             port=spec.port,
             lifespan="off",

@@ -31,7 +31,7 @@ PIN = "pin.json"
 
 
 class Limits(Protocol):
-    """What a log may hold; `pipelines.domain.definitions.sources.intake.Limits` is one."""
+    """What a log may hold; `pipelines.domain.definitions.sources.push_source.Limits` is one."""
 
     @property
     def capacity(self) -> int: ...
@@ -87,7 +87,7 @@ def usable_bytes(limits: Limits) -> int:
     return limits.byte_capacity * (100 - limits.byte_capacity_buffer_percentage) // 100
 
 
-class IntakeLog:
+class IngestBuffer:
     """Appends to a log and counts what is in it. For one process; not for several threads at once."""
 
     def __init__(
@@ -135,8 +135,8 @@ class IntakeLog:
             self._take_in(first, path, last=last)
         if found:
             self._append_to(found[-1][1])
-            if self.end < (told := end(self.directory)):
-                raise LogDamaged(f"{self.directory}: events up to {told} were accepted, and {self.end} can be read")
+            if self.end < (reported := end(self.directory)):
+                raise LogDamaged(f"{self.directory}: events up to {reported} were accepted, and {self.end} can be read")
 
     def _take_in(self, first: int, path: Path, *, last: bool) -> None:
         self.end, good = first, 0

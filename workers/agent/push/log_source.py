@@ -13,8 +13,8 @@ from workers.agent.graph.component import SourceBuilder
 from workers.agent.positions.checkpoint import Key, Offsets
 from workers.agent.positions.guard import LogRange
 from workers.agent.push import log as logs
-from workers.agent.push.log import IntakeLog
-from workers.agent.push.reader import IntakeReader
+from workers.agent.push.log import IngestBuffer
+from workers.agent.push.reader import IngestBufferReader
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -28,8 +28,8 @@ class LogSource(SourceBuilder):
     def directory(self) -> Path:
         """Of the log."""
 
-    def _open_log(self) -> IntakeLog:
-        return IntakeLog(self.directory, self.spec, durable=True)
+    def _open_log(self) -> IngestBuffer:
+        return IngestBuffer(self.directory, self.spec, durable=True)
 
     @property
     def _key(self) -> Key:
@@ -56,4 +56,4 @@ class LogSource(SourceBuilder):
         from workers.agent.ranges.source import stream
 
         config = json.dumps({"directory": str(self.directory), "topic": self.place.name, "may_skip": may_skip})
-        return stream(spark, IntakeReader, config, starts=starts, max_events=max_events, path=self.place.path)
+        return stream(spark, IngestBufferReader, config, starts=starts, max_events=max_events, path=self.place.path)

@@ -47,13 +47,13 @@ class PushProcess:
     def _keep(self) -> None:
         pause = _FIRST_PAUSE
         while not self._closed:
-            began = time.monotonic()
+            started = time.monotonic()
             code = self._run()
             if code == 0 or self._closed:
                 return  # a command that is not to be restarted has ended
             self.failure = f"The process that accepts events ended with {code}; see the agent's log."
             say(f"{self._name}: {self.failure}")
-            pause = _FIRST_PAUSE if time.monotonic() - began > _LONGEST_PAUSE else min(_LONGEST_PAUSE, pause * 2)
+            pause = _FIRST_PAUSE if time.monotonic() - started > _LONGEST_PAUSE else min(_LONGEST_PAUSE, pause * 2)
             time.sleep(pause)
 
     def _run(self) -> int:

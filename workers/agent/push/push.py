@@ -20,7 +20,7 @@ from pipelines.domain.definitions.components.source.http import HttpSource
 from workers.agent.base.log import say
 from workers.agent.push.command import CommandPump, die_with_parent
 from workers.agent.push.http import serve
-from workers.agent.push.log import IntakeLog, Limits, LogBusy
+from workers.agent.push.log import IngestBuffer, Limits, LogBusy
 
 _BUSY_TIMEOUT = 20.0
 
@@ -53,12 +53,12 @@ def _watch_cord(cut: Any) -> None:
     threading.Thread(target=wait, name="cord", daemon=True).start()
 
 
-def _open(options: dict[str, Any], limits: Limits) -> IntakeLog:
+def _open(options: dict[str, Any], limits: Limits) -> IngestBuffer:
     """The log; a writer of the run before may still be on its way out."""
     deadline = time.monotonic() + _BUSY_TIMEOUT
     while True:
         try:
-            return IntakeLog(
+            return IngestBuffer(
                 Path(options["directory"]), limits, durable=options["durable"], extent=Path(options["extent"])
             )
         except LogBusy:

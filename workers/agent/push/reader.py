@@ -62,7 +62,7 @@ def _text(value: bytes | None) -> str | None:
     return None if value is None else value.decode(errors="replace")
 
 
-class IntakeReader(RangeReader):
+class IngestBufferReader(RangeReader):
     """One log as one partition. Configuration: `{"directory", "topic", "may_skip"}`.
 
     `may_skip`: events that the log has let go of are passed over, which is what an optional channel that fell behind
@@ -85,10 +85,10 @@ class IntakeReader(RangeReader):
 
     def batches(self, part: Slice) -> Iterator[pa.RecordBatch]:
         """Small transactions are put together, so that they do not cost a transfer each."""
-        begin = max(part.start, min(part.end, log.first(self._directory))) if self._may_skip else part.start
+        start_at = max(part.start, min(part.end, log.first(self._directory))) if self._may_skip else part.start
         waiting: list[pa.RecordBatch] = []
         rows = 0
-        for offset, batch in read(self._directory, begin, part.end):
+        for offset, batch in read(self._directory, start_at, part.end):
             waiting.append(self._with_origin(offset, batch))
             rows += batch.num_rows
             if rows >= _ROWS:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipelines.domain.base.positions import PartitionPosition
-from pipelines.domain.runs.protocol import AgentFinding, IntakeStatus
+from pipelines.domain.runs.protocol import AgentFinding, IngestBufferStatus
 from workers.agent.base.event import Event
 from workers.agent.base.findings import refuse
 from workers.agent.positions import guard
@@ -19,7 +19,7 @@ from workers.agent.positions.guard import LogRange
 from workers.agent.push import answers
 from workers.agent.push import log as logs
 from workers.agent.push.frames import LogDamaged
-from workers.agent.push.log import IntakeLog, LogBusy, Pin
+from workers.agent.push.log import IngestBuffer, LogBusy, Pin
 from workers.agent.push.log_source import LogSource
 from workers.agent.push.process import PushProcess
 
@@ -37,7 +37,7 @@ class Before:
     answers: dict[str, int]
 
 
-class IntakeSource(LogSource):
+class PushSource(LogSource):
     """What was taken in, and the process that takes it in."""
 
     overruns = True
@@ -45,14 +45,14 @@ class IntakeSource(LogSource):
     @cached_property
     def directory(self) -> Path:
         """Of the log: below the pipeline's own directory, or in shared memory under a name that no other has."""
-        if self.spec.intake == "file":
-            return self.place.state / "intake" / self.place.name
+        if self.spec.ingest_buffer == "file":
+            return self.place.state / "ingest_buffer" / self.place.name
         owner = hashlib.sha256(str(self.place.state).encode()).hexdigest()[:16]
         return _SHARED_MEMORY / f"headgate-{os.getuid()}" / owner / self.place.name
 
     @property
     def _extent(self) -> Path:
-        return self.place.state / "intake" / f"{self.place.name}.extent"
+        return self.place.state / "ingest_buffer" / f"{self.place.name}.extent"
 
     def log_ranges(self) -> dict[Key, LogRange]:
         """What the log holds; a torn last transaction is cut off now. Raises Refused."""
@@ -65,14 +65,14 @@ class IntakeSource(LogSource):
         except LogDamaged as error:
             suggestion = "Restore the directory, or remove it and choose where to continue."
             message = f"The ingest buffer is damaged: {error}."
-            raise refuse(self.place.path, "INTAKE_DAMAGED", message, suggestion) from error
+            raise refuse(self.place.path, "INGEST_BUFFER_DAMAGED", message, suggestion) from error
 
-    def _open_log(self) -> IntakeLog:
-        return IntakeLog(self.directory, self.spec, durable=self._durable, extent=self._extent)
+    def _open_log(self) -> IngestBuffer:
+        return IngestBuffer(self.directory, self.spec, durable=self._durable, extent=self._extent)
 
     @property
     def _durable(self) -> bool:
-        return bool(self.spec.intake == "file")
+        return bool(self.spec.ingest_buffer == "file")
 
     def first_positions(self, partitions: list[Key], log: dict[Key, LogRange]) -> tuple[Offsets, str]:
         """Everything that was taken in."""
@@ -88,7 +88,7 @@ class IntakeSource(LogSource):
             raise RuntimeError(self._push.failure)
         return super().ends(partitions)
 
-    def close_intake(self) -> None:
+    def close_ingest_buffer(self) -> None:
         """The port is closed, or the command ended, before the batch in hand is finished."""
         self._push.close()
 
@@ -96,12 +96,12 @@ class IntakeSource(LogSource):
         """Let those who are refused know what holds the log up."""
         logs.write_pin(self.directory, Pin(channel, component, cause) if channel else None)
 
-    def intake(self) -> IntakeStatus:
+    def ingest_buffer(self) -> IngestBufferStatus:
         """What was taken in since the run began, what the log holds now, and how the push process is."""
         end, before = logs.end(self.directory), self._before
         reached = max(logs.acknowledged(self.directory), logs.first(self.directory))
         pin = logs.read_pin(self.directory)
-        return IntakeStatus(
+        return IngestBufferStatus(
             source=self.place.name,
             taken=max(0, end - before.end),
             held=end - reached,
@@ -151,5 +151,5 @@ class IntakeSource(LogSource):
 
 def _lost(found: AgentFinding) -> AgentFinding:
     message = f"The ingest buffer has lost events that were accepted and not delivered yet. {found.message}"
-    suggestion = "Choose where to continue. A buffer in memory does not survive a reboot; `intake: file` does."
-    return found.model_copy(update={"code": "INTAKE_LOST", "message": message, "suggestion": suggestion})
+    suggestion = "Choose where to continue. A buffer in memory does not survive a reboot; `ingest_buffer: file` does."
+    return found.model_copy(update={"code": "INGEST_BUFFER_LOST", "message": message, "suggestion": suggestion})

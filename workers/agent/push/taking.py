@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 from workers.agent.push.event import Event, record_batch
-from workers.agent.push.log import IntakeLog, LogFull
+from workers.agent.push.log import IngestBuffer, LogFull
 
 
 @dataclass(frozen=True)
@@ -18,11 +18,11 @@ class _Request:
     accepted: Future[int] = field(default_factory=Future)
 
 
-class Intake(threading.Thread):
+class IngestThread(threading.Thread):
     """The one thread that appends. What it cannot append it refuses, request by request."""
 
-    def __init__(self, log: IntakeLog, transaction_capacity: int) -> None:
-        super().__init__(name="intake", daemon=True)
+    def __init__(self, log: IngestBuffer, transaction_capacity: int) -> None:
+        super().__init__(name="ingest_buffer", daemon=True)
         self._log = log
         self._most = transaction_capacity
         self._waiting: queue.SimpleQueue[_Request] = queue.SimpleQueue()

@@ -15,10 +15,10 @@ _ROWS = 20_000
 ENDLESS = (1 << 53) - 1
 
 
-def due(rate: int, limit: int | None, began: float, now: float) -> int:
+def due(rate: int, limit: int | None, started: float, now: float) -> int:
     """How many events there are at `now`, wall seconds, of a sequence that began at `began`."""
     last = ENDLESS if limit is None else limit
-    return last if rate == 0 else min(last, max(0, int((now - began) * rate)))
+    return last if rate == 0 else min(last, max(0, int((now - started) * rate)))
 
 
 class SequenceReader(RangeReader):
@@ -32,11 +32,11 @@ class SequenceReader(RangeReader):
         self._topic: str = options["topic"]
         self._partitions: int = options["partitions"]
         self._body: str = options["body"]
-        self._rate, self._limit, self._began = options["rate"], options["limit"], options["began"]
+        self._rate, self._limit, self._started = options["rate"], options["limit"], options["began"]
 
     def ends(self) -> Offsets:
         """By the clock."""
-        count = due(self._rate, self._limit, self._began, time.time())
+        count = due(self._rate, self._limit, self._started, time.time())
         each, more = divmod(count, self._partitions)
         return {(self._topic, number): each + (number < more) for number in range(self._partitions)}
 

@@ -40,9 +40,9 @@ class LoadBalance(GroupProcessor):
 
     def _in_turn(self, ready: list[str]) -> list[str]:
         """The head moves over the members that are ready, as in Flume's RoundRobinOrderSelector."""
-        begin = self._head if self._head < len(ready) else 0
-        self._head = begin + 1 if begin + 1 < len(ready) else 0
-        return [*ready[begin:], *ready[:begin]]
+        start = self._head if self._head < len(ready) else 0
+        self._head = start + 1 if start + 1 < len(ready) else 0
+        return [*ready[start:], *ready[:start]]
 
     @property
     def active(self) -> str:

@@ -97,7 +97,7 @@ def _protection(launcher: SparkLauncher) -> dict[str, str | None]:
     }
 
 
-class Cluster(Builder):
+class SparkCluster(Builder):
     """The cluster as a part of the pipeline that is probed and initialised before all others."""
 
     spec: SparkLauncher

@@ -40,23 +40,23 @@ def check(spark: SparkSession, slots: int, modules: Sequence[str]) -> None:
     """Let a Python worker in every slot, all at once, import what the pipeline needs. Raises Refused with a finding for
     every host where that fails."""
     try:
-        rows = _look(spark, slots, modules, barrier=True)
+        rows = _check(spark, slots, modules, barrier=True)
     except Exception as error:
-        raise Refused(_unusable(_told_with_host(spark, slots, modules, str(error)))) from error
+        raise Refused(_unusable(_described_with_host(spark, slots, modules, str(error)))) from error
     problems = sorted({(row["host"], row["problem"]) for row in rows if row["problem"]})
     if problems:
         raise Refused(*(_finding(host, problem) for host, problem in problems))
 
 
-def _look(spark: SparkSession, slots: int, modules: Sequence[str], *, barrier: bool) -> list[Row]:
+def _check(spark: SparkSession, slots: int, modules: Sequence[str], *, barrier: bool) -> list[Row]:
     slot_each = spark.range(slots, numPartitions=slots)
     return map_in_arrow(slot_each, _importer(modules), "host string, problem string", barrier=barrier).collect()
 
 
-def _told_with_host(spark: SparkSession, slots: int, modules: Sequence[str], text: str) -> str:
+def _described_with_host(spark: SparkSession, slots: int, modules: Sequence[str], text: str) -> str:
     """Spark does not say where a barrier failed; of a task of its own it does."""
     try:
-        _look(spark, slots, modules, barrier=False)
+        _check(spark, slots, modules, barrier=False)
     except Exception as error:
         return str(error)
     return text

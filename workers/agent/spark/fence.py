@@ -17,7 +17,7 @@ from pipelines.domain.runs.protocol import Document
 from workers.agent.base.log import say
 from workers.agent.spark import standalone
 
-_LOOK_EVERY = 0.25
+_CHECK_EVERY = 0.25
 
 
 class Application(Document):
@@ -66,7 +66,7 @@ class Fence:
             if why != said:
                 say_waiting(f"waiting for the executors of run {noted.run} ({noted.id}): {why}")
                 said = why
-            time.sleep(_LOOK_EVERY)
+            time.sleep(_CHECK_EVERY)
 
 
 def _deadline(noted: Application, path: Path) -> float:

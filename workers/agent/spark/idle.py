@@ -19,7 +19,7 @@ class IdleCollector:
         self._since: float | None = None
         self._collected = False
 
-    def look(self, spark: SparkSession | None, *, resting: bool) -> None:
+    def check(self, spark: SparkSession | None, *, resting: bool) -> None:
         """Note whether the agent rests, and collect once it has rested for a while."""
         if not resting:
             self._since, self._collected = None, False

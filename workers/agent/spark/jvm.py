@@ -191,11 +191,11 @@ class _Process:
     @property
     def lives(self) -> bool:
         """Whether it is there and no zombie."""
-        now = _look(Path(f"/proc/{self.pid}/stat"))
+        now = _check(Path(f"/proc/{self.pid}/stat"))
         return now is not None and now.born == self.born
 
 
-def _look(stat: Path) -> _Process | None:
+def _check(stat: Path) -> _Process | None:
     try:
         fields = stat.read_text(errors="replace").rpartition(")")[2].split()
     except OSError:
@@ -205,7 +205,7 @@ def _look(stat: Path) -> _Process | None:
 
 def _workers(pid: int) -> list[_Process]:
     """The daemons of Python workers that a JVM has started, and the workers; not what those have started."""
-    found = [process for path in Path("/proc").glob("[0-9]*/stat") if (process := _look(path))]
+    found = [process for path in Path("/proc").glob("[0-9]*/stat") if (process := _check(path))]
     daemons = {process.pid for process in found if process.parent == pid}
     return [process for process in found if process.parent == pid or process.parent in daemons]
 

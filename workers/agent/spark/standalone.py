@@ -27,7 +27,7 @@ class Silent(Exception):
 
 
 @dataclass(frozen=True)
-class Cluster:
+class StandaloneMaster:
     """What a master says: free and all cores of its living workers, the applications that it serves, the pages of
     living workers, and the ids of those that are not alive."""
 
@@ -44,12 +44,12 @@ def page_of(master: str) -> str:
     return f"http://{host}:{_DEFAULT_PORT}"
 
 
-def cluster(page: str) -> Cluster:
+def cluster(page: str) -> StandaloneMaster:
     """Ask a master. Raises Silent."""
     found = _get(page)
     try:
         alive = [worker for worker in found["workers"] if worker["state"] == "ALIVE"]
-        return Cluster(
+        return StandaloneMaster(
             cores=sum(worker["cores"] for worker in alive),
             free_cores=sum(worker["cores"] - worker["coresused"] for worker in alive),
             applications=frozenset(each["id"] for each in found["activeapps"]),

@@ -10,10 +10,10 @@ from pipelines.domain.definitions.components.processor.default import DefaultPro
 from pipelines.domain.definitions.document.spec import BUFFER, Read
 from pipelines.domain.ledger.sink_groups import Penalty
 from pipelines.domain.runs.protocol import Launch
-from workers.agent.delivery.books import ChannelBooks
-from workers.agent.delivery.dead_letters import Office
+from workers.agent.delivery.dead_letters import DeadLetterQueue
 from workers.agent.delivery.delivery import SinkGroup
 from workers.agent.delivery.gate import Gate
+from workers.agent.delivery.ledger import ChannelLedger
 from workers.agent.delivery.query import ReadQuery
 from workers.agent.delivery.real_time import Query, RealTimeQuery
 from workers.agent.graph.compile import Graph
@@ -25,8 +25,8 @@ from workers.agent.startup.slots import Slots
 
 def build_queries(launch: Launch, graph: Graph, gate: Gate, journal: Journal) -> list[Query]:
     """The query of each read, in the definition's mode. Nothing is contacted."""
-    office = Office(graph.dead_letters, journal, graph.definition.errors.max_rate)
-    building = _Building(launch, graph, gate, journal, office, Slots.of(graph.definition))
+    dead_letter_queue = DeadLetterQueue(graph.dead_letters, journal, graph.definition.errors.max_rate)
+    building = _Building(launch, graph, gate, journal, dead_letter_queue, Slots.of(graph.definition))
     return [building.query(read) for read in graph.definition.reads()]
 
 
@@ -34,8 +34,8 @@ def hand_over(launch: Launch, queries: list[Query]) -> None:
     """Give queries that were built for a standby the checkpoints and penalties of the run that it is now."""
     for query in queries:
         query.checkpoint = _checkpoint(launch, query.read)
-        for books in query.channels:
-            books.group.processor.restore(_penalties(launch, books.source, books.channel))
+        for ledger in query.channels:
+            ledger.group.processor.restore(_penalties(launch, ledger.source, ledger.channel))
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class _Building:
     graph: Graph
     gate: Gate
     journal: Journal
-    office: Office
+    dead_letter_queue: DeadLetterQueue
     slots: Slots
 
     def query(self, read: Read) -> Query:
@@ -53,7 +53,7 @@ class _Building:
         interceptors = self.graph.interceptors.get(read.source, [])
         return ReadQuery(
             read,
-            [self._books(read, channel) for channel in read.channels],
+            [self._ledger(read, channel) for channel in read.channels],
             checkpoint=_checkpoint(self.launch, read),
             gate=self.gate,
             keep=not all(interceptor.spec.repeatable for interceptor in interceptors),
@@ -65,21 +65,21 @@ class _Building:
         (sink,) = self.graph.sinks_of(read.source, channel).values()
         return RealTimeQuery(
             read,
-            self._books(read, channel),
+            self._ledger(read, channel),
             checkpoint=_checkpoint(self.launch, read),
             gate=self.gate,
             sink=sink,
             duration=self.graph.definition.delivery.batch_duration,
         )
 
-    def _books(self, read: Read, channel: str) -> ChannelBooks:
+    def _ledger(self, read: Read, channel: str) -> ChannelLedger:
         definition = self.graph.definition
-        return ChannelBooks(
+        return ChannelLedger(
             read.source,
             channel,
             group=self._group(read.source, channel),
-            judge=self.graph.judge(read.source, channel),
-            office=self.office,
+            classifier=self.graph.classifier(read.source, channel),
+            dead_letter_queue=self.dead_letter_queue,
             journal=self.journal,
             optional=len(read.channels) > 1 and channel in definition.optional_targets(read.source),
             overrun=self.graph.sources[read.source].overruns and definition.is_optional(read),

@@ -14,7 +14,15 @@ from pipelines.domain.runs.protocol import AgentFinding, Launch
 from workers.agent.base.findings import Refused
 from workers.agent.graph.compile import Graph
 from workers.agent.positions import guard
-from workers.agent.positions.checkpoint import Checkpoint, CheckpointDamaged, Key, Offsets, View, as_offsets, positions
+from workers.agent.positions.checkpoint import (
+    Checkpoint,
+    CheckpointDamaged,
+    CheckpointState,
+    Key,
+    Offsets,
+    as_offsets,
+    positions,
+)
 from workers.agent.positions.guard import Head, LogRange, Mirrored
 
 
@@ -28,7 +36,7 @@ class Found:
     firsts: dict[tuple[str, tuple[Key, ...]], tuple[Offsets, str]] = field(default_factory=dict)
     identities: dict[str, SourceIdentity | None] = field(default_factory=dict)
     mirrors: dict[str, Mapping[Key, Mirrored] | None] = field(default_factory=dict)
-    views: dict[tuple[str, str], View] = field(default_factory=dict)
+    checkpoints: dict[tuple[str, str], CheckpointState] = field(default_factory=dict)
 
     def head(self, read: Read, channel: str) -> Head:
         """Where the ledger stands with one channel. A channel that is new in a shared read begins where the others of
@@ -60,13 +68,13 @@ class Found:
     def least(self, source: str) -> Offsets:
         """Per partition, where the required channel stands that is furthest behind: what the mirror shows."""
         optional = frozenset() if source.startswith(BUFFER) else self.graph.definition.optional_targets(source)
-        cursors = [as_offsets(h.positions) for h in self.launch.heads if h.source == source]
+        channel_positions = [as_offsets(h.positions) for h in self.launch.heads if h.source == source]
         required = [
             as_offsets(h.positions) for h in self.launch.heads if h.source == source and h.channel not in optional
         ]
         found: Offsets = {}
-        for cursor in required or cursors:
-            found |= {key: min(at, found.get(key, at)) for key, at in cursor.items()}
+        for position in required or channel_positions:
+            found |= {key: min(at, found.get(key, at)) for key, at in position.items()}
         return found
 
     def log(self, source: str) -> dict[Key, LogRange]:
@@ -104,7 +112,7 @@ class Found:
         """Partitions of another cluster whose positions were only translated: its group cannot have lost a commit."""
         if any(head.done_batch is not None for head in self.launch.heads if head.source == source):
             return set()
-        return {key for key, told in self.decided(source).items() if told == 0}
+        return {key for key, reported in self.decided(source).items() if reported == 0}
 
     def against_source(self, source: str) -> list[AgentFinding]:
         """What the log and the group have against the ledger, whatever the channel."""
@@ -114,15 +122,15 @@ class Found:
         found = guard.another_log(path, self.remembered(source), self.identity(source), topics, self.log(source))
         return found or guard.ahead_of_ledger(path, furthest, self.mirror(source), self.decided(source))
 
-    def view(self, query: str, checkpoint: Checkpoint, head: Head) -> View:
+    def state(self, query: str, checkpoint: Checkpoint, head: Head) -> CheckpointState:
         """What the checkpoint says to this channel. Raises Refused where it cannot be read."""
         key = query, head.channel
-        if key not in self.views:
+        if key not in self.checkpoints:
             try:
-                self.views[key] = checkpoint.view(head.done, head.plan)
+                self.checkpoints[key] = checkpoint.state(head.done, head.plan)
             except CheckpointDamaged as damage:
                 raise _damaged(head, damage) from damage
-        return self.views[key]
+        return self.checkpoints[key]
 
     def outside(self, read: Read, starts: Offsets, log: dict[Key, LogRange]) -> list[AgentFinding]:
         """What the source says against these positions. An optional channel that was overrun goes on where it can."""
@@ -141,10 +149,10 @@ class Found:
         return self.firsts[key]
 
 
-def _furthest(cursors: Iterable[Iterable[PartitionPosition]]) -> Offsets:
+def _furthest(channel_positions: Iterable[Iterable[PartitionPosition]]) -> Offsets:
     found: Offsets = {}
-    for cursor in cursors:
-        found |= {at.key: max(at.offset, found.get(at.key, 0)) for at in cursor}
+    for position in channel_positions:
+        found |= {at.key: max(at.offset, found.get(at.key, 0)) for at in position}
     return found
 
 
@@ -201,7 +209,7 @@ def _rows(
 
 def _position(known: Found, read: Read, head: Head, checkpoint: Checkpoint) -> Offsets:
     try:
-        return known.view(read.name, checkpoint, head).position
+        return known.state(read.name, checkpoint, head).position
     except Refused:
         return {}
 

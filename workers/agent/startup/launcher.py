@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pipelines.domain.definitions.document.spec import Definition
 from pipelines.domain.positions.plan import Survey
-from pipelines.domain.runs.protocol import TRACES, AgentFinding, IntakeStatus, Launch
+from pipelines.domain.runs.protocol import TRACES, AgentFinding, IngestBufferStatus, Launch
 from workers import crash_points
 from workers.agent.base.findings import Refused
 from workers.agent.delivery.gate import Gate
@@ -21,7 +21,7 @@ from workers.agent.spark.jvm import Jvm
 from workers.agent.startup.building import build_queries, hand_over
 from workers.agent.startup.components import Components
 from workers.agent.startup.found import Found
-from workers.agent.startup.positions import Starts, check_positions, look, survey_of_running
+from workers.agent.startup.positions import Starts, check_positions, survey_of_running, survey_positions
 from workers.agent.startup.preflight import Preflight
 from workers.agent.startup.session import Session
 from workers.agent.startup.slots import Slots, too_few
@@ -53,7 +53,7 @@ class Launcher:
         self.guard = GuardWatch([], gate, definition.lifecycle.guard_interval)
         self.on_blocked: Callable[[list[AgentFinding]], None] = lambda _findings: None
         self.on_unready: Callable[[list[AgentFinding]], None] = lambda _findings: None
-        self._began = time.monotonic()
+        self._started = time.monotonic()
         self.initialised_in: float | None = None
         self.prepared = False
         self.started = False
@@ -69,7 +69,7 @@ class Launcher:
         """The same for a run that only looks at positions. What else takes time before the first batch is done as
         well, so that promotion is quick."""
         known = Found(self._launch, self._graph)
-        findings = self._preflight.run(lambda: self._look(known))
+        findings = self._preflight.run(lambda: self._check(known))
         if not findings and self.session.spark:
             warm_up(self.session.spark, self._graph, known.logs, self.queries, self._tmp)
         self._note_time(findings)
@@ -104,14 +104,14 @@ class Launcher:
         RangeReplays(self._launch, self._definition, self._gate, Slots.of(self._definition).share).start(spark)
         self.started = True
 
-    def close_intakes(self) -> None:
+    def close_ingest_buffers(self) -> None:
         """Have the sources that are pushed to take nothing more in."""
         for source in self._graph.sources.values():
-            source.close_intake()
+            source.close_ingest_buffer()
 
-    def intakes(self) -> list[IntakeStatus]:
+    def ingest_buffers(self) -> list[IngestBufferStatus]:
         """The sources that are pushed to, as they were at the last look."""
-        return self._watches.intakes() if self._watches else []
+        return self._watches.ingest_buffers() if self._watches else []
 
     def take_survey(self, findings: Sequence[AgentFinding]) -> None:
         """Note what is known of every partition while the run goes on."""
@@ -126,17 +126,17 @@ class Launcher:
         crash_points.reach("agent.compared")
         return []
 
-    def _look(self, known: Found) -> list[AgentFinding]:
+    def _check(self, known: Found) -> list[AgentFinding]:
         """Look at positions without touching anything: what is seen is shown, and decided upon at the promotion."""
         try:
-            self.survey = look(known, self.queries)
+            self.survey = survey_positions(known, self.queries)
         except Refused as refused:
             return refused.findings
         return too_few(self._definition, sum(map(len, known.logs.values())))
 
     def _note_time(self, findings: Sequence[AgentFinding]) -> None:
         if not findings:
-            self.initialised_in = time.monotonic() - self._began
+            self.initialised_in = time.monotonic() - self._started
 
     def _make_traces(self) -> None:
         if self._launch.trace:

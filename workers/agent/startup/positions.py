@@ -10,7 +10,7 @@ from pipelines.domain.ledger.journal import Identified, Noticed, PositionChange,
 from pipelines.domain.positions.plan import Survey
 from pipelines.domain.runs.protocol import AgentFinding, Launch, QueryHead
 from workers.agent.base.findings import Refused
-from workers.agent.delivery.books import ChannelBooks
+from workers.agent.delivery.ledger import ChannelLedger
 from workers.agent.delivery.real_time import Query
 from workers.agent.graph.compile import Graph
 from workers.agent.positions import guard
@@ -38,16 +38,16 @@ def check_positions(launch: Launch, graph: Graph, queries: list[Query], journal:
     """Compare ledger, checkpoint, log and group of every query. Where all agree, mend torn entries, note which logs are
     read, first positions and open batches."""
     starts = Starts()
-    checked: list[tuple[ChannelBooks, Head, Offsets, Positions | None]] = []
+    checked: list[tuple[ChannelLedger, Head, Offsets, Positions | None]] = []
     known = Found(launch, graph)
     _check_sources(known, queries, starts)
     for query in queries:
-        for books in query.channels:
-            head = known.head(query.read, books.channel)
+        for ledger in query.channels:
+            head = known.head(query.read, ledger.channel)
             try:
-                begin, first = _agree(query, head, known)
-                checked.append((books, head, begin, first))
-                _same_start(query, known, starts.offsets.setdefault(query.name, begin), begin, head)
+                start, first = _agree(query, head, known)
+                checked.append((ledger, head, start, first))
+                _same_start(query, known, starts.offsets.setdefault(query.name, start), start, head)
             except Refused as refused:
                 starts.findings += refused.findings
     if starts.findings:
@@ -56,12 +56,12 @@ def check_positions(launch: Launch, graph: Graph, queries: list[Query], journal:
     starts.identities = {name: each for name in known.logs if (each := known.identity(name))}
     starts.notices = {name: known.notices(name) for name in known.logs}
     _note(known, starts.notices, journal)
-    for books, head, begin, first in checked:
-        _take_over(books, head, first, begin, journal)
+    for ledger, head, start, first in checked:
+        _take_over(ledger, head, first, start, journal)
     return starts
 
 
-def look(known: Found, queries: Sequence[Query]) -> Survey | None:
+def survey_positions(known: Found, queries: Sequence[Query]) -> Survey | None:
     """What log and group have against the ledger, as a standby sees it: nothing is written down, and checkpoints and
     sources whose data is in the hands of another run are left alone. None where no source can be looked at so.
 
@@ -89,7 +89,7 @@ def _check_sources(known: Found, queries: list[Query], starts: Starts) -> None:
 
 def _same_start(query: Query, known: Found, one: Offsets, other: Offsets, head: Head) -> None:
     """Channels of one read begin together, or at most one batch apart, which the checkpoint has told already."""
-    if one == other or known.view(query.name, query.checkpoint, head).used:
+    if one == other or known.state(query.name, query.checkpoint, head).used:
         return
     finding = AgentFinding(
         path=head.path,
@@ -103,7 +103,7 @@ def _same_start(query: Query, known: Found, one: Offsets, other: Offsets, head: 
 def _agree(query: Query, head: Head, known: Found) -> tuple[Offsets, Positions | None]:
     """Explicit offsets for every partition. Raises Refused with all that does not agree."""
     source = query.read.source
-    view = known.view(query.name, query.checkpoint, head)
+    state = known.state(query.name, query.checkpoint, head)
     log = known.log(source)
     added = sorted(log.keys() - head.positions.keys())
     known_topics = {topic for topic, _ in head.positions}
@@ -111,9 +111,9 @@ def _agree(query: Query, head: Head, known: Found) -> tuple[Offsets, Positions |
     first, origin = known.first(source, [key for key in added if key[0] not in known_topics])
     starts = {**head.positions, **dict.fromkeys(grown, 0), **first}
     same = guard.same_log(known.remembered(source), known.identity(source), known_topics)
-    if findings := guard.compare(head, view) + (known.outside(query.read, starts, log) if same else []):
+    if findings := guard.compare(head, state) + (known.outside(query.read, starts, log) if same else []):
         raise Refused(*findings)
-    if view.used or not (grown or first):
+    if state.used or not (grown or first):
         return dict(head.positions), None
     changes = [PositionChange(topic=key[0], partition=key[1], new=starts[key]) for key in added]
     entry = Positions(source=source, channel=head.channel, changes=changes, origin=origin or "partition added")
@@ -129,8 +129,8 @@ def _note(known: Found, notices: Mapping[str, Sequence[Noticed]], journal: Journ
         for notice in notices[name]:
             journal.append(notice)
     mended = set()
-    for (query, _), view in known.views.items():
-        for repair in view.repairs:
+    for (query, _), state in known.checkpoints.items():
+        for repair in state.repairs:
             if repair.path not in mended:
                 mended.add(repair.path)
                 file = f"{repair.path.parent.name}/{repair.path.name}"
@@ -138,27 +138,27 @@ def _note(known: Found, notices: Mapping[str, Sequence[Noticed]], journal: Journ
                 repair.carry_out()
 
 
-def _take_over(books: ChannelBooks, head: Head, first: Positions | None, starts: Offsets, journal: Journal) -> None:
-    books.continue_from(starts, head.done_batch)
+def _take_over(ledger: ChannelLedger, head: Head, first: Positions | None, starts: Offsets, journal: Journal) -> None:
+    ledger.continue_from(starts, head.done_batch)
     if first is not None:
         journal.append(first)
     if head.planned is not None:
-        books.resolve(head.planned)
+        ledger.resolve(head.planned)
 
 
 def survey_of_running(
     launch: Launch, graph: Graph, queries: Sequence[Query], findings: Sequence[AgentFinding]
 ) -> Survey | None:
     """What is known of every partition while the run goes on."""
-    heads = [_head_now(books) for query in queries for books in query.channels]
+    heads = [_head_now(ledger) for query in queries for ledger in query.channels]
     known = Found(launch.model_copy(update={"heads": heads}), graph)
     return survey(known, {query.read: query.checkpoint for query in queries}, findings)
 
 
-def _head_now(books: ChannelBooks) -> QueryHead:
+def _head_now(ledger: ChannelLedger) -> QueryHead:
     return QueryHead(
-        source=books.source,
-        channel=books.channel,
-        positions=positions(books.positions),
-        done_batch=books.done_batch if books.done_batch >= 0 else None,
+        source=ledger.source,
+        channel=ledger.channel,
+        positions=positions(ledger.positions),
+        done_batch=ledger.done_batch if ledger.done_batch >= 0 else None,
     )

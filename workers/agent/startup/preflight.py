@@ -33,7 +33,7 @@ class Preflight:
         """Probe, compare positions, open the session, initialise. Returns everything that speaks against a start."""
         if findings := _unresolved(self.graph.definition) or self._probe(self.session.below):
             return findings
-        self.session.begin()
+        self.session.start()
         findings = self._probe(self.graph.parts)
         findings, ready = self._without_those_away(findings)
         if findings := findings or compare():
@@ -67,8 +67,8 @@ class Preflight:
         """The findings that speak against a start, and the components that can be initialised now."""
         away = spared(self.graph.definition, findings)
         for query in self.queries:
-            for books in query.channels:
-                books.group.unready = books.group.sinks.keys() & away
+            for ledger in query.channels:
+                ledger.group.unready = ledger.group.sinks.keys() & away
         ready = {path: part for path, part in self.graph.parts.items() if _sink_at(path) not in away}
         return [finding for finding in findings if _sink_at(finding.path) not in away], ready
 

@@ -25,7 +25,7 @@ from pipelines.domain.runs.protocol import AgentFinding, SparkSettings
 from workers.agent.base.event import HEADERS_TYPE, Event
 from workers.agent.base.findings import Refused, blocked_by
 from workers.agent.graph import compile as compiler
-from workers.agent.graph.batch import DELIVERED, Judgement
+from workers.agent.graph.batch import DELIVERED, Classification
 from workers.agent.graph.component import InterceptorBuilder, SelectorBuilder
 from workers.agent.spark import jvm
 from workers.agent.spark import session as sessions
@@ -87,13 +87,13 @@ def result(session: SparkSession, definition: Definition, source: str, request: 
     frame = session.createDataFrame(rows, _FRAME).coalesce(1)
     event = Event(key=frame["key"], body=frame["body"], carried=frame["headers"])
     made = compiler.intercept(frame, event, interceptors, selector)
-    judges = {name: graph.judge(source, name) for name in definition.targets(source)}
-    found = {name: judge.judgement(made, "", None) for name, judge in judges.items()}
-    verdicts = [_verdict(judgement).alias(f"in {name}") for name, judgement in found.items()]
-    reason = next(found[name].reason for name, judge in judges.items() if judge.keeps_bad)
+    classifiers = {name: graph.classifier(source, name) for name in definition.targets(source)}
+    found = {name: classifier.classification(made, "", None) for name, classifier in classifiers.items()}
+    verdicts = [_verdict(classification).alias(f"in {name}") for name, classification in found.items()]
+    reason = next(found[name].reason for name, classifier in classifiers.items() if classifier.keeps_bad)
     shown = f.lit(None) if reason is None else reason
     rows_out = made.select("headers", "body", shown.alias("reason"), *verdicts).collect()
-    return _sorted_out([row.asDict(recursive=True) for row in rows_out], list(judges))
+    return _sorted_out([row.asDict(recursive=True) for row in rows_out], list(classifiers))
 
 
 def _topic(definition: Definition, source: str) -> str:
@@ -103,8 +103,8 @@ def _topic(definition: Definition, source: str) -> str:
     return topics[0] if topics else source
 
 
-def _verdict(judgement: Judgement) -> Column:
-    return f.lit(DELIVERED) if judgement.chosen is None else judgement.chosen
+def _verdict(classification: Classification) -> Column:
+    return f.lit(DELIVERED) if classification.chosen is None else classification.chosen
 
 
 def _initialise(

@@ -15,7 +15,7 @@ from workers.agent.graph.compile import Graph
 from workers.agent.graph.component import Builder, Place
 from workers.agent.spark import cluster as clusters
 from workers.agent.spark import session as sessions
-from workers.agent.spark.cluster import Cluster
+from workers.agent.spark.cluster import SparkCluster
 from workers.agent.spark.jvm import Jvm
 from workers.agent.startup.slots import Slots
 
@@ -42,7 +42,7 @@ class Session:
         """Whether executors run elsewhere."""
         return self._cluster is not None
 
-    def begin(self) -> None:
+    def start(self) -> None:
         """Begin to open it, in a daemon thread."""
         self._thread.start()
 
@@ -84,7 +84,7 @@ class Session:
             self._cluster.leave(self.spark.sparkContext)
 
 
-def _cluster_of(launch: Launch, graph: Graph) -> Cluster | None:
+def _cluster_of(launch: Launch, graph: Graph) -> SparkCluster | None:
     """The cluster that a run is placed on; None for one in its own JVM."""
     spec = graph.definition.placement.launcher
     if not isinstance(spec, SparkLauncher):
@@ -94,4 +94,4 @@ def _cluster_of(launch: Launch, graph: Graph) -> Cluster | None:
     code = sorted({part.spec.class_name.split(".")[0].split(":")[0] for part in parts if part.spec.type == "python"})
     standby = launch.role is RunRole.STANDBY
     place = Place(graph.definition.name, launch.lineage, clusters.PATH, launch.data_root, standby=standby)
-    return Cluster(spec, place, launch.run, modules, code)
+    return SparkCluster(spec, place, launch.run, modules, code)

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 from pipelines.domain.ledger.ledger import Counts
 from workers.agent.delivery.real_time import COUNTED, Flow, Query, RealTimeQuery
 from workers.agent.graph import compile as compiler
-from workers.agent.graph.batch import Judge
+from workers.agent.graph.batch import Classifier
 from workers.agent.positions.checkpoint import Offsets
 from workers.agent.spark.session import generate_code
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_IDLE_LOOK_MS = 250
+_IDLE_CHECK_MS = 250
 """How soon a source that had nothing new is looked at again; each look takes a few milliseconds of a core."""
 OnEnd = Callable[[Any, BaseException | None], None]
 
@@ -26,7 +26,7 @@ OnEnd = Callable[[Any, BaseException | None], None]
 def set_pace(spark: SparkSession, trigger_interval_ms: int) -> None:
     """How often queries look at a source that had nothing new."""
     hurry = trigger_interval_ms == 0
-    spark.conf.set("spark.sql.streaming.pollingDelay", "10ms" if hurry else f"{_IDLE_LOOK_MS}ms")
+    spark.conf.set("spark.sql.streaming.pollingDelay", "10ms" if hurry else f"{_IDLE_CHECK_MS}ms")
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Starting:
     def _start(self, query: Query, starts: Offsets) -> None:
         if isinstance(query, RealTimeQuery):
             frame = compiler.flow(self.spark, self.graph, query.read, starts)
-            written = partial(self._judge(query).judgement(frame, "", None).written, frame, COUNTED)
+            written = partial(self._classifier(query).classification(frame, "", None).written, frame, COUNTED)
             query.start(Flow(written, partial(self._recount, query)), self.on_end)
         else:
             definition = self.graph.definition
@@ -64,8 +64,8 @@ class Starting:
         from pyspark.sql import Observation
 
         counted = Observation()
-        self._judge(query).judgement(frame, "", None).delivered(frame, counted).count()
+        self._classifier(query).classification(frame, "", None).delivered(frame, counted).count()
         return Counts(**counted.get)
 
-    def _judge(self, query: RealTimeQuery) -> Judge:
-        return self.graph.judge(query.read.source, query.read.channels[0])
+    def _classifier(self, query: RealTimeQuery) -> Classifier:
+        return self.graph.classifier(query.read.source, query.read.channels[0])

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pipelines.domain.definitions.document.references import substituted
 from pipelines.domain.definitions.document.spec import Definition, Read
-from pipelines.domain.positions.plan import Answer, Question
+from pipelines.domain.positions.plan import InspectionRequest, InspectionResult
 from pipelines.domain.runs.protocol import AgentFinding, Launch
 from workers.agent.base import masking
 from workers.agent.base.findings import Refused
@@ -23,7 +23,7 @@ from workers.agent.positions.checkpoint import Checkpoint, Key
 from workers.agent.startup.found import Found, survey
 
 
-def answer(launch: Launch, definition: Definition, question: Question) -> Answer:
+def answer(launch: Launch, definition: Definition, question: InspectionRequest) -> InspectionResult:
     """What is found of every partition. Of a run that goes on only its log and its group are judged: ledger and
     checkpoint move while they are looked at."""
     graph = compiler.of_run(launch, definition)
@@ -36,7 +36,7 @@ def answer(launch: Launch, definition: Definition, question: Question) -> Answer
     checkpoints = {read: Checkpoint(Path(launch.checkpoint_root) / read.name) for read in reads}
     found = survey(known, checkpoints, findings)
     at_time = _at_time(known, reads, question.timestamp) if found and question.timestamp is not None else {}
-    return Answer(survey=found, findings=[each.model_dump(mode="json") for each in findings], at_time=at_time)
+    return InspectionResult(survey=found, findings=[each.model_dump(mode="json") for each in findings], at_time=at_time)
 
 
 def _findings(known: Found, read: Read, *, live: bool) -> list[AgentFinding]:
@@ -62,7 +62,7 @@ def _of_channel(known: Found, read: Read, channel: str, *, live: bool) -> list[A
         return outside
     known.first(read.source, [key for key in sorted(log) if key[0] not in topics])
     checkpoint = Checkpoint(Path(known.launch.checkpoint_root) / read.name)
-    return [*guard.compare(head, known.view(read.name, checkpoint, head)), *outside]
+    return [*guard.compare(head, known.state(read.name, checkpoint, head)), *outside]
 
 
 def _at_time(known: Found, reads: list[Read], timestamp: int) -> dict[str, list[tuple[str, int, int]]]:
@@ -78,12 +78,12 @@ def _at_time(known: Found, reads: list[Read], timestamp: int) -> dict[str, list[
 
 def main() -> None:
     """Read the question, write the answer."""
-    question = Question.model_validate_json(sys.stdin.buffer.read())
+    question = InspectionRequest.model_validate_json(sys.stdin.buffer.read())
     masking.hide(question.masked)
     launch = Launch.model_validate(question.launch)
     definition = Definition.model_validate(substituted(launch.definition, question.values))
     found = answer(launch, definition, question)
-    sys.stdout.write(Answer.model_validate(masking.prose(found.model_dump(mode="json"))).model_dump_json())
+    sys.stdout.write(InspectionResult.model_validate(masking.prose(found.model_dump(mode="json"))).model_dump_json())
     sys.stdout.flush()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pipelines.domain.definitions.document.spec import BUFFER
-from pipelines.domain.runs.protocol import IntakeStatus
+from pipelines.domain.runs.protocol import IngestBufferStatus
 from workers.agent.delivery.gate import Gate
 from workers.agent.delivery.guard_watch import SourceGuard, before_batch
 from workers.agent.delivery.mirror import Mirror, SourceWatch
@@ -36,9 +36,9 @@ class Watches:
         batch."""
         found = []
         for name, known in starts.identities.items():
-            told = starts.notices.get(name, ())
+            reported = starts.notices.get(name, ())
             source, own = self._graph.sources[name], self._own[name]
-            found.append(SourceGuard(source, own, self._mirrors[name], journal, known, told))
+            found.append(SourceGuard(source, own, self._mirrors[name], journal, known, reported))
             for query in own:
                 if isinstance(query, ReadQuery):
                     query.before_batch = before_batch(found[-1], gate)
@@ -50,6 +50,6 @@ class Watches:
             watch.start()
             self._mirrors[name].start()
 
-    def intakes(self) -> list[IntakeStatus]:
+    def ingest_buffers(self) -> list[IngestBufferStatus]:
         """The sources that are pushed to, as they were at the last look."""
-        return [watch.intake for watch in self._watches.values() if watch.intake]
+        return [watch.ingest_buffer for watch in self._watches.values() if watch.ingest_buffer]

@@ -13,7 +13,7 @@ Key = tuple[str, int]
 
 
 @dataclass(frozen=True)
-class Cluster:
+class ClusterAddress:
     """How a cluster is reached, with every reference resolved."""
 
     servers: str
@@ -23,15 +23,15 @@ class Cluster:
 class Brokers(Protocol):
     """Kafka, for looks. All of them raise Away."""
 
-    def ranges(self, cluster: Cluster, partitions: Collection[Key]) -> Mapping[Key, tuple[int, int]]:
+    def ranges(self, cluster: ClusterAddress, partitions: Collection[Key]) -> Mapping[Key, tuple[int, int]]:
         """First offset and end of each partition; those that do not exist are left out."""
 
-    def offsets_at(self, cluster: Cluster, times: Mapping[Key, float]) -> Mapping[Key, int]:
+    def offsets_at(self, cluster: ClusterAddress, times: Mapping[Key, float]) -> Mapping[Key, int]:
         """The first offset whose record is of that time (seconds) or later; partitions without one are left out."""
 
-    def describe(self, cluster: Cluster, group: str) -> Description:
+    def describe(self, cluster: ClusterAddress, group: str) -> Description:
         """A group's coordinator, state and members."""
 
-    def commits(self, cluster: Cluster, group: str, partitions: Collection[Key] | None) -> Mapping[Key, int]:
+    def commits(self, cluster: ClusterAddress, group: str, partitions: Collection[Key] | None) -> Mapping[Key, int]:
         """What a group has committed, of some partitions or all. One answer, which may be wrong while the coordinator
         moves: a partition that is missing here need not be missing."""

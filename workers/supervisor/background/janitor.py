@@ -10,7 +10,7 @@ from pathlib import Path
 from pipelines.selectors.runs import files
 from pipelines.services.base import events
 from pipelines.services.runs import standby
-from workers.ports import Clock, Exclusive, RunDir, Storeroom
+from workers.ports import Clock, Exclusive, HostStorage, RunDir
 from workers.supervisor.background.loop import BackgroundLoop
 from workers.supervisor.background.pruning import (
     Known,
@@ -60,13 +60,13 @@ class Janitor:
     def __init__(
         self,
         host: str,
-        storeroom: Storeroom,
+        host_storage: HostStorage,
         limits: Limits,
         clock: Clock,
         notice: Callable[[str], None] = lambda _host: None,
     ) -> None:
         self._host = host
-        self._storeroom = storeroom
+        self._host_storage = host_storage
         self._limits = limits
         self._clock = clock
         self._notice = notice
@@ -87,9 +87,9 @@ class Janitor:
         """One pass; returns how many files and directories are gone. The disk is looked at before the database, so
         that a run which begins meanwhile is not taken for one that nobody knows."""
         removed, now = _Removed(), self._clock.now().wall
-        runs = self._storeroom.runs()
+        runs = self._host_storage.runs()
         storages = files.storages(self._host)
-        checkpoints = self._storeroom.checkpoints(storages)
+        checkpoints = self._host_storage.checkpoints(storages)
         known = _known(self._host)
         for path in expendable_runs(runs, known, self._limits, now):
             self._remove(path, storages, removed)
@@ -99,27 +99,27 @@ class Janitor:
             over = (found := known.runs.get((run.name, run.number))) is not None and found.over
             self._tidy(run, over, removed)
         for purged in files.purged():
-            for path in self._storeroom.stores(purged.name, purged.pipeline_id, purged.storages):
+            for path in self._host_storage.stores(purged.name, purged.pipeline_id, purged.storages):
                 self._remove(path, purged.storages, removed)
-        self._tell(removed)
+        self._notify(removed)
         self._notice(self._host)
         standby.discard_orphans(host=self._host)
         return removed.paths
 
     def _tidy(self, run: RunDir, over: bool, removed: _Removed) -> None:
         """In a run directory that stays: dumps beyond the newest, and what a killed keeper left of Spark's files."""
-        for path in expendable_dumps(self._storeroom.dumps(run), self._clock.now().wall):
+        for path in expendable_dumps(self._host_storage.dumps(run), self._clock.now().wall):
             self._remove(path, (), removed)
-        if over and (leftovers := self._storeroom.leftovers(run)):
+        if over and (leftovers := self._host_storage.leftovers(run)):
             self._remove(leftovers, (), removed)
 
     def _remove(self, path: Path, storages: Sequence[str], removed: _Removed) -> None:
         if self._stopping.is_set():
             return
-        removed.size += self._storeroom.remove(path, storages)
+        removed.size += self._host_storage.remove(path, storages)
         removed.paths += 1
 
-    def _tell(self, removed: _Removed) -> None:
+    def _notify(self, removed: _Removed) -> None:
         if removed.paths:
             message = f"{removed.paths} expired files and directories were removed from {self._host}."
             data = {"host": self._host, "paths": removed.paths, "bytes": removed.size}

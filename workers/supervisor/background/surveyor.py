@@ -17,13 +17,13 @@ from django.db import connections
 
 from pipelines.domain.migration.progress import MigrationStepState
 from pipelines.domain.positions.cluster_move import ClusterMove
-from pipelines.domain.positions.plan import Answer, Goal, Plan, Question, Target, plan
-from pipelines.models import PositionLook
+from pipelines.domain.positions.plan import Goal, InspectionRequest, InspectionResult, Plan, Target, plan
+from pipelines.models import PositionInspection
 from pipelines.selectors.lifecycle.situations import live_run
 from pipelines.selectors.migration.migrations import translations_ahead
-from pipelines.selectors.positions.positions import basis, pending_looks
+from pipelines.selectors.positions.positions import basis, pending_inspections
 from pipelines.services.positions import positions
-from workers.ports import Exclusive, LookFailed, Surveys
+from workers.ports import Exclusive, InspectionFailed, Surveys
 from workers.supervisor.background.loop import BackgroundLoop
 from workers.supervisor.launch.launch import Launcher
 from workers.supervisor.launch.references import Unresolved
@@ -35,40 +35,42 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True)
-class Sight:
+class InspectionContext:
     """What every look of a host needs."""
 
     host: str
     launcher: Launcher
     surveys: Surveys
 
-    def take(self, look: PositionLook) -> None:
+    def take(self, inspection: PositionInspection) -> None:
         """Look, and answer."""
         try:
-            seen = basis(look.pipeline)
-            if look.target and look.target["goal"] == ClusterMove.model_fields["goal"].default:
-                self._translate(look, seen)
+            seen = basis(inspection.pipeline)
+            if inspection.target and inspection.target["goal"] == ClusterMove.model_fields["goal"].default:
+                self._translate(inspection, seen)
                 return
-            target = Target.model_validate(look.target) if look.target else None
-            answer = self.surveys.look(self._question(look, target))
+            target = Target.model_validate(inspection.target) if inspection.target else None
+            answer = self.surveys.inspect(self._question(inspection, target))
             if answer.survey is None:
                 raise _away(answer)
             found = _plan(answer, target) if target else None
-            positions.answer(look=look, survey=answer.survey, found=found, findings=answer.findings, seen=seen)
-        except (LookFailed, Unresolved, LookupError) as error:
-            code, hint = getattr(error, "code", "look_impossible"), getattr(error, "hint", "")
-            positions.fail(look=look, error={"code": code, "message": str(error), "hint": hint})
+            positions.answer(
+                inspection=inspection, survey=answer.survey, found=found, findings=answer.findings, seen=seen
+            )
+        except (InspectionFailed, Unresolved, LookupError) as error:
+            code, hint = getattr(error, "code", "inspection_impossible"), getattr(error, "hint", "")
+            positions.fail(inspection=inspection, error={"code": code, "message": str(error), "hint": hint})
 
-    def _translate(self, look: PositionLook, seen: dict[str, Any]) -> None:
+    def _translate(self, inspection: PositionInspection, seen: dict[str, Any]) -> None:
         """Ask both clusters of a move what positions become."""
-        move = ClusterMove.model_validate(look.target)
-        launch, handover = self.launcher.to_look(look.pipeline)
+        move = ClusterMove.model_validate(inspection.target)
+        launch, handover = self.launcher.to_inspect(inspection.pipeline)
         there = self.launcher.references.resolve(move.to)
         if there.findings:
             raise Unresolved(there.findings[0].message)
         more = there.handover()
-        answer = self.surveys.look(
-            Question(
+        answer = self.surveys.inspect(
+            InspectionRequest(
                 launch=launch.model_dump(mode="json"),
                 values={**handover.values, **more.values},
                 move=move,
@@ -77,26 +79,26 @@ class Sight:
         )
         if answer.translation is None:
             raise _away(answer)
-        positions.answer_move(look=look, found=answer.translation, seen=seen)
+        positions.answer_move(inspection=inspection, found=answer.translation, seen=seen)
 
-    def _question(self, look: PositionLook, target: Target | None) -> Question:
-        launch, handover = self.launcher.to_look(look.pipeline)
-        return Question(
+    def _question(self, inspection: PositionInspection, target: Target | None) -> InspectionRequest:
+        launch, handover = self.launcher.to_inspect(inspection.pipeline)
+        return InspectionRequest(
             launch=launch.model_dump(mode="json"),
             values=handover.values,
             masked=handover.masked,
-            live=live_run(look.pipeline) is not None,
+            live=live_run(inspection.pipeline) is not None,
             timestamp=target.at if target and target.goal is Goal.TIMESTAMP else None,
         )
 
 
-def _away(answer: Answer) -> LookFailed:
+def _away(answer: InspectionResult) -> InspectionFailed:
     first = answer.findings[0] if answer.findings else {}
     message = str(first.get("message") or "A source is unreachable.")
-    return LookFailed(str(first.get("code", "source_away")).lower(), message, str(first.get("suggestion", "")))
+    return InspectionFailed(str(first.get("code", "source_away")).lower(), message, str(first.get("suggestion", "")))
 
 
-def _plan(answer: Answer, target: Target) -> Plan | None:
+def _plan(answer: InspectionResult, target: Target) -> Plan | None:
     at_time = {
         source: {(topic, partition): offset for topic, partition, offset in found}
         for source, found in answer.at_time.items()
@@ -107,8 +109,8 @@ def _plan(answer: Answer, target: Target) -> Plan | None:
 class Surveyor:
     """Takes every look that is asked of the host."""
 
-    def __init__(self, sight: Sight) -> None:
-        self._sight = sight
+    def __init__(self, context: InspectionContext) -> None:
+        self._context = context
         self._pool = ThreadPoolExecutor(max_workers=AT_ONCE, thread_name_prefix="look")
         self._under_way: set[UUID] = set()
 
@@ -119,28 +121,28 @@ class Surveyor:
     def close(self) -> None:
         """End; looks that are under way are asked again by whoever follows."""
         self._pool.shutdown(wait=False, cancel_futures=True)
-        self._sight.surveys.stand_down()
+        self._context.surveys.stand_down()
 
     def turn(self) -> float:
         """Begin every look that is not under way. For the one that a paused pipeline will wait for, all is ready."""
-        for look in pending_looks(self._sight.host):
-            if look.pk not in self._under_way:
-                self._under_way.add(look.pk)
-                self._pool.submit(self._take, look)
-        translations = translations_ahead(self._sight.host)
+        for inspection in pending_inspections(self._context.host):
+            if inspection.pk not in self._under_way:
+                self._under_way.add(inspection.pk)
+                self._pool.submit(self._take, inspection)
+        translations = translations_ahead(self._context.host)
         if MigrationStepState.PENDING in translations:
-            self._sight.surveys.get_ready()
+            self._context.surveys.get_ready()
         elif not translations:
-            self._sight.surveys.stand_down()
+            self._context.surveys.stand_down()
         return IDLE_SECONDS
 
-    def _take(self, look: PositionLook) -> None:
+    def _take(self, inspection: PositionInspection) -> None:
         try:
-            self._sight.take(look)
+            self._context.take(inspection)
         except Exception as error:
-            log.exception("look_failed", look=str(look.pk))
+            log.exception("inspection_failed", inspection=str(inspection.pk))
             message = f"{type(error).__name__}: {error}"
-            positions.fail(look=look, error={"code": "look_failed", "message": message, "hint": ""})
+            positions.fail(inspection=inspection, error={"code": "inspection_failed", "message": message, "hint": ""})
         finally:
-            self._under_way.discard(look.pk)
+            self._under_way.discard(inspection.pk)
             connections.close_all()

@@ -20,15 +20,15 @@ from pipelines.services.monitoring import lag as series
 from pipelines.services.monitoring.alerts import Patience
 from workers.ports import Exclusive
 from workers.supervisor.background.brokers import Brokers
+from workers.supervisor.background.external_groups import GroupWatch
 from workers.supervisor.background.loop import BackgroundLoop
-from workers.supervisor.background.watch_groups import GroupWatch
+from workers.supervisor.background.retry_loop import RetryLoop
 from workers.supervisor.background.watch_lag import LagWatch
-from workers.supervisor.background.watch_replays import ReplayWatch
 from workers.supervisor.launch.references import References
 
-LOOK_SECONDS = 10.0
+CHECK_SECONDS = 10.0
 ROLL_UP_SECONDS = 60.0
-LOOKS_AT_ONCE = 4
+INSPECTIONS_AT_ONCE = 4
 """Clusters that are asked at the same time; one that is away holds up one of them."""
 
 
@@ -38,28 +38,28 @@ class Watch:
 
     lag: LagWatch
     groups: GroupWatch
-    replays: ReplayWatch
+    replays: RetryLoop
     executor: Executor
     patience: Patience = field(default_factory=Patience)
-    _look_due: float = 0.0
+    _check_due: float = 0.0
     _roll_up_due: float = 0.0
 
     def loop(self, lock: Exclusive) -> BackgroundLoop:
         """`lock`: one watch per host, however many workers it has."""
-        return BackgroundLoop("watch", self.turn, pause=LOOK_SECONDS, lock=lock, close=self.close)
+        return BackgroundLoop("watch", self.turn, pause=CHECK_SECONDS, lock=lock, close=self.close)
 
     def turn(self) -> float:
         """Do what is due; returns the seconds until something is due again."""
         now = time.monotonic()
-        if now >= self._look_due:
-            self._look_due = now + LOOK_SECONDS
-            alerts.evaluate(facts=self.lag.look(time.time()), patience=self.patience, now=now)
+        if now >= self._check_due:
+            self._check_due = now + CHECK_SECONDS
+            alerts.evaluate(facts=self.lag.measure(time.time()), patience=self.patience, now=now)
         if now >= self._roll_up_due:
             self._roll_up_due = now + ROLL_UP_SECONDS
             series.roll_up(clock.now(), self.lag.host)
             self.replays.sweep()
         self.replays.turn()
-        return min(self.groups.turn(), max(0.0, self._look_due - time.monotonic()))
+        return min(self.groups.turn(), max(0.0, self._check_due - time.monotonic()))
 
     def close(self) -> None:
         """Begin nothing more; what is being asked ends by its own deadline."""
@@ -68,11 +68,11 @@ class Watch:
 
 def watch(host: str, state_dir: Path, brokers: Brokers, references: References) -> Watch:
     """The watch of a host, with threads of its own for what may take long."""
-    executor = _Threads(max_workers=LOOKS_AT_ONCE, thread_name_prefix="watch")
+    executor = _Threads(max_workers=INSPECTIONS_AT_ONCE, thread_name_prefix="watch")
     return Watch(
         LagWatch(host, brokers, references, executor),
         GroupWatch(host, brokers, references, executor),
-        ReplayWatch(host, state_dir),
+        RetryLoop(host, state_dir),
         executor,
     )
 

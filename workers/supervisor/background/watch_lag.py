@@ -23,10 +23,10 @@ from pipelines.domain.monitoring.alert_rules import Facts
 from pipelines.domain.monitoring.lag import QUIET_SECONDS, STEPS, Appended, PartitionLag, most, total
 from pipelines.models import LagPoint
 from pipelines.selectors.monitoring import lag as reading
-from pipelines.selectors.monitoring.lag import Watched
+from pipelines.selectors.monitoring.lag import MonitoredPipeline
 from pipelines.services.monitoring import lag as writing
 from workers.ports import Away
-from workers.supervisor.background.brokers import Brokers, Cluster, Key
+from workers.supervisor.background.brokers import Brokers, ClusterAddress, Key
 from workers.supervisor.launch.references import References
 
 OLDEST_SECONDS = 7 * 86_400.0
@@ -48,7 +48,7 @@ log = structlog.get_logger(__name__)
 class _Errand:
     """What one cluster is asked: the ends of `ends`, and the age of the positions of `ages` (log, position)."""
 
-    cluster: Cluster
+    cluster: ClusterAddress
     ends: dict[Log, Key] = field(default_factory=dict)
     ages: dict[Log, tuple[Key, int, Appended]] = field(default_factory=dict)
 
@@ -79,33 +79,33 @@ class LagWatch:
     _away_until: dict[str, float] = field(default_factory=dict)
     _written: dict[UUID, tuple[float, list[PartitionLag]]] = field(default_factory=dict)
 
-    def look(self, wall: float) -> dict[UUID, Facts]:
+    def measure(self, wall: float) -> dict[UUID, Facts]:
         """One look at every pipeline; `wall`: seconds. Returns what their rules are judged by."""
-        watched = reading.watched(self.host)
+        monitored = reading.monitored(self.host)
         self._collect(wall)
-        at_rest = [each for each in watched if not each.observed]
+        at_rest = [each for each in monitored if not each.observed]
         if due := not 0 <= wall - self._rested_at < AT_REST_SECONDS:
             self._rested_at = wall
             self._resting = self._ledger(at_rest)
-        found = {each.id: self._of_status(each) for each in watched if each.observed}
+        found = {each.id: self._of_status(each) for each in monitored if each.observed}
         found |= {each.id: self._of_ledger(each.id, wall) for each in at_rest if each.id in self._resting}
-        self._forget({each.id for each in watched})
-        self._send(watched, found, wall, ends=due)
+        self._forget({each.id for each in monitored})
+        self._send(monitored, found, wall, ends=due)
         self._write(found, wall)
-        return {each.id: _with_lag(each.facts, found.get(each.id, [])) for each in watched}
+        return {each.id: _with_lag(each.facts, found.get(each.id, [])) for each in monitored}
 
-    def _of_status(self, each: Watched) -> list[PartitionLag]:
+    def _of_status(self, each: MonitoredPipeline) -> list[PartitionLag]:
         """What an agent says of itself, with the ages."""
         observed = each.observed or {}
         at = float(observed.get("at", 0.0))
         found = []
         for query in observed.get("queries", []):
-            for cursor in query["cursor"]:
-                known = (each.id, query["source"], cursor["topic"], cursor["partition"])
-                end = cursor.get("end_offset")
+            for position in query["positions"]:
+                known = (each.id, query["source"], position["topic"], position["partition"])
+                end = position.get("end_offset")
                 if end is not None:
                     self._log(known).saw(at, end)
-                found.append(self._lag(known, query["channel"], cursor["next_offset"], end, at))
+                found.append(self._lag(known, query["channel"], position["next_offset"], end, at))
         return found
 
     def _of_ledger(self, pipeline: UUID, wall: float) -> list[PartitionLag]:
@@ -127,7 +127,7 @@ class LagWatch:
     def _log(self, known: Log) -> Appended:
         return self._logs.setdefault(known, Appended())
 
-    def _ledger(self, at_rest: Sequence[Watched]) -> dict[UUID, list[PartitionLag]]:
+    def _ledger(self, at_rest: Sequence[MonitoredPipeline]) -> dict[UUID, list[PartitionLag]]:
         found: dict[UUID, list[PartitionLag]] = defaultdict(list)
         ids = [each.id for each in at_rest]
         for pipeline, source, channel, topic, number, at in reading.ledger_positions(ids) if ids else ():
@@ -140,18 +140,25 @@ class LagWatch:
         self._written = {pipeline: each for pipeline, each in self._written.items() if pipeline in pipelines}
 
     def _send(
-        self, watched: Sequence[Watched], found: Mapping[UUID, Sequence[PartitionLag]], wall: float, *, ends: bool
+        self,
+        monitored: Sequence[MonitoredPipeline],
+        found: Mapping[UUID, Sequence[PartitionLag]],
+        wall: float,
+        *,
+        ends: bool,
     ) -> None:
         """Ask every cluster at most once at a time, beside the look; the next look hears what it said."""
         errands: dict[str, _Errand] = {}
-        wanted = [each for each in watched if self._has_questions(each, found.get(each.id, ()), wall, ends=ends)]
+        wanted = [each for each in monitored if self._has_questions(each, found.get(each.id, ()), wall, ends=ends)]
         for each, definition in self._defined(wanted):
             self._add(errands, each, definition, found.get(each.id, ()), wall, ends=ends)
         for name, errand in errands.items():
             if name not in self._under_way and wall >= self._away_until.get(name, wall):
                 self._under_way[name] = self.executor.submit(_asked, self.brokers, errand, wall)
 
-    def _has_questions(self, each: Watched, found: Iterable[PartitionLag], wall: float, *, ends: bool) -> bool:
+    def _has_questions(
+        self, each: MonitoredPipeline, found: Iterable[PartitionLag], wall: float, *, ends: bool
+    ) -> bool:
         if ends and each.id in self._resting:
             return True
         return any(self._question(each.id, part, wall) for part in found)
@@ -162,7 +169,7 @@ class LagWatch:
         known = self._log((pipeline, part.source, part.topic, part.partition))
         return known.question(part.position, wall, OLDEST_SECONDS) is not None
 
-    def _defined(self, wanted: Sequence[Watched]) -> list[tuple[Watched, Definition]]:
+    def _defined(self, wanted: Sequence[MonitoredPipeline]) -> list[tuple[MonitoredPipeline, Definition]]:
         revisions = {each.revision for each in wanted if each.revision is not None}
         self._definitions = {key: each for key, each in self._definitions.items() if key in revisions}
         missing = [revision for revision in revisions if revision not in self._definitions]
@@ -174,7 +181,7 @@ class LagWatch:
     def _add(
         self,
         errands: dict[str, _Errand],
-        each: Watched,
+        each: MonitoredPipeline,
         definition: Definition,
         found: Iterable[PartitionLag],
         wall: float,
@@ -192,7 +199,7 @@ class LagWatch:
             if self._question(each.id, part, wall) and part.position is not None:
                 errand.ages[known] = (key, part.position, deepcopy(self._log(known)))
 
-    def _cluster(self, definition: Definition, source: str) -> Cluster | None:
+    def _cluster(self, definition: Definition, source: str) -> ClusterAddress | None:
         """How the cluster of a source is reached; None where it has none, or a reference cannot be resolved here."""
         spec: Any = definition.sources.get(source)
         if spec is None or spec.type != "kafka":
@@ -202,7 +209,7 @@ class LagWatch:
         if resolved.findings:
             return None
         values = substituted(plain, resolved.values)
-        return Cluster(values["servers"], values["options"])
+        return ClusterAddress(values["servers"], values["options"])
 
     def _collect(self, wall: float) -> None:
         """Hear what the clusters said that were asked before."""
@@ -254,11 +261,13 @@ def _asked(brokers: Brokers, errand: _Errand, at: float) -> _Answers:
         }
         if not asked:
             break
-        learned += _heard(brokers, errand, asked)
+        learned += _answered(brokers, errand, asked)
     return _Answers(at, {known: ranges[key][1] for known, key in errand.ends.items() if key in ranges}, learned)
 
 
-def _heard(brokers: Brokers, errand: _Errand, asked: Mapping[Log, tuple[Key, float]]) -> list[tuple[Log, float, int]]:
+def _answered(
+    brokers: Brokers, errand: _Errand, asked: Mapping[Log, tuple[Key, float]]
+) -> list[tuple[Log, float, int]]:
     """One request. Two pipelines that read the same partition are answered by one time; the other one asks again."""
     times = dict(asked.values())
     offsets = brokers.offsets_at(errand.cluster, times)

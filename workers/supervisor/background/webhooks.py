@@ -16,7 +16,7 @@ from importlib.metadata import version
 import structlog
 from django.db import close_old_connections
 
-from pipelines.domain.monitoring.webhooks import Answer, key_of, secret_name, signed_headers
+from pipelines.domain.monitoring.webhooks import WebhookResponse, key_of, secret_name, signed_headers
 from pipelines.foundation import clock
 from pipelines.services.monitoring import deliveries
 from pipelines.services.monitoring.deliveries import Job
@@ -71,7 +71,7 @@ class WebhookSender:
         self._chance = chance
         self._settling = Settling()
         self._executor = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="webhook")
-        self._under_way: dict[Future[Answer], Job] = {}
+        self._under_way: dict[Future[WebhookResponse], Job] = {}
 
     def loop(self, lock: Exclusive) -> BackgroundLoop:
         """`lock`: one sender per host, however many workers it has."""
@@ -124,11 +124,11 @@ class WebhookSender:
         for job in jobs:
             self._under_way[self._executor.submit(self._attempt, job, values)] = job
 
-    def _attempt(self, job: Job, values: Mapping[str, str | Unreadable]) -> Answer:
+    def _attempt(self, job: Job, values: Mapping[str, str | Unreadable]) -> WebhookResponse:
         try:
             keys = [_key(reference, values) for reference in job.secrets]
         except _Unusable as unusable:
-            return Answer(None, str(unusable))
+            return WebhookResponse(None, str(unusable))
         headers = {
             "content-type": "application/json",
             "user-agent": f"Headgate/{version('headgate')}",
@@ -152,10 +152,10 @@ def _key(reference: str, values: Mapping[str, str | Unreadable]) -> bytes:
         raise _Unusable(f"{reference} cannot sign: {error}.") from None
 
 
-def _result(future: Future[Answer]) -> Answer:
+def _result(future: Future[WebhookResponse]) -> WebhookResponse:
     """What an attempt came to; a fault of our own is an answer too, so that it is tried again."""
     error = future.exception()
     if error is None:
         return future.result()
     log.error("webhook_attempt_failed", cause=repr(error))
-    return Answer(None, f"The attempt failed: {type(error).__name__}.")
+    return WebhookResponse(None, f"The attempt failed: {type(error).__name__}.")

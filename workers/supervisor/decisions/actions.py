@@ -78,14 +78,14 @@ class EndRun:
     outcome: RunOutcome
     exit_code: int | None
     exit_reason: str
-    rung: str
+    stop_stage: str
     phase: Phase
     reason: str
     message: str
     stop_reason: StopReason | None = None
     findings: tuple[Mapping[str, Any], ...] = ()
     restart: Restart | None = None
-    in_hand: Crash = ()
+    in_flight: Crash = ()
     journal_whole: bool = False
 
 
@@ -96,7 +96,7 @@ class EndStandby:
     outcome: RunOutcome
     exit_code: int | None
     exit_reason: str
-    rung: str
+    stop_stage: str
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class WritePromotion:
 
 
 @dataclass(frozen=True)
-class GiveUpDrain:
+class AbortDrain:
     """The batch in hand of a pause or of a drain did not end in time; `wanted` is desired from now on."""
 
     wanted: DesiredState
@@ -174,7 +174,7 @@ Action = (
     | EndRun
     | EndStandby
     | WritePromotion
-    | GiveUpDrain
+    | AbortDrain
     | KillProcesses
     | Reconcile
     | ResetRestarts

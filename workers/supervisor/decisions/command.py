@@ -14,8 +14,8 @@ from pipelines.domain.definitions.document.spec import Lifecycle
 from pipelines.domain.lifecycle.operations import OnTimeout
 from pipelines.domain.runs.protocol import Control, ProcessIdentity
 from workers.ports import Now
-from workers.supervisor.decisions.actions import Action, GiveUpDrain, KillProcesses, WriteControl
-from workers.supervisor.decisions.view import PipelineView, RunView
+from workers.supervisor.decisions.actions import AbortDrain, Action, KillProcesses, WriteControl
+from workers.supervisor.decisions.snapshot import PipelineSnapshot, RunSnapshot
 
 INIT_TIMEOUT = "init_timeout"
 FORCE_STOP = "force-stop"
@@ -34,34 +34,39 @@ class _Wanted:
     reason: str
 
 
-def command_actions(view: PipelineView, run: RunView, now: Now) -> list[Action]:
+def command_actions(snapshot: PipelineSnapshot, run: RunSnapshot, now: Now) -> list[Action]:
     """The next control.json, or the end of a pause or a drain that could not be proven in time."""
-    if _expired(view, run, now):
-        return [_given_up(view)]
-    control = next_control(view, run, now)
+    if _expired(snapshot, run, now):
+        return [_abandoned(snapshot)]
+    control = next_control(snapshot, run, now)
     return [WriteControl(control)] if control else []
 
 
-def _given_up(view: PipelineView) -> GiveUpDrain:
-    wanted = view.desired if view.on_timeout is OnTimeout.STAY else view.desired_before
+def _abandoned(snapshot: PipelineSnapshot) -> AbortDrain:
+    wanted = snapshot.desired if snapshot.on_timeout is OnTimeout.STAY else snapshot.desired_before
     stays = "nothing is read, and the pipeline is paused when the batch ends"
-    follows = stays if wanted is view.desired is DesiredState.PAUSED else "the pipeline continues running"
-    words = f"The in-flight batch did not end within {view.lifecycle.drain_timeout:g} s; {follows}."
-    return GiveUpDrain(wanted, words)
+    follows = stays if wanted is snapshot.desired is DesiredState.PAUSED else "the pipeline continues running"
+    words = f"The in-flight batch did not end within {snapshot.lifecycle.drain_timeout:g} s; {follows}."
+    return AbortDrain(wanted, words)
 
 
-def first_control(view: PipelineView, now: Now) -> Control:
+def first_control(snapshot: PipelineSnapshot, now: Now) -> Control:
     """The command that a new run finds when it starts."""
-    command = _standing(view).command
+    command = _standing(snapshot).command
     return Control(
-        seq=1, command=command, boot_id=now.boot_id, issued_at=now.boottime, reason="start", generation=view.generation
+        seq=1,
+        command=command,
+        boot_id=now.boot_id,
+        issued_at=now.boottime,
+        reason="start",
+        generation=snapshot.generation,
     )
 
 
-def next_control(view: PipelineView, run: RunView, now: Now) -> Control | None:
+def next_control(snapshot: PipelineSnapshot, run: RunSnapshot, now: Now) -> Control | None:
     """The command to give now; None where the last one stands."""
-    wanted, last = _wanted(view, run, now), run.control
-    if last is not None and not _replaces(wanted, last, _needs_deadline(view, run, wanted)):
+    wanted, last = _wanted(snapshot, run, now), run.control
+    if last is not None and not _replaces(wanted, last, _needs_deadline(snapshot, run, wanted)):
         return None
     seq = 1 if last is None else last.seq + 1
     base = Control(
@@ -70,37 +75,37 @@ def next_control(view: PipelineView, run: RunView, now: Now) -> Control | None:
         boot_id=now.boot_id,
         issued_at=now.boottime,
         reason=wanted.reason,
-        generation=view.generation,
+        generation=snapshot.generation,
     )
-    return base.model_copy(update=_deadlines(view, run, wanted, now))
+    return base.model_copy(update=_deadlines(snapshot, run, wanted, now))
 
 
-def _wanted(view: PipelineView, run: RunView, now: Now) -> _Wanted:
-    if view.end_wanted and view.force_stop:
+def _wanted(snapshot: PipelineSnapshot, run: RunSnapshot, now: Now) -> _Wanted:
+    if snapshot.end_wanted and snapshot.force_stop:
         return _Wanted(Command.STOP, FORCE_STOP)
-    if _drains_first(view, run):
+    if _drains_first(snapshot, run):
         return _Wanted(Command.PAUSE, DRAIN)
-    if view.end_wanted:
-        reason = "stop" if view.desired is DesiredState.STOPPED else "restart"
-        return _Wanted(Command.DRAIN_AND_STOP if view.drain_on_stop else Command.STOP, reason)
-    if init_expired(view.lifecycle, run, now):
+    if snapshot.end_wanted:
+        reason = "stop" if snapshot.desired is DesiredState.STOPPED else "restart"
+        return _Wanted(Command.DRAIN_AND_STOP if snapshot.drain_on_stop else Command.STOP, reason)
+    if init_expired(snapshot.lifecycle, run, now):
         return _Wanted(Command.STOP, INIT_TIMEOUT)
-    return _standing(view)
+    return _standing(snapshot)
 
 
-def _standing(view: PipelineView) -> _Wanted:
+def _standing(snapshot: PipelineSnapshot) -> _Wanted:
     """What is wanted of a run that is not to end."""
-    if view.standby:
+    if snapshot.standby:
         return _Wanted(Command.STANDBY, "standby")
-    if view.desired is DesiredState.PAUSED:
+    if snapshot.desired is DesiredState.PAUSED:
         return _Wanted(Command.PAUSE, "pause")
     return _Wanted(Command.RUN, "run")
 
 
-def _drains_first(view: PipelineView, run: RunView) -> bool:
+def _drains_first(snapshot: PipelineSnapshot, run: RunSnapshot) -> bool:
     """Whether a stop or a restart waits for the batch in hand as a pause does, so that it can still be given up."""
-    can_be_given_up = view.end_wanted and view.drain_on_stop and view.on_timeout is not OnTimeout.STOP
-    return can_be_given_up and not run.stopping and _initialised(run) and not pause_proven(run)
+    can_be_aborted = snapshot.end_wanted and snapshot.drain_on_stop and snapshot.on_timeout is not OnTimeout.STOP
+    return can_be_aborted and not run.stopping and _initialised(run) and not pause_proven(run)
 
 
 def _replaces(wanted: _Wanted, last: Control, needs_deadline: bool) -> bool:
@@ -115,8 +120,8 @@ def _replaces(wanted: _Wanted, last: Control, needs_deadline: bool) -> bool:
     return wanted.command is not last.command
 
 
-def _deadlines(view: PipelineView, run: RunView, wanted: _Wanted, now: Now) -> dict[str, float | None]:
-    life = view.lifecycle
+def _deadlines(snapshot: PipelineSnapshot, run: RunSnapshot, wanted: _Wanted, now: Now) -> dict[str, float | None]:
+    life = snapshot.lifecycle
     if wanted.reason == FORCE_STOP:
         return {"term_at": now.boottime, "kill_at": now.boottime}
     if wanted.reason == INIT_TIMEOUT:
@@ -126,7 +131,7 @@ def _deadlines(view: PipelineView, run: RunView, wanted: _Wanted, now: Now) -> d
             "kill_at": now.boottime + life.cancel_interval,
         }
     if wanted.command is Command.PAUSE:
-        timed = _initialised(run) and (wanted.reason == DRAIN or _person_waits(view))
+        timed = _initialised(run) and (wanted.reason == DRAIN or _user_waits(snapshot))
         return {"deadline": now.boottime + life.drain_timeout if timed else None}
     if wanted.command in {Command.RUN, Command.STANDBY}:
         return {}
@@ -135,29 +140,29 @@ def _deadlines(view: PipelineView, run: RunView, wanted: _Wanted, now: Now) -> d
     return {"term_at": start + life.cancel_interval, "term_every": life.cancel_interval, "kill_at": kill_at}
 
 
-def init_expired(life: Lifecycle, run: RunView, now: Now) -> bool:
+def init_expired(life: Lifecycle, run: RunSnapshot, now: Now) -> bool:
     """Whether the agent is still initialising when init_timeout has passed."""
     return not _initialised(run) and run.started is not None and now.boottime - run.started > life.init_timeout
 
 
-def _initialised(run: RunView) -> bool:
+def _initialised(run: RunSnapshot) -> bool:
     return run.status is not None and run.status.phase is not AgentPhase.PREFLIGHT
 
 
-def _person_waits(view: PipelineView) -> bool:
-    return view.operation is not None and view.operation.kind is OperationKind.PAUSE
+def _user_waits(snapshot: PipelineSnapshot) -> bool:
+    return snapshot.operation is not None and snapshot.operation.kind is OperationKind.PAUSE
 
 
-def _needs_deadline(view: PipelineView, run: RunView, wanted: _Wanted) -> bool:
+def _needs_deadline(snapshot: PipelineSnapshot, run: RunSnapshot, wanted: _Wanted) -> bool:
     """A pause given while the agent was initialising gets its deadline when the agent is ready to obey it; a pause or a
     drain that is asked for again gets another."""
     control = run.control
-    if control is None or pause_proven(run) or (control.deadline is not None and not _is_older(control, view)):
+    if control is None or pause_proven(run) or (control.deadline is not None and not _is_older(control, snapshot)):
         return False
-    return _initialised(run) and (wanted.reason == DRAIN or _person_waits(view))
+    return _initialised(run) and (wanted.reason == DRAIN or _user_waits(snapshot))
 
 
-def pause_proven(run: RunView) -> bool:
+def pause_proven(run: RunSnapshot) -> bool:
     """Whether the agent has proven that it consumes nothing, under the pause that stands now."""
     status = run.status
     return (
@@ -171,24 +176,24 @@ def pause_proven(run: RunView) -> bool:
     )
 
 
-def _expired(view: PipelineView, run: RunView, now: Now) -> bool:
+def _expired(snapshot: PipelineSnapshot, run: RunSnapshot, now: Now) -> bool:
     """Whether a pause that a person waits for, or a drain that may be given up, has passed its deadline unproven."""
     control = run.control
     if control is None or control.command is not Command.PAUSE or control.deadline is None:
         return False
-    if now.boottime < control.deadline or _is_older(control, view) or pause_proven(run):
+    if now.boottime < control.deadline or _is_older(control, snapshot) or pause_proven(run):
         return False
-    if view.end_wanted:
-        return _drains_first(view, run) and control.reason == DRAIN
-    return view.desired is DesiredState.PAUSED and _person_waits(view)
+    if snapshot.end_wanted:
+        return _drains_first(snapshot, run) and control.reason == DRAIN
+    return snapshot.desired is DesiredState.PAUSED and _user_waits(snapshot)
 
 
-def _is_older(control: Control, view: PipelineView) -> bool:
+def _is_older(control: Control, snapshot: PipelineSnapshot) -> bool:
     """Whether something was asked for since the order was given."""
-    return control.generation < view.generation
+    return control.generation < snapshot.generation
 
 
-def kill_actions(run: RunView, now: Now) -> list[Action]:
+def kill_actions(run: RunSnapshot, now: Now) -> list[Action]:
     """What the keeper should have done and could not: the supervisor's own SIGKILL, the keeper last."""
     late = _seconds_late(run, now)
     if late >= KEEPER_GRACE:
@@ -203,13 +208,13 @@ def kill_actions(run: RunView, now: Now) -> list[Action]:
     return []
 
 
-def _seconds_late(run: RunView, now: Now) -> float:
+def _seconds_late(run: RunSnapshot, now: Now) -> float:
     if not run.stopping or run.control is None or run.control.kill_at is None:
         return 0.0
     return now.boottime - run.control.kill_at
 
 
-def _kill(run: RunView, reason: str, *, with_keeper: bool) -> list[Action]:
+def _kill(run: RunSnapshot, reason: str, *, with_keeper: bool) -> list[Action]:
     keeper = run.identity.keeper if run.identity else None
     targets: tuple[ProcessIdentity, ...] = tuple(p for p in run.holders if with_keeper or p != keeper)
     return [KillProcesses(targets, reason)] if targets else []

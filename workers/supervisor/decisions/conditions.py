@@ -13,7 +13,7 @@ from pipelines.domain.base.states import DesiredState, Phase
 from pipelines.domain.lifecycle.conditions import ConditionStatus, ConditionType
 from workers.ports import Now
 from workers.supervisor.decisions.actions import Action, SetConditions
-from workers.supervisor.decisions.view import PipelineView
+from workers.supervisor.decisions.snapshot import PipelineSnapshot
 
 Verdict = tuple[ConditionStatus, str, str]
 
@@ -25,10 +25,10 @@ _REACHED = {
 }
 
 
-def condition_actions(view: PipelineView, now: Now) -> list[Action]:
+def condition_actions(snapshot: PipelineSnapshot, now: Now) -> list[Action]:
     """All conditions, if any of them differs from what is recorded."""
-    before = {condition["type"]: condition for condition in view.conditions}
-    verdicts = judge(view)
+    before = {condition["type"]: condition for condition in snapshot.conditions}
+    verdicts = evaluate(snapshot)
     if before.keys() == verdicts.keys() and all(_says(before[kind], verdict) for kind, verdict in verdicts.items()):
         return []
     return [SetConditions(tuple(_condition(kind, each, before.get(kind), now) for kind, each in verdicts.items()))]
@@ -38,38 +38,38 @@ def _says(condition: Mapping[str, Any], verdict: Verdict) -> bool:
     return (condition["status"], condition["reason"], condition["message"]) == verdict
 
 
-def judge(view: PipelineView) -> dict[ConditionType, Verdict]:
+def evaluate(snapshot: PipelineSnapshot) -> dict[ConditionType, Verdict]:
     """Status, reason and message of every condition that a supervisor can record."""
     return {
-        ConditionType.STABLE: _stable(view),
-        ConditionType.POSITIONS_SAFE: _positions_safe(view),
-        ConditionType.LEDGER_BALANCED: _balanced(view),
+        ConditionType.STABLE: _stable(snapshot),
+        ConditionType.POSITIONS_SAFE: _positions_safe(snapshot),
+        ConditionType.LEDGER_BALANCED: _balanced(snapshot),
     }
 
 
-def _stable(view: PipelineView) -> Verdict:
-    if view.phase is Phase.UNKNOWN:
-        return ConditionStatus.UNKNOWN, view.phase_reason, view.phase_message
-    if view.phase is _REACHED[view.desired] and not view.asked_anew and not view.restart_wanted:
+def _stable(snapshot: PipelineSnapshot) -> Verdict:
+    if snapshot.phase is Phase.UNKNOWN:
+        return ConditionStatus.UNKNOWN, snapshot.phase_reason, snapshot.phase_message
+    if snapshot.phase is _REACHED[snapshot.desired] and not snapshot.asked_anew and not snapshot.restart_wanted:
         return ConditionStatus.TRUE, "as_desired", "The pipeline is in its desired state."
-    return ConditionStatus.FALSE, view.phase.lower(), f"Desired: {view.desired}. Observed: {view.phase}."
+    return ConditionStatus.FALSE, snapshot.phase.lower(), f"Desired: {snapshot.desired}. Observed: {snapshot.phase}."
 
 
-def _positions_safe(view: PipelineView) -> Verdict:
-    for finding in view.findings:
+def _positions_safe(snapshot: PipelineSnapshot) -> Verdict:
+    for finding in snapshot.findings:
         if finding.get("code") in POSITION_CODES:
             return ConditionStatus.FALSE, str(finding["code"]).lower(), str(finding.get("message", ""))
-    if view.books.gaps or view.books.overlaps:
-        words = f"{view.books.gaps} records were skipped and {view.books.overlaps} reread between batches."
+    if snapshot.totals.gaps or snapshot.totals.overlaps:
+        words = f"{snapshot.totals.gaps} records were skipped and {snapshot.totals.overlaps} reread between batches."
         return ConditionStatus.FALSE, "discontinuous", words
     return ConditionStatus.TRUE, "continuous", "Every batch starts where the previous one ended."
 
 
-def _balanced(view: PipelineView) -> Verdict:
-    if not view.books.batches:
+def _balanced(snapshot: PipelineSnapshot) -> Verdict:
+    if not snapshot.totals.batches:
         return ConditionStatus.UNKNOWN, "no_batches", "No batch has finished yet."
-    if view.books.difference:
-        return ConditionStatus.FALSE, "difference", f"{view.books.difference} records have no verdict, or several."
+    if snapshot.totals.difference:
+        return ConditionStatus.FALSE, "difference", f"{snapshot.totals.difference} records have no verdict, or several."
     return ConditionStatus.TRUE, "balanced", "Every record read has exactly one verdict."
 
 

@@ -33,111 +33,111 @@ from workers.supervisor.decisions.leading import led
 from workers.supervisor.decisions.operations import operation_actions
 from workers.supervisor.decisions.phase import phase_actions
 from workers.supervisor.decisions.processes import dumped, never_spawned, record
+from workers.supervisor.decisions.snapshot import PipelineSnapshot, RunSnapshot
 from workers.supervisor.decisions.standby import is_changing, standby_actions
-from workers.supervisor.decisions.view import PipelineView, RunView
 
 HEALTHY_PHASES = frozenset({Phase.RUNNING, Phase.PAUSED})
 TRANSITIONAL_PHASES = frozenset({Phase.PREFLIGHT, Phase.STARTING, Phase.PAUSING, Phase.STOPPING})
 
 
-def decide(view: PipelineView, now: Now) -> list[Action]:
+def decide(snapshot: PipelineSnapshot, now: Now) -> list[Action]:
     """Everything that is to be done now, in this order: an operation ends even where the rest cannot be done."""
-    if view.standby:
-        return standby_actions(view, now)
-    return [*operation_actions(view, now), *condition_actions(view, now), *_life(view, now)]
+    if snapshot.standby:
+        return standby_actions(snapshot, now)
+    return [*operation_actions(snapshot, now), *condition_actions(snapshot, now), *_life(snapshot, now)]
 
 
-def hurried(view: PipelineView) -> bool:
+def hurried(snapshot: PipelineSnapshot) -> bool:
     """Whether something is expected to change within a second."""
-    if view.standby:
-        return is_changing(view)
-    waiting = view.operation is not None and view.phase is not Phase.BACKOFF
-    return waiting or view.asked_anew or view.phase in TRANSITIONAL_PHASES
+    if snapshot.standby:
+        return is_changing(snapshot)
+    waiting = snapshot.operation is not None and snapshot.phase is not Phase.BACKOFF
+    return waiting or snapshot.asked_anew or snapshot.phase in TRANSITIONAL_PHASES
 
 
-def _life(view: PipelineView, now: Now) -> list[Action]:
-    run = view.run
+def _life(snapshot: PipelineSnapshot, now: Now) -> list[Action]:
+    run = snapshot.run
     if run is None:
-        return _without_run(view, now)
+        return _without_run(snapshot, now)
     if not run.holders:
-        return _without_process(view, run, now)
-    return _with_process(view, run, now)
+        return _without_process(snapshot, run, now)
+    return _with_process(snapshot, run, now)
 
 
-def _without_run(view: PipelineView, now: Now) -> list[Action]:
-    if view.reconcile:
+def _without_run(snapshot: PipelineSnapshot, now: Now) -> list[Action]:
+    if snapshot.reconcile:
         return [Reconcile()]
-    if view.desired is DesiredState.STOPPED:
-        return [*_rest(view), *_observe(view)]
-    if not can(view.phase, Phase.PREFLIGHT):
+    if snapshot.desired is DesiredState.STOPPED:
+        return [*_rest(snapshot), *_observe(snapshot)]
+    if not can(snapshot.phase, Phase.PREFLIGHT):
         return [SetPhase(Phase.BACKOFF, "no_run", "There is no process; Headgate starts it again.")]
-    if view.asked_anew or view.phase not in RESTING_PHASES | {Phase.BACKOFF}:
-        return [CreateRun(fresh=view.asked_anew)]
-    if view.phase is Phase.STOPPED or (view.phase is Phase.BACKOFF and _backoff_over(view, now)):
+    if snapshot.asked_anew or snapshot.phase not in RESTING_PHASES | {Phase.BACKOFF}:
+        return [CreateRun(fresh=snapshot.asked_anew)]
+    if snapshot.phase is Phase.STOPPED or (snapshot.phase is Phase.BACKOFF and _backoff_over(snapshot, now)):
         return [CreateRun(fresh=False)]
     return []
 
 
-def _rest(view: PipelineView) -> list[Action]:
-    if view.phase is Phase.STOPPED:
+def _rest(snapshot: PipelineSnapshot) -> list[Action]:
+    if snapshot.phase is Phase.STOPPED:
         return []
     return [SetPhase(Phase.STOPPED, "stopped", "Stopped on request; there was no process.")]
 
 
-def _observe(view: PipelineView) -> list[Action]:
-    return [ObserveGeneration(view.generation)] if view.asked_anew else []
+def _observe(snapshot: PipelineSnapshot) -> list[Action]:
+    return [ObserveGeneration(snapshot.generation)] if snapshot.asked_anew else []
 
 
-def _backoff_over(view: PipelineView, now: Now) -> bool:
+def _backoff_over(snapshot: PipelineSnapshot, now: Now) -> bool:
     """A deadline of another boot has passed: its clock is gone."""
-    if view.restart_deadline is None:
+    if snapshot.restart_deadline is None:
         return True
-    boot_id, boottime = view.restart_deadline
+    boot_id, boottime = snapshot.restart_deadline
     return boot_id != now.boot_id or now.boottime >= boottime
 
 
-def _without_process(view: PipelineView, run: RunView, now: Now) -> list[Action]:
+def _without_process(snapshot: PipelineSnapshot, run: RunSnapshot, now: Now) -> list[Action]:
     if not run.journal_drained:
         return []
     if never_spawned(run):
-        if not view.end_wanted:
+        if not snapshot.end_wanted:
             return [Spawn()]
         reason = "The run was stopped before its process started."
         return [Revoke(reason)] if run.exit is None else [never_started(run, reason)]
-    return [*dumped(run), ending(view, run, now)]
+    return [*dumped(run), ending(snapshot, run, now)]
 
 
-def _with_process(view: PipelineView, run: RunView, now: Now) -> list[Action]:
-    if view.behind:
-        return [Reconcile()] if view.reconcile else [*record(run), *_behind(view)]
-    commands = command_actions(view, run, now)
+def _with_process(snapshot: PipelineSnapshot, run: RunSnapshot, now: Now) -> list[Action]:
+    if snapshot.behind:
+        return [Reconcile()] if snapshot.reconcile else [*record(run), *_behind(snapshot)]
+    commands = command_actions(snapshot, run, now)
     return [
         *record(run),
         *dumped(run),
-        *led(view, run, commands, now),
+        *led(snapshot, run, commands, now),
         *_promotion(run),
         *kill_actions(run, now),
-        *phase_actions(view, run, now),
-        *_forgive(view, run, now),
-        *([] if commands else _observe(view)),
+        *phase_actions(snapshot, run, now),
+        *_forgive(snapshot, run, now),
+        *([] if commands else _observe(snapshot)),
     ]
 
 
-def _promotion(run: RunView) -> list[Action]:
+def _promotion(run: RunSnapshot) -> list[Action]:
     """After the command, which the driver obeys as soon as it is promoted. A file that was lost is written again."""
-    return [WritePromotion()] if run.promoted and run.told != run.epoch else []
+    return [WritePromotion()] if run.promoted and run.promoted_epoch != run.epoch else []
 
 
-def _behind(view: PipelineView) -> list[Action]:
+def _behind(snapshot: PipelineSnapshot) -> list[Action]:
     """No command is given that could undo what the database has forgotten."""
-    if view.phase_reason == REASON or not can(view.phase, Phase.UNKNOWN):
+    if snapshot.phase_reason == REASON or not can(snapshot.phase, Phase.UNKNOWN):
         return []
     words = "The host has a later request than the database: was a backup restored?"
     return [SetPhase(Phase.UNKNOWN, REASON, words)]
 
 
-def _forgive(view: PipelineView, run: RunView, now: Now) -> list[Action]:
-    if view.restart_count == 0 or run.healthy_since is None:
+def _forgive(snapshot: PipelineSnapshot, run: RunSnapshot, now: Now) -> list[Action]:
+    if snapshot.restart_count == 0 or run.healthy_since is None:
         return []
     well_for = now.boottime - run.healthy_since
-    return [ResetRestarts()] if well_for >= view.lifecycle.restart_reset_after else []
+    return [ResetRestarts()] if well_for >= snapshot.lifecycle.restart_reset_after else []

@@ -12,7 +12,7 @@ from pipelines.domain.runs.protocol import Exit, ExitRecord
 from workers.ports import Now
 from workers.supervisor.decisions.actions import EndRun, Restart
 from workers.supervisor.decisions.command import INIT_TIMEOUT
-from workers.supervisor.decisions.view import PipelineView, RunView
+from workers.supervisor.decisions.snapshot import PipelineSnapshot, RunSnapshot
 
 _FAILED_CODES = {
     Exit.CLEAN: "The agent ended without a request.",
@@ -35,7 +35,7 @@ _OUTCOMES = {
     Exit.BAD_LAUNCH: RunOutcome.BLOCKED,
 }
 
-_LADDER = {"sigterm", "sigkill"}
+_ESCALATION = {"sigterm", "sigkill"}
 """Rungs of dumps that a stop has taken."""
 
 Findings = tuple[Mapping[str, Any], ...]
@@ -48,68 +48,68 @@ class Ended:
     outcome: RunOutcome
     code: int | None
     reason: str
-    rung: str = ""
+    stop_stage: str = ""
 
 
-def ending(view: PipelineView, run: RunView, now: Now) -> EndRun:
+def ending(snapshot: PipelineSnapshot, run: RunSnapshot, now: Now) -> EndRun:
     """Judge a run that is proven over: asked for, in need of a person, or to be started again."""
     ended = how_it_ended(run, now)
     left = run.crashes[0] if run.crashes else ()
     whole = run.journal_drained and run.journal_fault is None
-    return replace(_judged(view, run, ended, now), in_hand=left, journal_whole=whole)
+    return replace(_evaluated(snapshot, run, ended, now), in_flight=left, journal_whole=whole)
 
 
-def _judged(view: PipelineView, run: RunView, ended: Ended, now: Now) -> EndRun:
+def _evaluated(snapshot: PipelineSnapshot, run: RunSnapshot, ended: Ended, now: Now) -> EndRun:
     faults = (journal_finding(run.journal_fault),) if run.journal_fault is not None else ()
-    if view.desired is DesiredState.STOPPED:
-        return replace(_stopped(view, run, ended), findings=faults)
+    if snapshot.desired is DesiredState.STOPPED:
+        return replace(_stopped(snapshot, run, ended), findings=faults)
     if faults:
         return _blocked(ended, faults)
-    if view.restart_wanted or (run.stopping and not _gave_up_initialising(run)):
-        return _stopped(view, run, ended)
+    if snapshot.restart_wanted or (run.stopping and not _timed_out_initialising(run)):
+        return _stopped(snapshot, run, ended)
     findings = _findings(run, ended)
-    if findings and not (view.restart_count > 0 and all(finding.get("retryable") for finding in findings)):
+    if findings and not (snapshot.restart_count > 0 and all(finding.get("retryable") for finding in findings)):
         return _blocked(ended, findings)
     if looping := _looping(run, ended):
         return _blocked(ended, looping)
-    return _restarted(view, ended, findings, now)
+    return _restarted(snapshot, ended, findings, now)
 
 
-def never_started(run: RunView, reason: str) -> EndRun:
+def never_started(run: RunSnapshot, reason: str) -> EndRun:
     """A run whose intent was recorded and that is no longer wanted before any process existed."""
     end = _end(Ended(RunOutcome.CLEAN, None, reason), Phase.STOPPED, "stopped", reason, StopReason.USER)
     return replace(end, journal_whole=True)
 
 
-def how_it_ended(run: RunView, now: Now) -> Ended:
+def how_it_ended(run: RunSnapshot, now: Now) -> Ended:
     """From the keeper's exit record; without one from the driver's own last word; without that it is lost."""
     record = run.exit
     if record is None:
         return _without_record(run, now)
-    rung = record.rung or ""
+    stop_stage = record.stop_stage or ""
     if record.killed_by is not None:
-        return Ended(RunOutcome.KILLED, None, _killed(run, record), rung)
+        return Ended(RunOutcome.KILLED, None, _killed(run, record), stop_stage)
     if record.signal is not None:
         words = record.reason or f"The driver was ended by signal {record.signal}."
-        return Ended(RunOutcome.CRASHED, None, words, rung)
+        return Ended(RunOutcome.CRASHED, None, words, stop_stage)
     code = record.exit_code if record.exit_code is not None else -1
     said = run.last_word[1] if run.last_word and run.last_word[0] == code else ""
-    return _by_code(run, code, record.reason or said, rung)
+    return _by_code(run, code, record.reason or said, stop_stage)
 
 
-def _killed(run: RunView, record: ExitRecord) -> str:
+def _killed(run: RunSnapshot, record: ExitRecord) -> str:
     """Why a run was killed, how long after it was told to stop, and what was at work."""
     if run.control is None or not run.stopping:
         return record.reason or f"ended by the {record.killed_by}"
     seconds = record.boottime - run.control.issued_at
-    stuck = sorted({path for dump in run.dumps if dump.rung in _LADDER for path in dump.stuck})
+    stuck = sorted({path for dump in run.dumps if dump.stop_stage in _ESCALATION for path in dump.stuck})
     at_work = f"; at work: {', '.join(stuck)}" if stuck else ""
     return f"it had not ended {seconds:.1f} s after the request ({run.control.reason}){at_work}"
 
 
-def _without_record(run: RunView, now: Now) -> Ended:
+def _without_record(run: RunSnapshot, now: Now) -> Ended:
     if run.last_word is not None:
-        return _by_code(run, *run.last_word, rung="")
+        return _by_code(run, *run.last_word, stop_stage="")
     control = run.control
     kill_at = control.kill_at if run.stopping and control and control.boot_id == now.boot_id else None
     if kill_at is not None and now.boottime >= kill_at:
@@ -123,22 +123,22 @@ def _without_record(run: RunView, now: Now) -> Ended:
     return Ended(RunOutcome.LOST, None, "The run ended without an exit record.")
 
 
-def _by_code(run: RunView, code: int, reason: str, rung: str) -> Ended:
+def _by_code(run: RunSnapshot, code: int, reason: str, stop_stage: str) -> Ended:
     if code == Exit.CLEAN and run.stopping:
-        return Ended(RunOutcome.CLEAN, code, reason or "Stopped on request.", rung)
+        return Ended(RunOutcome.CLEAN, code, reason or "Stopped on request.", stop_stage)
     known = Exit(code) if code in set(Exit) else None
     words = _FAILED_CODES[known] if known is not None else f"The agent crashed with exit code {code}."
     outcome = _OUTCOMES.get(known, RunOutcome.CRASHED) if known is not None else RunOutcome.CRASHED
-    return Ended(outcome, code, reason or words, rung)
+    return Ended(outcome, code, reason or words, stop_stage)
 
 
-def _gave_up_initialising(run: RunView) -> bool:
+def _timed_out_initialising(run: RunSnapshot) -> bool:
     return run.control is not None and run.control.reason == INIT_TIMEOUT
 
 
-def _findings(run: RunView, ended: Ended) -> Findings:
+def _findings(run: RunSnapshot, ended: Ended) -> Findings:
     """Why a person is needed; empty where a restart may help."""
-    if _gave_up_initialising(run):
+    if _timed_out_initialising(run):
         return (_init_finding(run),)
     if ended.outcome is not RunOutcome.BLOCKED:
         return ()
@@ -146,7 +146,7 @@ def _findings(run: RunView, ended: Ended) -> Findings:
     return reported or (_finding("", "AGENT_REFUSED", ended.reason),)
 
 
-def _init_finding(run: RunView) -> Mapping[str, Any]:
+def _init_finding(run: RunSnapshot) -> Mapping[str, Any]:
     components = run.status.components if run.status else []
     hanging = next((component for component in components if component.state == "initialising"), None)
     what = f"{hanging.kind} {hanging.name} ({hanging.type})" if hanging else "The agent"
@@ -159,7 +159,7 @@ def _init_finding(run: RunView) -> Mapping[str, Any]:
     return {**finding, "retryable": True}
 
 
-def _looping(run: RunView, ended: Ended) -> Findings:
+def _looping(run: RunSnapshot, ended: Ended) -> Findings:
     """The records that runs in a row have crashed at, where there are any: another restart would only repeat it."""
     suspects = recognised(run.crashes) if ended.outcome in _CRASHES and not run.stopping else []
     if not suspects:
@@ -189,10 +189,10 @@ def _finding(path: str, code: str, message: str, suggestion: str = "") -> Mappin
     return {"path": path, "code": code, "message": message, "suggestion": suggestion, "retryable": False}
 
 
-def _stopped(view: PipelineView, run: RunView, ended: Ended) -> EndRun:
+def _stopped(snapshot: PipelineSnapshot, run: RunSnapshot, ended: Ended) -> EndRun:
     killed = ended.outcome is RunOutcome.KILLED
-    reason = StopReason.WATCHDOG if killed and not view.force_stop else StopReason.USER
-    if view.desired is not DesiredState.STOPPED:
+    reason = StopReason.WATCHDOG if killed and not snapshot.force_stop else StopReason.USER
+    if snapshot.desired is not DesiredState.STOPPED:
         return _end(ended, Phase.STOPPED, "restarting", "The run has ended; the next one follows.", reason)
     words = (
         f"Killed: {ended.reason}." if killed else "Stopped on request." if run.stopping else f"Ended: {ended.reason}"
@@ -208,12 +208,12 @@ def _blocked(ended: Ended, findings: Findings) -> EndRun:
     return replace(end, findings=findings)
 
 
-def _restarted(view: PipelineView, ended: Ended, findings: Findings, now: Now) -> EndRun:
+def _restarted(snapshot: PipelineSnapshot, ended: Ended, findings: Findings, now: Now) -> EndRun:
     """BACKOFF with a delay that doubles, or FAILED when the budget of restarts in a row is spent."""
-    if view.restart_count >= view.lifecycle.max_restarts:
-        words = f"{ended.reason} {view.restart_count} restarts in a row failed."
+    if snapshot.restart_count >= snapshot.lifecycle.max_restarts:
+        words = f"{ended.reason} {snapshot.restart_count} restarts in a row failed."
         return replace(_end(ended, Phase.FAILED, "restarts_spent", words, StopReason.SYSTEM), findings=findings)
-    delay = backoff(view.lifecycle.restart_backoff, view.lifecycle.restart_backoff_max, view.restart_count)
+    delay = backoff(snapshot.lifecycle.restart_backoff, snapshot.lifecycle.restart_backoff_max, snapshot.restart_count)
     words = f"{ended.reason} The next start is in {delay:g} s."
     restart = Restart(now.boot_id, now.boottime + delay, delay)
     end = _end(ended, Phase.BACKOFF, ended.outcome.lower(), words, StopReason.SYSTEM)
@@ -230,7 +230,7 @@ def _end(ended: Ended, phase: Phase, reason: str, message: str, stop_reason: Sto
         outcome=ended.outcome,
         exit_code=ended.code,
         exit_reason=ended.reason,
-        rung=ended.rung,
+        stop_stage=ended.stop_stage,
         phase=phase,
         reason=reason,
         message=message,

@@ -13,30 +13,30 @@ from collections.abc import Sequence
 from pipelines.domain.runs.protocol import Control
 from workers.ports import Now
 from workers.supervisor.decisions.actions import Action, WriteControl
-from workers.supervisor.decisions.view import PipelineView, RunView
+from workers.supervisor.decisions.snapshot import PipelineSnapshot, RunSnapshot
 
 _RENEW_EVERY = 0.9
 """Seconds; ticks come once a second, and more often where something is expected to change."""
 
 
-def led(view: PipelineView, run: RunView, commands: Sequence[Action], now: Now) -> list[Action]:
+def led(snapshot: PipelineSnapshot, run: RunSnapshot, commands: Sequence[Action], now: Now) -> list[Action]:
     """The commands under the present lease, or the standing one again where its lease is old or somebody else's."""
-    given = [WriteControl(leased(a.control, view, now)) if isinstance(a, WriteControl) else a for a in commands]
-    if given or run.control is None or not _is_due(run.control, view, now):
+    given = [WriteControl(leased(a.control, snapshot, now)) if isinstance(a, WriteControl) else a for a in commands]
+    if given or run.control is None or not _is_due(run.control, snapshot, now):
         return given
-    return [WriteControl(leased(run.control, view, now))]
+    return [WriteControl(leased(run.control, snapshot, now))]
 
 
-def leased(control: Control, view: PipelineView, now: Now) -> Control:
+def leased(control: Control, snapshot: PipelineSnapshot, now: Now) -> Control:
     """An order with its leader and, where the definition wants it, its lease."""
-    ends = now.boottime + view.fence.lease if view.fence else None
-    kill = ends + view.fence.grace if ends is not None and view.fence else None
-    return control.model_copy(update={"owner": view.owner, "lease_until": ends, "fence_at": kill})
+    ends = now.boottime + snapshot.fence.lease if snapshot.fence else None
+    kill = ends + snapshot.fence.grace if ends is not None and snapshot.fence else None
+    return control.model_copy(update={"owner": snapshot.owner, "lease_until": ends, "fence_at": kill})
 
 
-def _is_due(control: Control, view: PipelineView, now: Now) -> bool:
-    if control.owner != view.owner:
-        return control.owner < view.owner
-    if view.fence is None:
+def _is_due(control: Control, snapshot: PipelineSnapshot, now: Now) -> bool:
+    if control.owner != snapshot.owner:
+        return control.owner < snapshot.owner
+    if snapshot.fence is None:
         return False
-    return control.lease_until is None or now.boottime >= control.lease_until - view.fence.lease + _RENEW_EVERY
+    return control.lease_until is None or now.boottime >= control.lease_until - snapshot.fence.lease + _RENEW_EVERY

@@ -10,7 +10,7 @@ from pipelines.domain.runs.protocol import QueryStatus, Status
 from workers.ports import Now
 from workers.supervisor.decisions.actions import Action, SetPhase
 from workers.supervisor.decisions.command import DRAIN, INIT_TIMEOUT, pause_proven
-from workers.supervisor.decisions.view import PipelineView, RunView
+from workers.supervisor.decisions.snapshot import PipelineSnapshot, RunSnapshot
 
 HALF_DEAD_SHOWN_AFTER = 2.0
 """Seconds that a keeper and its driver may take to end one after the other before it is called unusual."""
@@ -25,12 +25,12 @@ class Seen:
     message: str = ""
 
 
-def phase_actions(view: PipelineView, run: RunView, now: Now) -> list[Action]:
+def phase_actions(snapshot: PipelineSnapshot, run: RunSnapshot, now: Now) -> list[Action]:
     """At most one change; where the table has no direct way, the first step of the way round."""
-    seen = observed(view, run, now)
-    if seen is None or seen.phase is view.phase:
+    seen = observed(snapshot, run, now)
+    if seen is None or seen.phase is snapshot.phase:
         return []
-    step = _next_step(view.phase, seen.phase)
+    step = _next_step(snapshot.phase, seen.phase)
     if step is None:
         return []
     return [SetPhase(step, seen.reason, seen.message)]
@@ -42,7 +42,7 @@ def _next_step(old: Phase, new: Phase) -> Phase | None:
     return next((via for via in (Phase.STARTING, Phase.PAUSING) if can(old, via) and can(via, new)), None)
 
 
-def observed(view: PipelineView, run: RunView, now: Now) -> Seen | None:
+def observed(snapshot: PipelineSnapshot, run: RunSnapshot, now: Now) -> Seen | None:
     """What the processes, the command and the agent's own words amount to; None: it stays as it is."""
     if run.stopping and run.control is not None:
         if run.control.reason == INIT_TIMEOUT:
@@ -54,30 +54,30 @@ def observed(view: PipelineView, run: RunView, now: Now) -> Seen | None:
     status = run.status
     if status is None or status.token != run.token:
         return Seen(Phase.PREFLIGHT, "starting", "The agent's process is starting.")
-    if now.boottime - status.beat > view.lifecycle.heartbeat_timeout:
-        silent = now.boottime - status.beat
+    if now.boottime - status.heartbeat > snapshot.lifecycle.heartbeat_timeout:
+        silent = now.boottime - status.heartbeat
         return Seen(Phase.UNKNOWN, "heartbeat_stale", f"The agent is alive and has not reported for {silent:.0f} s.")
-    return _REPORTED[status.phase](view, run, status, now)
+    return _REPORTED[status.phase](snapshot, run, status, now)
 
 
-def _promoted(_view: PipelineView, _run: RunView, _status: Status, _now: Now) -> Seen:
+def _promoted(_snapshot: PipelineSnapshot, _run: RunSnapshot, _status: Status, _now: Now) -> Seen:
     return Seen(Phase.PREFLIGHT, "promoted", "The standby is promoted; its positions are being compared.")
 
 
-_Reported = Callable[[PipelineView, RunView, Status, Now], Seen | None]
+_Reported = Callable[[PipelineSnapshot, RunSnapshot, Status, Now], Seen | None]
 
 
-def _preflight(_view: PipelineView, _run: RunView, status: Status, _now: Now) -> Seen:
+def _preflight(_snapshot: PipelineSnapshot, _run: RunSnapshot, status: Status, _now: Now) -> Seen:
     waiting = [c.name for c in status.components if c.state == "initialising"]
     words = f"Initializing {', '.join(waiting)}." if waiting else "Initializing and probing every component."
     return Seen(Phase.PREFLIGHT, "initialising", words)
 
 
-def _moving(view: PipelineView, run: RunView, status: Status, now: Now) -> Seen | None:
+def _moving(snapshot: PipelineSnapshot, run: RunSnapshot, status: Status, now: Now) -> Seen | None:
     """STARTING, RUNNING or DEGRADED, unless a pause was asked for or nothing moves although there is lag."""
     if _command(run) is Command.PAUSE:
-        return _pausing(view, run, status, now)
-    stalled = _stalled(view, status, now)
+        return _pausing(snapshot, run, status, now)
+    stalled = _stalled(snapshot, status, now)
     if stalled is not None and status.phase is not AgentPhase.DEGRADED:
         return stalled
     if status.phase is AgentPhase.STARTING:
@@ -107,7 +107,7 @@ def _failing_member(status: Status) -> str:
     return ""
 
 
-def _pausing(_view: PipelineView, run: RunView, _status: Status, _now: Now) -> Seen | None:
+def _pausing(_snapshot: PipelineSnapshot, run: RunSnapshot, _status: Status, _now: Now) -> Seen | None:
     if _command(run) is not Command.PAUSE:
         return None
     drains = run.control is not None and run.control.reason == DRAIN
@@ -115,17 +115,17 @@ def _pausing(_view: PipelineView, run: RunView, _status: Status, _now: Now) -> S
     return Seen(Phase.PAUSING, DRAIN if drains else "pause", words)
 
 
-def _paused(view: PipelineView, run: RunView, status: Status, now: Now) -> Seen | None:
+def _paused(snapshot: PipelineSnapshot, run: RunSnapshot, status: Status, now: Now) -> Seen | None:
     if pause_proven(run):
-        if view.end_wanted:
+        if snapshot.end_wanted:
             return None
         return Seen(
             Phase.PAUSED, "proven", "Consumption has stopped: gate closed, nothing in flight, position unchanged."
         )
-    return _pausing(view, run, status, now)
+    return _pausing(snapshot, run, status, now)
 
 
-def _ending(_view: PipelineView, _run: RunView, _status: Status, _now: Now) -> None:
+def _ending(_snapshot: PipelineSnapshot, _run: RunSnapshot, _status: Status, _now: Now) -> None:
     """The agent is about to exit by itself; its exit says more than the phase could."""
 
 
@@ -143,24 +143,24 @@ _REPORTED: dict[AgentPhase, _Reported] = {
 }
 
 
-def _command(run: RunView) -> Command | None:
+def _command(run: RunSnapshot) -> Command | None:
     return run.control.command if run.control else None
 
 
-def _stalled(view: PipelineView, status: Status, now: Now) -> Seen | None:
+def _stalled(snapshot: PipelineSnapshot, status: Status, now: Now) -> Seen | None:
     """The query that has stood still for longest, if that is too long and something waits to be read. That its
     neighbours move, or that the agent's heart beats, is no progress of its own."""
     behind = [query for query in status.queries if query.lag]
-    slowest = min(behind, key=lambda query: _beat(query, status), default=None)
-    if slowest is None or _beat(slowest, status) <= 0:
+    slowest = min(behind, key=lambda query: _heartbeat(query, status), default=None)
+    if slowest is None or _heartbeat(slowest, status) <= 0:
         return None
-    still = now.boottime - _beat(slowest, status)
-    if still <= view.lifecycle.stall_timeout:
+    still = now.boottime - _heartbeat(slowest, status)
+    if still <= snapshot.lifecycle.stall_timeout:
         return None
     at_work = f" At work: {', '.join(status.stuck)}." if status.stuck else ""
     what = f"{slowest.source}.{slowest.channel} has a lag of {slowest.lag} records"
     return Seen(Phase.STALLED, "no_progress", f"{what}, and no batch of it has finished for {still:.0f} s.{at_work}")
 
 
-def _beat(query: QueryStatus, status: Status) -> float:
-    return query.progress_beat or status.progress_beat
+def _heartbeat(query: QueryStatus, status: Status) -> float:
+    return query.progress_heartbeat or status.progress_heartbeat

@@ -13,34 +13,34 @@ from workers.supervisor.decisions.command import command_actions, kill_actions
 from workers.supervisor.decisions.ending import how_it_ended
 from workers.supervisor.decisions.leading import led
 from workers.supervisor.decisions.processes import dumped, never_spawned, record
-from workers.supervisor.decisions.view import PipelineView, RunView
+from workers.supervisor.decisions.snapshot import PipelineSnapshot, RunSnapshot
 
 _DISCARDED = "The standby was discarded before its process started."
 
 
-def standby_actions(view: PipelineView, now: Now) -> list[Action]:
+def standby_actions(snapshot: PipelineSnapshot, now: Now) -> list[Action]:
     """Everything that is to be done now."""
-    run = view.run
+    run = snapshot.run
     if run is None:
         return []
     if not run.holders:
-        return _without_process(view, run, now)
-    commands = command_actions(view, run, now)
-    return [*record(run), *dumped(run), *led(view, run, commands, now), *kill_actions(run, now)]
+        return _without_process(snapshot, run, now)
+    commands = command_actions(snapshot, run, now)
+    return [*record(run), *dumped(run), *led(snapshot, run, commands, now), *kill_actions(run, now)]
 
 
-def is_changing(view: PipelineView) -> bool:
+def is_changing(snapshot: PipelineSnapshot) -> bool:
     """Whether something is expected to change within a second."""
-    status = view.run.status if view.run else None
-    return view.end_wanted or status is None or status.phase is not AgentPhase.STANDBY
+    status = snapshot.run.status if snapshot.run else None
+    return snapshot.end_wanted or status is None or status.phase is not AgentPhase.STANDBY
 
 
-def _without_process(view: PipelineView, run: RunView, now: Now) -> list[Action]:
+def _without_process(snapshot: PipelineSnapshot, run: RunSnapshot, now: Now) -> list[Action]:
     if not run.journal_drained:
         return []
     if not never_spawned(run):
         ended = how_it_ended(run, now)
-        return [*dumped(run), EndStandby(ended.outcome, ended.code, ended.reason, ended.rung)]
-    if not view.end_wanted:
+        return [*dumped(run), EndStandby(ended.outcome, ended.code, ended.reason, ended.stop_stage)]
+    if not snapshot.end_wanted:
         return [Spawn()]
     return [Revoke(_DISCARDED)] if run.exit is None else [EndStandby(RunOutcome.CLEAN, None, _DISCARDED, "")]

@@ -77,7 +77,7 @@ class Launcher:
             return [_finding("", "NOT_PROVISIONED", str(error), error.hint)]
         return []
 
-    def to_look(self, pipeline: Pipeline) -> tuple[Launch, Handover]:
+    def to_inspect(self, pipeline: Pipeline) -> tuple[Launch, Handover]:
         """What the next run of a pipeline would be told, for a look at its positions; nothing is recorded.
 
         Raises Unresolved, or LookupError where it has no valid definition.
@@ -153,7 +153,7 @@ class Launcher:
             "heads": _heads(run.pipeline_id, run.lineage, definition),
             "identities": positions.identities(run.pipeline_id),
             "quarantined": crashes.quarantined(run.pipeline_id),
-            "trace": crashes.crashed_in_hand(run.pipeline_id),
+            "trace": crashes.crashed_in_flight(run.pipeline_id),
         }
 
 

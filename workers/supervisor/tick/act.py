@@ -31,14 +31,14 @@ from workers.supervisor.decisions import actions
 from workers.supervisor.decisions.command import first_control
 from workers.supervisor.decisions.ending import journal_finding
 from workers.supervisor.decisions.leading import leased
-from workers.supervisor.decisions.view import PipelineView
+from workers.supervisor.decisions.snapshot import PipelineSnapshot
 from workers.supervisor.launch.launch import Launcher, NotProvisioned
 from workers.supervisor.launch.references import Unresolved
 from workers.supervisor.tick.memory import Memory
 from workers.supervisor.tick.reconciling import Reconciler
 
 log = structlog.get_logger(__name__)
-tell = fenced(events.record)
+emit = fenced(events.record)
 
 
 @dataclass(frozen=True)
@@ -50,9 +50,9 @@ class Actor:
     launcher: Launcher
     memory: Memory
 
-    def perform(self, row: Row, view: PipelineView, chosen: list[actions.Action], now: Now) -> None:
+    def perform(self, row: Row, snapshot: PipelineSnapshot, chosen: list[actions.Action], now: Now) -> None:
         """Do the actions in order; the rest is left to the next tick where somebody else was faster."""
-        deed = _Deed(self, row.pipeline, row.run, view, now)
+        deed = _Deed(self, row.pipeline, row.run, snapshot, now)
         try:
             for action in chosen:
                 deed.do(action)
@@ -67,7 +67,7 @@ class _Deed:
     actor: Actor
     pipeline: Pipeline
     run: Run | None
-    view: PipelineView
+    snapshot: PipelineSnapshot
     now: Now
 
     @property
@@ -88,9 +88,9 @@ class _Deed:
         try:
             self._ask_about(reconciler.carry_out(self.pipeline, self.now))
         except JournalCorrupt as error:
-            reconciling.give_up(pipeline=self.pipeline)
+            reconciling.cancel(pipeline=self.pipeline)
             runs.add_findings(pipeline=self.pipeline, findings=[journal_finding(str(error))])
-        self.actor.memory.books.pop(self.pipeline.id, None)
+        self.actor.memory.totals.pop(self.pipeline.id, None)
 
     def _ask_about(self, ahead: Ahead) -> bool:
         """Ask a person where the host knows more than the database; False where it does not."""
@@ -124,7 +124,7 @@ class _Deed:
 
     @do.register
     def _(self, _action: actions.Spawn) -> None:
-        if self.view.standby and (found := self.actor.launcher.against(self.living_run.revision.definition)):
+        if self.snapshot.standby and (found := self.actor.launcher.against(self.living_run.revision.definition)):
             standby.refuse(run=self.living_run, findings=found, now=self.now.wall)
         else:
             self._spawn(self.living_run)
@@ -132,7 +132,7 @@ class _Deed:
     def _spawn(self, run: Run) -> None:
         """A keeper that cannot be started counts as one that ended at once, so the restart budget bounds it."""
         run_dir = Path(run.run_dir)
-        control = leased(first_control(self.view, self.now), self.view, self.now)
+        control = leased(first_control(self.snapshot, self.now), self.snapshot, self.now)
         memory = self.actor.memory.run(run)
         try:
             launch, handover = self.actor.launcher.launch(run)
@@ -145,7 +145,7 @@ class _Deed:
             crash_points.reach("worker.spawned")
         except (OSError, Unresolved, NotProvisioned) as error:
             message = f"The keeper of run {run.number} could not be started: {error}"
-            tell(kind="run.spawn_failed", message=message, pipeline=self.pipeline, run=run)
+            emit(kind="run.spawn_failed", message=message, pipeline=self.pipeline, run=run)
         memory.spawned = True
 
     @do.register
@@ -198,7 +198,7 @@ class _Deed:
 
     def _dump_stacks(self) -> None:
         """A run that stands still is asked what it is doing; the dump names the component that is at work."""
-        order = DumpOrder(id=secrets.token_hex(8), rung="stalled")
+        order = DumpOrder(id=secrets.token_hex(8), stop_stage="stalled")
         self.actor.rundirs.ask_for_dump(Path(self.living_run.run_dir), order)
 
     @do.register
@@ -208,7 +208,12 @@ class _Deed:
             pipeline=self.pipeline,
             run=self.living_run,
             end=RunEnd(
-                action.outcome, action.exit_code, action.exit_reason, action.rung, action.in_hand, action.journal_whole
+                action.outcome,
+                action.exit_code,
+                action.exit_reason,
+                action.stop_stage,
+                action.in_flight,
+                action.journal_whole,
             ),
             after=Aftermath(
                 phase=action.phase,
@@ -224,7 +229,7 @@ class _Deed:
 
     @do.register
     def _(self, action: actions.EndStandby) -> None:
-        how = RunEnd(action.outcome, action.exit_code, action.exit_reason, action.rung, journal_whole=True)
+        how = RunEnd(action.outcome, action.exit_code, action.exit_reason, action.stop_stage, journal_whole=True)
         standby.end(run=self.living_run, how=how, now=self.now.wall)
         crash_points.reach("worker.ended")
 
@@ -235,8 +240,8 @@ class _Deed:
         self.actor.rundirs.promote(Path(self.living_run.run_dir), promotion)
 
     @do.register
-    def _(self, action: actions.GiveUpDrain) -> None:
-        runs.give_up_drain(pipeline=self.pipeline, wanted=action.wanted, message=action.message, now=self.now.wall)
+    def _(self, action: actions.AbortDrain) -> None:
+        runs.abort_drain(pipeline=self.pipeline, wanted=action.wanted, message=action.message, now=self.now.wall)
 
     @do.register
     def _(self, action: actions.KillProcesses) -> None:
@@ -245,7 +250,7 @@ class _Deed:
         killed = [p.pid for p in action.processes if self.actor.processes.kill(p, run.token)]
         if killed:
             message = f"{action.reason} Killed: {', '.join(map(str, killed))}."
-            tell(kind="run.killed", message=message, pipeline=self.pipeline, run=run, data={"pids": killed})
+            emit(kind="run.killed", message=message, pipeline=self.pipeline, run=run, data={"pids": killed})
 
     @do.register
     def _(self, action: actions.SetConditions) -> None:

@@ -14,7 +14,7 @@ from django.db import InterfaceError, OperationalError
 
 from pipelines.domain.base.states import RunRole
 from pipelines.domain.ledger.journal import JournalCorrupt, read_entries
-from pipelines.domain.ledger.ledger import Books
+from pipelines.domain.ledger.ledger import LedgerTotals
 from pipelines.domain.runs.protocol import Status
 from pipelines.models import Pipeline, Run
 from pipelines.selectors.lifecycle.supervision import Row
@@ -37,14 +37,14 @@ STATUS_INTERVAL = 0.9
 QUIET_STATUS_INTERVAL = 10.0
 SAMPLE_INTERVAL = 2.0
 ENDS_THE_TICK = (OperationalError, InterfaceError, Fenced)
-_VOLATILE = {"beat", "at", "progress", "progress_beat"}
+_VOLATILE = {"heartbeat", "at", "progress", "progress_heartbeat"}
 
 T = TypeVar("T", Portion, Report)
-tell = fenced(events.record)
+emit = fenced(events.record)
 
 
 @dataclass
-class Intake:
+class JournalIngestion:
     """One tick's reading. `errors`: what was wrong with what a run has written, by its token."""
 
     rundirs: RunDirs
@@ -103,7 +103,7 @@ class Intake:
             if found is None:
                 self.memory.run(run).drained = False
                 continue
-            self.memory.books[run.pipeline_id] = self.memory.books.get(run.pipeline_id, Books()) + found.books
+            self.memory.totals[run.pipeline_id] = self.memory.totals.get(run.pipeline_id, LedgerTotals()) + found.totals
             run.journal_seq, run.journal_offset = portion.seq, portion.offset
             if found.exited is not None:
                 run.exit_code, run.exit_reason = found.exited.code, found.exited.reason
@@ -117,7 +117,7 @@ class Intake:
         except JournalCorrupt as error:
             memory.journal_fault = str(error)
             message = f"The journal of run {run.number} cannot be read: {error}"
-            tell(kind="journal.corrupt", message=message, pipeline=pipeline, run=run)
+            emit(kind="journal.corrupt", message=message, pipeline=pipeline, run=run)
             if run.role == RunRole.ACTIVE:
                 runs.add_findings(pipeline=pipeline, findings=[journal_finding(str(error))])
             return True

@@ -52,7 +52,7 @@ class HostLease:
         if right is _Right.NONE or not (locked or right is _Right.ENOUGH):
             self._lock.release()
             return None
-        epoch = observations.beat(facts=self._facts, seen=row, now=now.wall, ttl=TTL, tick_ms=tick_ms)
+        epoch = observations.heartbeat(facts=self._facts, seen=row, now=now.wall, ttl=TTL, tick_ms=tick_ms)
         return None if epoch is None else Lease(self._facts.name, epoch, now.boottime + TTL)
 
     def release(self) -> None:

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from pipelines.domain.definitions.document.spec import Lifecycle
 from pipelines.domain.definitions.parts.leases import Fence
-from pipelines.domain.ledger.ledger import Books
+from pipelines.domain.ledger.ledger import LedgerTotals
 from pipelines.domain.runs.protocol import Control, Status
 from pipelines.models import Run
 
@@ -46,7 +46,7 @@ class Memory:
     lifecycles: dict[int, Lifecycle] = field(default_factory=dict)
     fences: dict[int, Fence | None] = field(default_factory=dict)
     operations: dict[UUID, float] = field(default_factory=dict)
-    books: dict[UUID, Books] = field(default_factory=dict)
+    totals: dict[UUID, LedgerTotals] = field(default_factory=dict)
     busy: set[UUID] | None = None
     complaints: dict[tuple[UUID, str], float] = field(default_factory=dict)
 

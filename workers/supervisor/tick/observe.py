@@ -12,7 +12,7 @@ from pathlib import Path
 from pipelines.domain.base.states import DesiredState, OperationKind, Phase, RunState
 from pipelines.domain.definitions.document.spec import Lifecycle
 from pipelines.domain.definitions.parts.leases import fence_of
-from pipelines.domain.ledger.ledger import Books
+from pipelines.domain.ledger.ledger import LedgerTotals
 from pipelines.domain.lifecycle.operations import OnTimeout
 from pipelines.domain.runs.crashes import Crash
 from pipelines.domain.runs.protocol import Control, Dump, Identity, ProcessIdentity
@@ -24,8 +24,8 @@ from pipelines.services.base import fencing
 from pipelines.services.lifecycle import reconciling
 from workers.ports import Now, Processes, RunDirs, TokenHolders
 from workers.supervisor.decisions.decide import HEALTHY_PHASES
-from workers.supervisor.decisions.view import OperationView, PipelineView, RunView, lives
-from workers.supervisor.tick.journals import Intake
+from workers.supervisor.decisions.snapshot import OperationSnapshot, PipelineSnapshot, RunSnapshot, lives
+from workers.supervisor.tick.journals import JournalIngestion
 from workers.supervisor.tick.memory import Memory, RunMemory
 
 
@@ -56,21 +56,21 @@ class Observer:
 
     def record(self, rows: Sequence[Row], now: Now, late: Callable[[], bool]) -> Recorded:
         """Read and store what the runs have written since the last look, until it is too late to go on."""
-        intake, reached = Intake(self.rundirs, self.memory, now), 0
+        ingestion, reached = JournalIngestion(self.rundirs, self.memory, now), 0
         self.rundirs.keep({row.run.run_dir for row in rows if row.run})
         for row in rows:
-            intake.read(row)
+            ingestion.read(row)
             reached += 1
             if late():
                 break
-        intake.store()
-        return Recorded(reached, intake.errors)
+        ingestion.store()
+        return Recorded(reached, ingestion.errors)
 
-    def look(self, row: Row, holders: TokenHolders, now: Now) -> PipelineView:
+    def snapshot(self, row: Row, holders: TokenHolders, now: Now) -> PipelineSnapshot:
         """See the pipeline as it is, after `record` has read what its run has written."""
         run = self._run(row.pipeline, row.run, holders.get(row.run.token, ()), now) if row.run else None
         pipeline = row.pipeline
-        return PipelineView(
+        return PipelineSnapshot(
             id=pipeline.id,
             name=pipeline.name,
             owner=fencing.epoch(),
@@ -92,7 +92,7 @@ class Observer:
             findings=tuple(pipeline.findings),
             reconcile=reconciling.in_question(pipeline) and supervision.reconciliation(pipeline.id),
             conditions=tuple(pipeline.conditions),
-            books=self.memory.books.get(pipeline.id, Books()),
+            totals=self.memory.totals.get(pipeline.id, LedgerTotals()),
             operation=self._operation(row.operation, now) if row.operation else None,
             run=run,
             standby=row.is_standby,
@@ -110,30 +110,30 @@ class Observer:
         """Deadlines of the revision that runs, or of the one that would."""
         return self.memory.lifecycles.get(_revision(row) or 0, Lifecycle())
 
-    def _operation(self, operation: Operation, now: Now) -> OperationView:
+    def _operation(self, operation: Operation, now: Now) -> OperationSnapshot:
         seen = self.memory.operations.setdefault(operation.id, now.boottime)
         allowed = (operation.deadline - operation.created_at).total_seconds() if operation.deadline else None
-        return OperationView(
+        return OperationSnapshot(
             id=operation.id,
             kind=OperationKind(operation.kind),
             generation=operation.generation,
             expires=seen + allowed if allowed is not None else None,
         )
 
-    def _run(self, pipeline: Pipeline, run: Run, holders: tuple[ProcessIdentity, ...], now: Now) -> RunView:
+    def _run(self, pipeline: Pipeline, run: Run, holders: tuple[ProcessIdentity, ...], now: Now) -> RunSnapshot:
         memory = self.memory.run(run)
         run_dir = memory.directory
         identity, control = self.rundirs.identity(run_dir), self._control(run_dir, memory)
         well = bool(run.epoch and holders) and pipeline.phase in HEALTHY_PHASES
         _note_health(memory, well, identity, holders, now)
-        return RunView(
+        return RunSnapshot(
             number=run.number,
             generation=run.generation,
             state=RunState(run.state),
             token=run.token,
             epoch=run.epoch or 0,
             promoted=run.promoted_at is not None,
-            told=self._told(run, run_dir),
+            promoted_epoch=self._promoted_epoch(run, run_dir),
             holders=holders,
             known_driver=run.driver_pid,
             identity=identity,
@@ -155,14 +155,14 @@ class Observer:
         found = self.rundirs.dumps(run_dir)
         return tuple(found.taken) if found is not None and found.token == run.token else ()
 
-    def _told(self, run: Run, run_dir: Path) -> int | None:
+    def _promoted_epoch(self, run: Run, run_dir: Path) -> int | None:
         """The epoch that its keeper was told, where it was a standby."""
         promotion = self.rundirs.promotion(run_dir) if run.promoted_at is not None else None
         return promotion.epoch if promotion and promotion.token == run.token else None
 
     def _crashes(self, run: Run, run_dir: Path) -> tuple[Crash, ...]:
         """Asked once, when a run is about to be judged."""
-        return crashes.left_in_hand(run, self.rundirs.traced(run_dir)), *crashes.crashes_before(run)
+        return crashes.left_in_flight(run, self.rundirs.traced(run_dir)), *crashes.crashes_before(run)
 
 
 def _wanted_of_standby(row: Row) -> DesiredState:
@@ -193,9 +193,9 @@ def _note_health(
 
 def learn(memory: Memory, rows: Sequence[Row]) -> None:
     """Read the books of pipelines and the deadlines of revisions that were not seen before, in a query each."""
-    new = [row.pipeline.id for row in rows if row.pipeline.id not in memory.books]
+    new = [row.pipeline.id for row in rows if row.pipeline.id not in memory.totals]
     if new:
-        memory.books |= {pipeline_id: Books() for pipeline_id in new} | supervision.books(new)
+        memory.totals |= {pipeline_id: LedgerTotals() for pipeline_id in new} | supervision.totals(new)
     wanted = {_revision(row) for row in rows}
     unknown = [revision for revision in wanted if revision is not None and revision not in memory.lifecycles]
     if not unknown:

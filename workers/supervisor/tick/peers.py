@@ -50,11 +50,11 @@ class Peers:
     host: str
     _seen: dict[str, _Seen] = field(default_factory=dict)
     _quiet: bool = False
-    _looked_at: float = 0.0
+    _checked_at: float = 0.0
     _acted_at: float = -CARE_EVERY
     _sent_away: dict[tuple[int, str], float] = field(default_factory=dict)
 
-    def look(self, clock: Clock) -> None:
+    def check(self, clock: Clock) -> None:
         """One query; more, and not with every tick, only where a host is or was silent, or this one is being drained.
 
         The clock is read after the leases: we may have been stopped in between.
@@ -69,8 +69,8 @@ class Peers:
         living = {row.name for row in hosts if self._lives(row.name, now)}
         if drained:
             _send_away(self.host, living)
-        self._quiet &= now.boottime - self._looked_at < SILENT_AFTER
-        self._looked_at = now.boottime
+        self._quiet &= now.boottime - self._checked_at < SILENT_AFTER
+        self._checked_at = now.boottime
         if (self._quiet and not (silent or drained)) or now.boottime - self._acted_at < CARE_EVERY:
             return
         self._acted_at = now.boottime
@@ -134,7 +134,7 @@ class Peers:
         return ownership.report_silence(
             leases=[_lease_of(row) for row in hosts],
             silent={name: self._silence(name, now) for name in silent},
-            given_up=drained.intersection(silent) - held,
+            abandoned=drained.intersection(silent) - held,
         )
 
 

@@ -9,7 +9,7 @@ from django.db import transaction
 
 from pipelines.domain.base.states import RunRole
 from pipelines.domain.ledger.journal import Entry, read_entries
-from pipelines.domain.lifecycle.reconciling import Ahead, Believe
+from pipelines.domain.lifecycle.reconciling import Ahead, SourceOfTruth
 from pipelines.domain.runs.protocol import Launch
 from pipelines.models import Pipeline, Reconciliation, Run
 from pipelines.selectors.lifecycle import supervision
@@ -65,10 +65,10 @@ class Reconciler:
         ahead = self.ahead(pipeline)
         if decision is None:
             return ahead
-        if decision.believe == Believe.DATABASE and ahead.living:
+        if decision.source_of_truth == SourceOfTruth.DATABASE and ahead.living:
             decision.delete()
             return ahead
-        if decision.believe == Believe.HOST:
+        if decision.source_of_truth == SourceOfTruth.HOST:
             for launch in self._unknown(pipeline):
                 self._adopt(pipeline, launch, alive=launch.run in ahead.living[-1:], now=now)
         last = self.rundirs.last_number(pipeline.name)

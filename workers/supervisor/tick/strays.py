@@ -13,7 +13,7 @@ from pipelines.selectors.lifecycle.supervision import Row
 from pipelines.services.base import events, fencing
 from workers.ports import Processes, TokenHolders
 
-tell = fencing.fenced(events.record)
+emit = fencing.fenced(events.record)
 
 
 @dataclass
@@ -41,4 +41,4 @@ class Strays:
         killed = [each.pid for each in holders[run.token] if self.processes.kill(each, run.token)]
         if killed:
             message = f"Run {run.number} has ended and its processes were alive. Killed: {', '.join(map(str, killed))}."
-            tell(kind="run.killed", message=message, pipeline=run.pipeline, run=run, data={"pids": killed})
+            emit(kind="run.killed", message=message, pipeline=run.pipeline, run=run, data={"pids": killed})

@@ -35,7 +35,7 @@ BUDGET = 10.0
 COMPLAINT_INTERVAL = 60.0
 
 log = structlog.get_logger(__name__)
-tell = fencing.fenced(events.record)
+emit = fencing.fenced(events.record)
 
 
 @dataclass(frozen=True)
@@ -90,14 +90,14 @@ class Supervisor:
             self._epoch = lease.epoch
         try:
             with fencing.holding(lease, lambda: self._clock.now().boottime):
-                return self._look_after(now)
+                return self._supervise(now)
         except Fenced as fenced:
             log.warning("fenced", host=self._host, cause=str(fenced))
             return Ticked(supervising=False)
 
-    def _look_after(self, now: Now) -> Ticked:
+    def _supervise(self, now: Now) -> Ticked:
         self._claim_homeless()
-        self._look_around()
+        self._check_peers()
         rows = [*supervision.roster(self._host, self._memory.busy), *supervision.standbys(self._host)]
         self._memory.keep({r.run.token for r in rows if r.run}, {r.operation.id for r in rows if r.operation})
         learn(self._memory, rows)
@@ -117,10 +117,10 @@ class Supervisor:
             if wanted_host(pipeline) in (ANY_HOST, self._host):
                 placement.claim(pipeline=pipeline, host=self._host)
 
-    def _look_around(self) -> None:
+    def _check_peers(self) -> None:
         """A defect in what concerns other hosts must not keep this one from its own."""
         try:
-            self._peers.look(self._clock)
+            self._peers.check(self._clock)
         except ENDS_THE_TICK:
             raise
         except Exception:
@@ -164,17 +164,17 @@ class Supervisor:
         try:
             if failure is not None:
                 raise failure
-            view = self._observer.look(row, holders, now)
-            chosen = decide(view, now)
+            snapshot = self._observer.snapshot(row, holders, now)
+            chosen = decide(snapshot, now)
             if chosen:
-                busy.add(view.id)
-            self._actor.perform(row, view, chosen, now)
+                busy.add(snapshot.id)
+            self._actor.perform(row, snapshot, chosen, now)
         except ENDS_THE_TICK:
             raise
         except Exception as error:
             self._complain(row.pipeline, error, now)
             return False
-        return hurried(view)
+        return hurried(snapshot)
 
     def _complain(self, pipeline: Pipeline, error: Exception, now: Now) -> None:
         """One event a minute for the same error of the same pipeline."""
@@ -184,4 +184,4 @@ class Supervisor:
         self._memory.complaints[key] = now.boottime
         log.error("pipeline_failed", pipeline=pipeline.name, exc_info=error)
         message = f"The supervisor failed for this pipeline: {type(error).__name__}: {error}"
-        tell(kind="supervisor.error", message=message, pipeline=pipeline)
+        emit(kind="supervisor.error", message=message, pipeline=pipeline)

@@ -31,7 +31,7 @@ const LOOKS: Record<BadgeState, { tone: Tone; icon: Icon; word: string; meaning:
 
 /** Says whether what is on the screen is current. */
 export function ConnectionBadge() {
-  const { state, heardAt } = useBadge()
+  const { state, lastMessageAt } = useBadge()
   const clock = useClockTime()
   const { tone, icon: Shape, word, meaning } = LOOKS[state]
   return (
@@ -39,7 +39,7 @@ export function ConnectionBadge() {
       <span className={badge.badge} data-tone={tone} role="status" tabIndex={0}>
         <Shape size={13} stroke={2} aria-hidden />
         {word}
-        {state === 'stale' && ` ${clock(heardAt)}`}
+        {state === 'stale' && ` ${clock(lastMessageAt)}`}
       </span>
     </Tooltip>
   )

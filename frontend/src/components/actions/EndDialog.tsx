@@ -13,9 +13,9 @@ interface EndDialogProps {
   onClose: () => void
 }
 
-const CLIMB = 'The in-flight batch is delivered first. The stop escalates only after the drain timeout.'
+const ESCALATE = 'The in-flight batch is delivered first. The stop escalates only after the drain timeout.'
 
-const GIVE_UP = (what: string) => ({
+const ABORT = (what: string) => ({
   label: 'Drain, or continue running',
   description: `If the in-flight batch is not finished at the drain timeout, the ${what} is cancelled.`,
 })
@@ -30,8 +30,8 @@ const ENDINGS: Record<EndDialogProps['kind'], Ending> = {
     words:
       'The process ends. Positions and ledger stay, and the next start resumes at the exact offset where this run stopped.',
     ways: [
-      { label: 'Drain, then stop', description: CLIMB, body: { drain: true }, button: 'Drain and stop' },
-      { ...GIVE_UP('stop'), body: { drain: true, on_timeout: 'abort' }, button: 'Drain and stop' },
+      { label: 'Drain, then stop', description: ESCALATE, body: { drain: true }, button: 'Drain and stop' },
+      { ...ABORT('stop'), body: { drain: true, on_timeout: 'abort' }, button: 'Drain and stop' },
       {
         label: 'Stop now',
         description: 'The in-flight batch is cancelled. The next run rereads what was not acknowledged.',
@@ -43,8 +43,8 @@ const ENDINGS: Record<EndDialogProps['kind'], Ending> = {
   restart: {
     words: 'The process ends, and a new one resumes at the exact offset where it stopped.',
     ways: [
-      { ...GIVE_UP('restart'), body: { on_timeout: 'abort' }, button: 'Restart' },
-      { label: 'Drain, then stop', description: CLIMB, body: { on_timeout: 'stop' }, button: 'Restart' },
+      { ...ABORT('restart'), body: { on_timeout: 'abort' }, button: 'Restart' },
+      { label: 'Drain, then stop', description: ESCALATE, body: { on_timeout: 'stop' }, button: 'Restart' },
     ],
   },
 }

@@ -16,7 +16,7 @@ export const ACTION_WORDS: Record<OperationKind, ActionWords> = {
   stop: { verb: 'Stop', doing: 'Stopping', noun: 'Stop' },
   'force-stop': { verb: 'Force stop', doing: 'Force-stopping', noun: 'Force stop' },
   restart: { verb: 'Restart', doing: 'Restarting', noun: 'Restart' },
-  replay: { verb: 'Retry', doing: 'Retrying dead letters', noun: 'Retry of dead letters' },
+  retry: { verb: 'Retry', doing: 'Retrying dead letters', noun: 'Retry of dead letters' },
   replay_range: { verb: 'Replay range', doing: 'Replaying a range', noun: 'Replay of a range' },
 }
 

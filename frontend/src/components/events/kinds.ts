@@ -24,13 +24,13 @@ import type { HeadgateEvent, MigrationStage, Phase } from '@/api/types'
 import { STAGES } from '@/domain/migrations'
 import { PHASES, type Tone } from '@/domain/phases'
 
-interface EventLook {
+interface EventStatus {
   icon: Icon
   tone: Tone
   word: string
 }
 
-const KINDS: Record<string, EventLook> = {
+const KINDS: Record<string, EventStatus> = {
   'phase.changed': { icon: IconArrowsExchange, tone: 'busy', word: 'Phase' },
   'desired.changed': { icon: IconClick, tone: 'held', word: 'Request' },
   'run.started': { icon: IconPlayerPlay, tone: 'busy', word: 'Run started' },
@@ -55,19 +55,19 @@ const KINDS: Record<string, EventLook> = {
 }
 
 /** How an event is shown; one of a kind this page does not know is shown under its own name. */
-export function describeEvent(event: HeadgateEvent): EventLook {
-  if (event.kind.startsWith('migration.')) return migrationLook(event)
-  const look = KINDS[event.kind] ?? {
+export function describeEvent(event: HeadgateEvent): EventStatus {
+  if (event.kind.startsWith('migration.')) return migrationStatus(event)
+  const inspection = KINDS[event.kind] ?? {
     icon: IconPointFilled,
     tone: 'idle',
     word: sentence(event.kind),
   }
   const phase = event.kind === 'phase.changed' ? PHASES[event.data.new as Phase] : undefined
-  return phase ? { ...look, tone: phase.tone } : look
+  return phase ? { ...inspection, tone: phase.tone } : inspection
 }
 
 /** A migration's event has the tone of the stage that it came to. */
-function migrationLook(event: HeadgateEvent): EventLook {
+function migrationStatus(event: HeadgateEvent): EventStatus {
   const stage = STAGES[event.data.stage as MigrationStage]
   return { icon: IconTransfer, tone: stage?.tone ?? 'held', word: 'Migration' }
 }

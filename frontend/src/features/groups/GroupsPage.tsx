@@ -4,7 +4,7 @@ import { useState } from 'react'
 import { groupsQuery, unwatchGroup } from '@/api/groups'
 import { keys } from '@/api/keys'
 import { sessionQuery } from '@/api/session'
-import type { WatchedGroup } from '@/api/types'
+import type { ExternalGroup } from '@/api/types'
 import { announce } from '@/components/ui/Announcer'
 import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
 import { PageHeader } from '@/components/ui/PageHeader'
@@ -58,10 +58,10 @@ export function GroupsPage() {
   )
 }
 
-function GroupTable({ groups, readOnly }: { groups: WatchedGroup[]; readOnly: string | null }) {
+function GroupTable({ groups, readOnly }: { groups: ExternalGroup[]; readOnly: string | null }) {
   const client = useQueryClient()
   const removal = useMutation({
-    mutationFn: ({ id }: WatchedGroup) => unwatchGroup(id),
+    mutationFn: ({ id }: ExternalGroup) => unwatchGroup(id),
     onSuccess: (_, { group }) => announce(`${group} is no longer monitored.`),
     onSettled: () => client.invalidateQueries({ queryKey: keys.groups }),
   })
@@ -92,7 +92,7 @@ function GroupTable({ groups, readOnly }: { groups: WatchedGroup[]; readOnly: st
             <td className="num">{count(group.members.length)}</td>
             <td className="num">{count(group.records)}</td>
             <td>
-              <Ago at={group.looked_at} />
+              <Ago at={group.inspected_at} />
             </td>
             <td>
               <ReasonButton

@@ -141,11 +141,11 @@ function HostRow({ host, onShow }: { host: Host; onShow: (name: string) => void 
 type MessageState = NonNullable<Host['messages']>['state']
 
 const MESSAGES: Record<MessageState, { tone: Tone; icon: Icon; word: string }> = {
-  HEARS: { tone: 'ok', icon: IconMail, word: 'broker connection healthy' },
+  HEALTHY: { tone: 'ok', icon: IconMail, word: 'broker connection healthy' },
   BUSY: { tone: 'busy', icon: IconMail, word: 'all task slots busy' },
   AWAY: { tone: 'warn', icon: IconMailOff, word: 'broker unreachable' },
   FULL: { tone: 'warn', icon: IconMailOff, word: 'broker full' },
-  DEAF: { tone: 'bad', icon: IconMailOff, word: 'broker connection unresponsive' },
+  UNRESPONSIVE: { tone: 'bad', icon: IconMailOff, word: 'broker connection unresponsive' },
 }
 
 /** Whether messages reach the worker; without them it acts a second later. */

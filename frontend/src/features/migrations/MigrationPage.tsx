@@ -18,7 +18,7 @@ import { StepNav } from './StepNav'
 import { currentStep, isWizardStep, STEPS, type WizardStep } from './steps'
 import { STEP_PAGES } from './stepPages'
 import { useMigration } from './useMigration'
-import { WayBack } from './WayBack'
+import { RollbackPanel } from './RollbackPanel'
 import classes from './migrations.module.css'
 
 /** `/migrations/ID` leads to the page that the migration is at. */
@@ -44,7 +44,7 @@ function Wizard({ migration, step }: { migration: MigrationDetail; step: WizardS
   useFollowing(migration, step)
   const readOnly = cannotWrite(useQuery(sessionQuery).data)
   const Content = STEP_PAGES[step]
-  const begun = migration.steps.length > 0
+  const started = migration.steps.length > 0
   return (
     <div className={classes.page}>
       <PageHeader
@@ -60,13 +60,13 @@ function Wizard({ migration, step }: { migration: MigrationDetail; step: WizardS
           The pipeline has changed since this plan was made. Plan the migration again.
         </p>
       )}
-      {begun && <Findings findings={migration.findings} title="Reason" />}
+      {started && <Findings findings={migration.findings} title="Reason" />}
       <div className={classes.layout}>
         <StepNav migration={migration} shown={step} />
         <div className={classes.content}>
           <Content key={step} migration={migration} readOnly={readOnly} />
           <Footer migration={migration} step={step} />
-          <WayBack migration={migration} readOnly={readOnly} />
+          <RollbackPanel migration={migration} readOnly={readOnly} />
         </div>
       </div>
     </div>
@@ -76,7 +76,7 @@ function Wizard({ migration, step }: { migration: MigrationDetail; step: WizardS
 function Headline({ migration }: { migration: MigrationDetail }) {
   const now = useNow()
   const time = useShortTime()
-  const { reason, created_by, created_at, message, stage, runner_host, begun_at } = migration
+  const { reason, created_by, created_at, message, stage, runner_host, started_at } = migration
   const moved = movement(migration)
   return (
     <>
@@ -87,7 +87,7 @@ function Headline({ migration }: { migration: MigrationDetail }) {
         {[
           `Requested by ${created_by} at ${time(created_at)}: ${reason}`,
           moved,
-          begun_at && `${migration.open ? 'running for' : 'took'} ${durationOf(migration, now)}`,
+          started_at && `${migration.open ? 'running for' : 'took'} ${durationOf(migration, now)}`,
           runner_host && migration.open && `run by the supervisor on ${runner_host}`,
         ]
           .filter(Boolean)

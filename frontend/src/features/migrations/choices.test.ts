@@ -1,5 +1,5 @@
-import { migration, migrationChoice, price } from '@/testing/factories'
-import { priceInWords, refusalOf } from './choices'
+import { migration, migrationChoice, impact } from '@/testing/factories'
+import { describeImpact, refusalOf } from './choices'
 
 it('says why a choice cannot be made', () => {
   expect(refusalOf(migration(), 'approve')).toBeNull()
@@ -11,26 +11,26 @@ it('says why a choice cannot be made', () => {
 
 describe('an expected impact', () => {
   it('of nothing says so', () => {
-    expect(priceInWords(price({ words: 'The old agent keeps running.' }))).toBe(
+    expect(describeImpact(impact({ words: 'The old agent keeps running.' }))).toBe(
       'Expected impact: none. The old agent keeps running.',
     )
   })
 
   it('has its figures first', () => {
-    const given = price({ exact: false, pause: 20, duplicates_max: 1_200, words: 'They stay.' })
-    expect(priceInWords(given)).toBe(
+    const given = impact({ exact: false, pause: 20, duplicates_max: 1_200, words: 'They stay.' })
+    expect(describeImpact(given)).toBe(
       'Expected impact: pause of about 20 s, at most 1,200 possible duplicates. They stay.',
     )
   })
 
   it('counts one record as one', () => {
-    const given = price({ exact: false, skip: 1, replay: 1, duplicates_max: 1, words: 'They stay.' })
-    expect(priceInWords(given)).toBe(
+    const given = impact({ exact: false, skip: 1, replay: 1, duplicates_max: 1, words: 'They stay.' })
+    expect(describeImpact(given)).toBe(
       'Expected impact: 1 record skipped, 1 record reread, at most 1 possible duplicate. They stay.',
     )
   })
 
   it('that was not counted promises nothing', () => {
-    expect(priceInWords(price({ exact: false, words: 'Nothing is done.' }))).toBe('Nothing is done.')
+    expect(describeImpact(impact({ exact: false, words: 'Nothing is done.' }))).toBe('Nothing is done.')
   })
 })

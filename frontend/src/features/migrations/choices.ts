@@ -19,10 +19,10 @@ export function refusalOf(
   return found?.reason || 'This action is not available at this stage.'
 }
 
-type Price = NonNullable<MigrationChoice['price']>
+type Impact = NonNullable<MigrationChoice['impact']>
 
 /** The expected impact of a choice, in figures and words; only in words where the server promises no figures. */
-export function priceInWords({ exact, skip, replay, duplicates_max, pause, words }: Price): string {
+export function describeImpact({ exact, skip, replay, duplicates_max, pause, words }: Impact): string {
   const figures = [
     pause > 0 && `pause of about ${duration(pause * 1_000)}`,
     skip > 0 && `${plural(skip, 'record')} skipped`,

@@ -8,7 +8,7 @@ import {
   migrationChoice,
   migrationPlan,
   migrationStep,
-  price,
+  impact,
   session,
   T0,
 } from '@/testing/factories'
@@ -27,7 +27,7 @@ import { ProofPage } from './pages/ProofPage'
 import { ReportPage } from './pages/ReportPage'
 import { SnapshotPage } from './pages/SnapshotPage'
 import { VerifyPage } from './pages/VerifyPage'
-import { WayBack } from './WayBack'
+import { RollbackPanel } from './RollbackPanel'
 
 const ID = migration().id
 const pressable = async (name: string) => {
@@ -159,7 +159,7 @@ it('shows the snapshot', async () => {
   const place = { source: 'shop', channel: 'main', topic: 'orders-in', partition: 0, offset: 48_210 }
   const snapshot = {
     ...{ revision: 3, host: 'alpha', run: 1, lineage: 1, digest: 'd1', at: T0 },
-    books: { read: 10, delivered: 9 },
+    ledgerTotals: { read: 10, delivered: 9 },
     positions: [place],
   }
   showRouted(<SnapshotPage migration={migration({ snapshot })} readOnly={null} />)
@@ -242,11 +242,11 @@ it('shows the report with its digest and both downloads', async () => {
     sha256: 'f00d',
     content: {
       positions: [{ ...place, stopped_at: 100, snapshot: 100, started_at: 100, gap: 0, overlap: 0 }],
-      ...{ gap: 0, overlap: 0, books: { before: { read: 1 }, after: { read: 2 } } },
+      ...{ gap: 0, overlap: 0, ledgerTotals: { before: { read: 1 }, after: { read: 2 } } },
       pause: { expected: 4.2, seen: 2.1 },
       steps: [],
-      announced: { skip: 0, replay: 0 },
-      way_back: null,
+      expected: { skip: 0, replay: 0 },
+      rollback: null,
     },
   }))
   showRouted(<ReportPage migration={migration({ stage: 'COMMITTED', open: false })} readOnly={null} />)
@@ -268,11 +268,11 @@ it('shows both cuts of one that was taken back after its new side had delivered'
     sha256: 'f00d',
     content: {
       positions: [{ ...place, stopped_at: 100, snapshot: 100, started_at: 100 }],
-      ...{ gap: 0, overlap: 0, books: { before: { read: 1 }, after: { read: 2 } } },
+      ...{ gap: 0, overlap: 0, ledgerTotals: { before: { read: 1 }, after: { read: 2 } } },
       pause: { expected: 4.2, seen: 2.1 },
       steps: [],
-      announced: { skip: 0, replay: 0 },
-      way_back: {
+      expected: { skip: 0, replay: 0 },
+      rollback: {
         positions: [{ ...place, stopped_at: 250, started_at: 250 }],
         gap: 0,
         overlap: 0,
@@ -292,7 +292,7 @@ it('shows both cuts of one that was taken back after its new side had delivered'
 describe('cancel and roll back', () => {
   const back = migrationChoice('rollback', {
     sentence: 'Roll back migration.',
-    price: price({ pause: 20, words: 'The old agent starts anew.' }),
+    impact: impact({ pause: 20, words: 'The old agent starts anew.' }),
   })
 
   it('is in sight with its price, and asked for with a reason', async () => {
@@ -301,7 +301,9 @@ describe('cancel and roll back', () => {
       sent(await request.json())
       return migration({ stage: 'ROLLING_BACK' })
     })
-    showRouted(<WayBack migration={migration({ stage: 'RESUMING', choices: [back] })} readOnly={null} />)
+    showRouted(
+      <RollbackPanel migration={migration({ stage: 'RESUMING', choices: [back] })} readOnly={null} />,
+    )
     expect(await screen.findByText(/pause of about 20 s\. The old agent starts anew/)).toBeInTheDocument()
     await userEvent.click(screen.getByRole('button', { name: 'Roll back migration' }))
     const dialog = await screen.findByRole('dialog', { name: 'Roll back this migration?' })
@@ -312,7 +314,7 @@ describe('cancel and roll back', () => {
 
   it('is refused to viewers and, too late, to everybody, with the reason', async () => {
     const late = migrationChoice('abort', { allowed: false, reason: 'Something has changed already.' })
-    showRouted(<WayBack migration={migration({ choices: [late] })} readOnly={null} />)
+    showRouted(<RollbackPanel migration={migration({ choices: [late] })} readOnly={null} />)
     expect(await screen.findByRole('button', { name: 'Cancel migration' })).toHaveAccessibleDescription(
       'Something has changed already.',
     )
@@ -321,11 +323,13 @@ describe('cancel and roll back', () => {
   it('of one that was closed does not say where the pipeline is', async () => {
     const closed = { stage: 'ROLLED_BACK', open: false, choices: [] } satisfies Partial<MigrationDetail>
     const steps = [migrationStep('start_old', 'ROLLING_BACK', { state: 'failed' })]
-    const { unmount } = showRouted(<WayBack migration={migration({ ...closed, steps })} readOnly={null} />)
+    const { unmount } = showRouted(
+      <RollbackPanel migration={migration({ ...closed, steps })} readOnly={null} />,
+    )
     expect(await screen.findByText('Completed.')).toBeInTheDocument()
     unmount()
     const gone = [migrationStep('start_old', 'ROLLING_BACK', { state: 'done' })]
-    showRouted(<WayBack migration={migration({ ...closed, steps: gone })} readOnly={null} />)
+    showRouted(<RollbackPanel migration={migration({ ...closed, steps: gone })} readOnly={null} />)
     expect(await screen.findByText('Completed. The pipeline is as it was before.')).toBeInTheDocument()
   })
 
@@ -337,7 +341,7 @@ describe('cancel and roll back', () => {
       sent(await request.json())
       return migration({ id: 'the-way-back', stage: 'PLANNED', reverts: over.id })
     })
-    const { router } = showRouted(<WayBack migration={over} readOnly={null} />)
+    const { router } = showRouted(<RollbackPanel migration={over} readOnly={null} />)
     await userEvent.click(await screen.findByRole('button', { name: 'Plan revert' }))
     const dialog = await screen.findByRole('dialog')
     await userEvent.type(within(dialog).getByLabelText('Reason'), 'too slow')
@@ -351,7 +355,7 @@ describe('cancel and roll back', () => {
       allowed: false,
       reason: 'Install the earlier software first.',
     })
-    showRouted(<WayBack migration={migration({ choices: [choice] })} readOnly={null} />)
+    showRouted(<RollbackPanel migration={migration({ choices: [choice] })} readOnly={null} />)
     expect(await screen.findByRole('button', { name: 'Plan revert' })).toHaveAccessibleDescription(
       'Install the earlier software first.',
     )

@@ -1,11 +1,11 @@
 import type { MigrationDetail, MigrationStage, MigrationStep } from '@/api/types'
 import { finding, migration, migrationPlan, migrationStep, T0 } from '@/testing/factories'
-import { currentStep, isTakenBack, neighbours, pagesOf, pageState, secondsLeft, whyNotNext } from './steps'
+import { currentStep, isRolledBack, neighbours, pagesOf, pageState, secondsLeft, whyNotNext } from './steps'
 
-const begun = (stage: MigrationStage, fields: Partial<MigrationDetail> = {}) =>
+const started = (stage: MigrationStage, fields: Partial<MigrationDetail> = {}) =>
   migration({
     stage,
-    begun_at: T0,
+    started_at: T0,
     steps: [
       migrationStep('prepare_standby', 'PREFLIGHT', { state: 'done', intent_at: T0, done_at: T0 }),
       migrationStep('pause', 'PAUSING', { state: 'running', intent_at: T0 }),
@@ -30,30 +30,30 @@ describe('the page that a migration is at', () => {
     ['COMMITTED', 'report'],
     ['ROLLED_BACK', 'report'],
   ] as const)('in %s is %s', (stage, page) => {
-    expect(currentStep(begun(stage))).toBe(page)
+    expect(currentStep(started(stage))).toBe(page)
   })
 
   it('is the one before which it waits for a person', () => {
-    expect(currentStep(begun('PREFLIGHT', { waits_for: 'PAUSING' }))).toBe('pause')
-    expect(currentStep(begun('VERIFYING', { waits_for: 'COMMITTED' }))).toBe('commit')
+    expect(currentStep(started('PREFLIGHT', { waits_for: 'PAUSING' }))).toBe('pause')
+    expect(currentStep(started('VERIFYING', { waits_for: 'COMMITTED' }))).toBe('commit')
   })
 
   it('is the step that failed where a person has to choose and nothing was taken back', () => {
     const steps = [migrationStep('observe', 'VERIFYING', { state: 'failed' })]
-    expect(currentStep(begun('NEEDS_ATTENTION', { steps }))).toBe('verify')
+    expect(currentStep(started('NEEDS_ATTENTION', { steps }))).toBe('verify')
   })
 
   it('is the way back where there is one', () => {
     const steps = [migrationStep('restore', 'ROLLING_BACK', { state: 'failed' })]
-    expect(currentStep(begun('NEEDS_ATTENTION', { steps }))).toBe('back')
-    expect(pagesOf(begun('ROLLING_BACK', { steps }))).toContain('back')
-    expect(pagesOf(begun('PAUSING'))).not.toContain('back')
+    expect(currentStep(started('NEEDS_ATTENTION', { steps }))).toBe('back')
+    expect(pagesOf(started('ROLLING_BACK', { steps }))).toContain('back')
+    expect(pagesOf(started('PAUSING'))).not.toContain('back')
   })
 })
 
 describe('the state of a page', () => {
   it('follows the steps of the engine', () => {
-    const found = begun('PAUSING')
+    const found = started('PAUSING')
     expect(pageState(found, 'approve')).toBe('done')
     expect(pageState(found, 'preflight')).toBe('done')
     expect(pageState(found, 'pause')).toBe('current')
@@ -82,7 +82,7 @@ describe('a disabled Next', () => {
 
   it('says what it is at', () => {
     expect(whyNotNext(migration(), 'approve')).toMatch(/Approve and start the migration first/)
-    const found = begun('PAUSING', { message: 'A batch is being finished.' })
+    const found = started('PAUSING', { message: 'A batch is being finished.' })
     expect(whyNotNext(found, 'pause')).toBe('In progress: A batch is being finished.')
     expect(whyNotNext(found, 'proof')).toBe('This step has not started yet.')
     expect(whyNotNext(found, 'preflight')).toBeNull()
@@ -113,24 +113,24 @@ describe('whether nothing is left of a migration that is over', () => {
     migrationStep(name, 'ROLLING_BACK', { state })
 
   it('is so where nothing was begun, or nothing had to be taken back', () => {
-    expect(isTakenBack({ stage: 'ABORTED', steps: [] })).toBe(true)
-    expect(isTakenBack({ stage: 'ABORTED', steps: [failed, skipped] })).toBe(true)
+    expect(isRolledBack({ stage: 'ABORTED', steps: [] })).toBe(true)
+    expect(isRolledBack({ stage: 'ABORTED', steps: [failed, skipped] })).toBe(true)
   })
 
   it('is so where the way back was gone to its end, at the second try too', () => {
     const gone = [back('restore', 'done'), back('start_old', 'done')]
-    expect(isTakenBack({ stage: 'ROLLED_BACK', steps: [failed, skipped, ...gone] })).toBe(true)
+    expect(isRolledBack({ stage: 'ROLLED_BACK', steps: [failed, skipped, ...gone] })).toBe(true)
     const first = [back('restore', 'failed'), back('start_old', 'skipped')]
-    expect(isTakenBack({ stage: 'ROLLED_BACK', steps: [failed, skipped, ...first, ...gone] })).toBe(true)
+    expect(isRolledBack({ stage: 'ROLLED_BACK', steps: [failed, skipped, ...first, ...gone] })).toBe(true)
   })
 
   it('is unknown where it was closed', () => {
     const stuck = [failed, skipped, back('restore', 'done'), back('start_old', 'failed')]
-    expect(isTakenBack({ stage: 'ROLLED_BACK', steps: stuck })).toBe(false)
+    expect(isRolledBack({ stage: 'ROLLED_BACK', steps: stuck })).toBe(false)
     const halfway = [failed, skipped, back('resume_old', 'failed'), back('discard_standby', 'pending')]
-    expect(isTakenBack({ stage: 'ABORTED', steps: halfway })).toBe(false)
+    expect(isRolledBack({ stage: 'ABORTED', steps: halfway })).toBe(false)
     const forward = [failed, migrationStep('observe', 'VERIFYING')]
-    expect(isTakenBack({ stage: 'ABORTED', steps: forward })).toBe(false)
-    expect(isTakenBack({ stage: 'COMMITTED', steps: [failed] })).toBe(false)
+    expect(isRolledBack({ stage: 'ABORTED', steps: forward })).toBe(false)
+    expect(isRolledBack({ stage: 'COMMITTED', steps: [failed] })).toBe(false)
   })
 })

@@ -58,7 +58,7 @@ export function rowsOf({ steps }: Pick<MigrationDetail, 'steps'>, page: WizardSt
 
 /** Whether a migration that ended has left nothing: it was rolled back to the end, or had nothing to roll back. One
  * that was closed leaves the pipeline wherever it stood. */
-export function isTakenBack({ stage, steps }: Pick<MigrationDetail, 'stage' | 'steps'>): boolean {
+export function isRolledBack({ stage, steps }: Pick<MigrationDetail, 'stage' | 'steps'>): boolean {
   const last = rowsOf({ steps }, 'back').at(-1)
   const unfinished = steps.some(({ state }) => state === 'pending' || state === 'running')
   return stage !== 'COMMITTED' && !unfinished && (last === undefined || last.state === 'done')
@@ -74,14 +74,14 @@ export type PageState = 'done' | 'current' | 'failed' | 'skipped' | 'todo'
 
 export function pageState(migration: MigrationDetail, page: WizardStep): PageState {
   if (currentStep(migration) === page && migration.open) return 'current'
-  const begun = migration.steps.length > 0
+  const started = migration.steps.length > 0
   switch (page) {
     case 'change':
       return 'done'
     case 'plan':
       return migration.stage === 'DRAFT' ? 'current' : 'done'
     case 'approve':
-      return begun ? 'done' : migration.open ? 'todo' : 'skipped'
+      return started ? 'done' : migration.open ? 'todo' : 'skipped'
     case 'commit':
       return migration.stage === 'COMMITTED' ? 'done' : migration.open ? 'todo' : 'skipped'
     case 'report':

@@ -96,7 +96,7 @@ function timeLeft({ deadline, ended_at }: Operation, now: number): string {
   return left > 0 ? ` · times out in ${duration(Math.ceil(left / 1_000) * 1_000)}` : ' · past its deadline'
 }
 
-const STEP_LOOKS: Record<Step['state'], { icon: Icon; word: string }> = {
+const STEP_STATUS: Record<Step['state'], { icon: Icon; word: string }> = {
   pending: { icon: IconCircleDashed, word: 'pending' },
   running: { icon: IconLoader2, word: 'running' },
   done: { icon: IconCheck, word: 'done' },
@@ -104,7 +104,7 @@ const STEP_LOOKS: Record<Step['state'], { icon: Icon; word: string }> = {
 }
 
 function StepItem({ step, now }: { step: Step; now: number }) {
-  const { icon: Shape, word } = STEP_LOOKS[step.state]
+  const { icon: Shape, word } = STEP_STATUS[step.state]
   const running = step.state === 'running' && step.started_at
   const time = running
     ? duration(floorToSecond(now - Date.parse(step.started_at ?? ''), true))
@@ -157,7 +157,7 @@ function Cancel({ operation }: { operation: Operation }) {
     onError: (error) => showRefusal('The operation cannot be cancelled', error),
     onSettled: () => client.invalidateQueries({ queryKey: keys.pipeline(operation.pipeline) }),
   })
-  if (!['start', 'pause', 'replay', 'replay_range'].includes(operation.kind)) return null
+  if (!['start', 'pause', 'retry', 'replay_range'].includes(operation.kind)) return null
   return (
     <Button variant="default" size="compact-xs" loading={cancel.isPending} onClick={() => cancel.mutate()}>
       Cancel

@@ -1,6 +1,6 @@
 import { IconAlertTriangle, IconCheck } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
-import { booksQuery } from '@/api/ledger'
+import { ledgerTotalsQuery } from '@/api/ledger'
 import type { LedgerSummary, Pipeline, PipelineStatus } from '@/api/types'
 import { Stat } from '@/components/ui/Stat'
 import { Ago } from '@/components/ui/Time'
@@ -19,7 +19,10 @@ interface StatsProps {
 /** The figures that answer "is it well": rate, lag, what is in flight, the ledger totals, the run. */
 export function Stats({ pipeline, status }: StatsProps) {
   const now = useNow()
-  const { data: books } = useQuery({ ...booksQuery(pipeline.name), refetchInterval: usePollInterval() / 3 })
+  const { data: ledgerTotals } = useQuery({
+    ...ledgerTotalsQuery(pipeline.name),
+    refetchInterval: usePollInterval() / 3,
+  })
   const fresh = freshness(pipeline, now)
   const { live } = pipeline
   const behind = catchUp(live.lag_records, live.records_per_second)
@@ -39,16 +42,20 @@ export function Stats({ pipeline, status }: StatsProps) {
         unit={live.in_flight === 1 ? 'batch' : 'batches'}
       />
       <Stat label="Last batch" value={<Ago at={live.last_batch_at} />} />
-      <Stat label="Delivered" value={count(books?.delivered)} detail={<BooksWord books={books} />} />
+      <Stat
+        label="Delivered"
+        value={count(ledgerTotals?.delivered)}
+        detail={<LedgerStatus ledgerTotals={ledgerTotals} />}
+      />
       <RunStat status={status} now={now} />
       <RestartStat pipeline={pipeline} now={now} />
     </dl>
   )
 }
 
-function BooksWord({ books }: { books: LedgerSummary | undefined }) {
-  if (!books || (books.read === 0 && books.balanced)) return null
-  return books.balanced ? (
+function LedgerStatus({ ledgerTotals }: { ledgerTotals: LedgerSummary | undefined }) {
+  if (!ledgerTotals || (ledgerTotals.read === 0 && ledgerTotals.balanced)) return null
+  return ledgerTotals.balanced ? (
     <ToneBadge tone="ok" icon={IconCheck} plain>
       balanced
     </ToneBadge>

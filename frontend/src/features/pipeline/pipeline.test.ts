@@ -1,26 +1,26 @@
-import { books } from '@/testing/factories'
+import { ledgerTotals } from '@/testing/factories'
 import { appendText, EMPTY_LOG, levelOf, MAX_LINES } from './log/buffer'
-import { inWords } from './books/words'
+import { inWords } from './ledger/words'
 import { parseLabels, printLabels } from './labels'
 import { freeLine } from '@/components/ui/chartMarks'
 import { marksOf, toColumns, wordsAt } from './live/series'
 
 describe('the ledger totals in words', () => {
   it('say that every record is accounted for', () => {
-    expect(inWords(books())).toBe(
+    expect(inWords(ledgerTotals())).toBe(
       '1,000 read, 990 delivered, 10 filtered; every record is accounted for, no duplicates.',
     )
-    expect(inWords(books({ duplicates_max: 1 }))).toContain('at most 1 possible duplicate.')
+    expect(inWords(ledgerTotals({ duplicates_max: 1 }))).toContain('at most 1 possible duplicate.')
   })
 
   it('name the fault', () => {
-    expect(inWords(books({ balanced: false, gaps: 2 }))).toContain('the offset ranges show 2 gaps.')
-    expect(inWords(books({ balanced: false, gaps: 1, overlaps: 1 }))).toContain('1 gap and 1 overlap.')
-    expect(inWords(books({ balanced: false }))).toContain('the ledger is unbalanced.')
+    expect(inWords(ledgerTotals({ balanced: false, gaps: 2 }))).toContain('the offset ranges show 2 gaps.')
+    expect(inWords(ledgerTotals({ balanced: false, gaps: 1, overlaps: 1 }))).toContain('1 gap and 1 overlap.')
+    expect(inWords(ledgerTotals({ balanced: false }))).toContain('the ledger is unbalanced.')
   })
 
   it('say so where nothing was read', () => {
-    expect(inWords(books({ read: 0, delivered: 0, filtered: 0 }))).toBe('Nothing has been read yet.')
+    expect(inWords(ledgerTotals({ read: 0, delivered: 0, filtered: 0 }))).toBe('Nothing has been read yet.')
   })
 })
 

@@ -47,12 +47,12 @@ function useConnectionStatus(connection: LiveConnection | null): ConnectionState
   )
 }
 
-export function useBadge(): { state: BadgeState; heardAt: number | null } {
+export function useBadge(): { state: BadgeState; lastMessageAt: number | null } {
   const connection = useContext(Context)
   useConnectionStatus(connection)
   const now = useNow()
-  const state = connection?.state ?? { status: 'hidden', heardAt: null }
-  return { state: badgeState(state, now), heardAt: state.heardAt }
+  const state = connection?.state ?? { status: 'hidden', lastMessageAt: null }
+  return { state: badgeState(state, now), lastMessageAt: state.lastMessageAt }
 }
 
 /** How often a query polls: rarely beside a working stream, often without one. */

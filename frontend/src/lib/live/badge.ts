@@ -8,7 +8,7 @@ const MISSED_HEARTBEAT_MS = 12_000
 
 /** What the badge says. Polling that works keeps a broken stream at "reconnecting"; silence makes it "stale". */
 export function badgeState(state: ConnectionState, now: number): BadgeState {
-  const silentMs = state.heardAt === null ? 0 : now - state.heardAt
+  const silentMs = state.lastMessageAt === null ? 0 : now - state.lastMessageAt
   if (state.status === 'live') return silentMs > MISSED_HEARTBEAT_MS ? 'stale' : 'live'
   if (silentMs > STALE_AFTER_MS) return 'stale'
   return state.status === 'connecting' ? 'connecting' : 'reconnecting'

@@ -129,6 +129,6 @@ describe('the badge', () => {
     ['reconnecting', 6_000, 'stale'],
     ['connecting', 6_000, 'stale'],
   ] as const)('of a stream that is %s and was heard %d ms ago says %s', (status, silence, word) => {
-    expect(badgeState({ status, heardAt: 1_000_000 }, 1_000_000 + silence)).toBe(word)
+    expect(badgeState({ status, lastMessageAt: 1_000_000 }, 1_000_000 + silence)).toBe(word)
   })
 })

@@ -1,9 +1,9 @@
 import type { HeadgateEvent, LiveFrame } from '@/api/types'
 
-/** Where the stream stands. `heardAt`: when the server last responded, by the stream or by any answer to a request. */
+/** Where the stream stands. `lastMessageAt`: when the server last responded, by the stream or by any answer to a request. */
 export interface ConnectionState {
   status: 'connecting' | 'live' | 'reconnecting' | 'hidden'
-  heardAt: number | null
+  lastMessageAt: number | null
 }
 
 export interface Handlers {
@@ -32,7 +32,7 @@ const SILENCE_MS = 15_000
  * seen, and is closed while the tab is hidden.
  */
 export class LiveConnection {
-  state: ConnectionState = { status: 'connecting', heardAt: null }
+  state: ConnectionState = { status: 'connecting', lastMessageAt: null }
   private readonly listeners = new Set<() => void>()
   private readonly handlers: Handlers
   private readonly open: (url: string) => Source
@@ -68,7 +68,7 @@ export class LiveConnection {
 
   /** Any answer of the server counts as a response. */
   heard(): void {
-    this.set({ heardAt: this.now() })
+    this.set({ lastMessageAt: this.now() })
   }
 
   private connect(status: 'connecting' | 'reconnecting'): void {
@@ -87,7 +87,7 @@ export class LiveConnection {
   private on(source: Source, name: string, handle: (message: MessageEvent<string>) => void): void {
     source.addEventListener(name, (message) => {
       if (this.source !== source) return
-      this.set({ status: 'live', heardAt: this.now() })
+      this.set({ status: 'live', lastMessageAt: this.now() })
       this.watchSilence()
       handle(message as MessageEvent<string>)
     })
@@ -127,7 +127,7 @@ export class LiveConnection {
     this.source = null
   }
 
-  /** Listeners get a new status only: `heardAt` moves with every frame, and a component that shows it has a clock. */
+  /** Listeners get a new status only: `lastMessageAt` moves with every frame, and a component that shows it has a clock. */
   private set(change: Partial<ConnectionState>): void {
     const before = this.state.status
     this.state = { ...this.state, ...change }

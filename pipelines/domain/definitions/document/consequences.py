@@ -52,7 +52,7 @@ _RULES: tuple[tuple[str, Consequence, str], ...] = (
 _COMPILED = [(re.compile(pattern), consequence, reason) for pattern, consequence, reason in _RULES]
 
 
-class JudgedChange(Frozen):
+class EvaluatedChange(Frozen):
     """One difference with what it means."""
 
     change: Change
@@ -60,20 +60,20 @@ class JudgedChange(Frozen):
     reason: str
 
 
-def judge(changes: Iterable[Change], old: Definition, new: Definition) -> list[JudgedChange]:
+def evaluate(changes: Iterable[Change], old: Definition, new: Definition) -> list[EvaluatedChange]:
     """Every difference with its consequence. A selector counts as heavy as what it does to the reads."""
     reshaped = {read.name for read in old.reads()} != {read.name for read in new.reads()}
-    return [_judge(change, reshaped) for change in changes]
+    return [_evaluate(change, reshaped) for change in changes]
 
 
-def _judge(change: Change, reshaped: bool) -> JudgedChange:
+def _evaluate(change: Change, reshaped: bool) -> EvaluatedChange:
     for pattern, consequence, reason in _COMPILED:
         if pattern.fullmatch(change.path):
-            return JudgedChange(change=change, consequence=consequence, reason=reason)
+            return EvaluatedChange(change=change, consequence=consequence, reason=reason)
     if reshaped and (".selector" in change.path or ".interceptors" in change.path or ".capacity" in change.path):
         words = "Channels are read together or apart that were not before."
-        return JudgedChange(change=change, consequence=Consequence.NEW_LINEAGE, reason=words)
-    return JudgedChange(change=change, consequence=Consequence.RESTART, reason="The agent reads it when it starts.")
+        return EvaluatedChange(change=change, consequence=Consequence.NEW_LINEAGE, reason=words)
+    return EvaluatedChange(change=change, consequence=Consequence.RESTART, reason="The agent reads it when it starts.")
 
 
 def heaviest(consequences: Iterable[Consequence]) -> Consequence:

@@ -11,7 +11,7 @@ from pipelines.domain.definitions.parts.registry import KINDS
 
 
 @dataclass(frozen=True)
-class Key:
+class SettingReference:
     """One key."""
 
     name: str
@@ -23,12 +23,12 @@ class Key:
     description: str
 
 
-def keys(spec: type[Spec]) -> list[Key]:
+def keys(spec: type[Spec]) -> list[SettingReference]:
     """The keys of a component or another part: its type, then the order of the specification."""
     return sorted(_keys(spec.model_json_schema()), key=lambda key: key.name != "type")
 
 
-def nested(spec: type[Spec]) -> dict[str, list[Key]]:
+def nested(spec: type[Spec]) -> dict[str, list[SettingReference]]:
     """The keys of the mappings within it, by what each mapping is called, except those with pages of their own."""
     schema = spec.model_json_schema()
     parts = schema.get("$defs", {})
@@ -43,11 +43,11 @@ def _is_component(part: dict[str, Any]) -> bool:
     return "const" in part["properties"].get("type", {})
 
 
-def _keys(schema: dict[str, Any]) -> Iterator[Key]:
+def _keys(schema: dict[str, Any]) -> Iterator[SettingReference]:
     required = schema.get("required", [])
     for name, own in schema["properties"].items():
         facts = _resolved(own, schema)
-        yield Key(
+        yield SettingReference(
             name=name,
             type=_type(facts, schema),
             required=name in required,

@@ -156,13 +156,13 @@ class Builder:
         elif isinstance(event, yaml.ScalarEvent):
             self._scalar(event, place)
         elif isinstance(event, yaml.MappingStartEvent):
-            self._begin({}, event, place)
+            self._start({}, event, place)
         elif isinstance(event, yaml.SequenceStartEvent):
-            self._begin([], event, place)
+            self._start([], event, place)
         elif isinstance(event, yaml.CollectionEndEvent):
             self._end()
 
-    def _begin(self, value: Any, event: Any, place: Place) -> None:
+    def _start(self, value: Any, event: Any, place: Place) -> None:
         self._refuse_tag(event.tag, place)
         if len(self.open) >= MAX_DEPTH:
             raise RefusedError(_finding("too_deep", f"Nested deeper than {MAX_DEPTH} levels", "Flatten it.", place))

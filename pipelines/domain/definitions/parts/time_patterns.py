@@ -46,7 +46,7 @@ def parsing_pattern(pattern: str) -> str:
     return pattern
 
 
-def tells_zone(pattern: str) -> bool:
+def has_zone(pattern: str) -> bool:
     """Whether times written so tell their own zone or offset."""
     return any(letter in _ZONES for _, letter in _tokens(pattern) if letter)
 

@@ -22,7 +22,7 @@ def read_address(section: Section, draft: Draft, secret_prefix: str) -> None:
     reference = password if REFERENCE.fullmatch(password) else f"${{secret:{secret_prefix}-password}}"
     draft.put("url", f"{scheme}{rest}", property_)
     draft.keys |= {"username": username, "password": reference}
-    draft.report.tell(
+    draft.report.note(
         "secret_not_copied",
         f"{property_.key} has a password in the address.",
         f"It was not copied; {reference} replaces it.",

@@ -87,7 +87,7 @@ class Draft:
             self.no_equivalent(property_, flume_type.needless.get(name, ""))
         elif key in self.keys:
             message = f"{key} is set by another property already."
-            self.report.tell("superseded", message, "It was omitted; the newer name counts.", about=property_)
+            self.report.note("superseded", message, "It was omitted; the newer name counts.", about=property_)
         else:
             self._convert(property_, key, rule)
 
@@ -112,7 +112,7 @@ class Draft:
             return
         if schema.get("default") != value:
             self.keys[key] = value
-            self.report.tell(
+            self.report.note(
                 "default_written_out",
                 f"{name} is not written; Flume takes {text}.",
                 "It was written out.",
@@ -129,7 +129,7 @@ class Draft:
 
     def bad_value(self, property_: Property, key: str, why: str) -> None:
         """Leave a property out because of its value."""
-        self.report.tell(
+        self.report.note(
             "bad_value",
             f"The value of {property_.key} cannot be imported: {why}.",
             f"It was omitted; the default of {key} counts, or you have to set it if it has none.",
@@ -140,10 +140,10 @@ class Draft:
     def no_equivalent(self, property_: Property, reason: str = "") -> None:
         """Leave a property out because nothing here corresponds to it."""
         message = f"{property_.key} has no equivalent{': ' + reason if reason else ''}."
-        self.report.tell("no_equivalent", message, "It was omitted.", about=property_, path=self.path)
+        self.report.note("no_equivalent", message, "It was omitted.", about=property_, path=self.path)
 
     def leave_secret(self, property_: Property) -> None:
-        self.report.tell(
+        self.report.note(
             "secret_not_copied",
             f"{property_.key} holds a password or key.",
             "It was not copied.",

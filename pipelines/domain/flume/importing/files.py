@@ -36,7 +36,7 @@ def read_file_groups(section: Section, draft: Draft) -> None:
             groups[given.give(name)] = _group(given.give(name), path, headers.below(f"{name}."), draft)
         else:
             message = f"The file group {name} is listed and has no path."
-            draft.report.tell("listed_without_config", message, "It was omitted.", about=listing, path=draft.path)
+            draft.report.note("listed_without_config", message, "It was omitted.", about=listing, path=draft.path)
     draft.put("file_groups", groups, listing)
     for property_ in (*paths.properties.values(), *headers.properties.values()):
         draft.no_equivalent(property_, "no file group of this name is listed")
@@ -71,7 +71,7 @@ def read_directory(section: Section, draft: Draft) -> None:
     if partitions:
         draft.keys["partition_by"] = partitions
     left = f" {', '.join(unknown)} was omitted." if unknown else ""
-    draft.report.tell(
+    draft.report.note(
         "path_escapes",
         "The path has escapes that Flume replaces for each event.",
         f"They became partition_by, whose directories are called NAME=value.{left}",
@@ -84,7 +84,7 @@ def read_directory(section: Section, draft: Draft) -> None:
 def _with_file_system(property_: Property, draft: Draft) -> str:
     if not property_.value.startswith("/"):
         return property_.value
-    draft.report.tell(
+    draft.report.note(
         "differs",
         "The path names no file system: Flume takes Hadoop's default one, Headgate the host's own.",
         f"It became hdfs://{property_.value}.",
@@ -138,7 +138,7 @@ def read_format(section: Section, draft: Draft) -> None:
     is_text = (written is None or written.value.lower() == "text" or written.value in _TEXT_SERIALIZERS) and plain
     draft.put("format", "text" if is_text else "json", *([written] if written else []))
     if not is_text:
-        draft.report.tell(
+        draft.report.note(
             "differs",
             "Headgate writes json, text, csv and parquet, not the format of this sink.",
             "It became json, with headers and body.",

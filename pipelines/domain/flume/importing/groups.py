@@ -36,7 +36,7 @@ def sink_groups(agent: Agent, sinks: Mapping[str, str], report: Report) -> dict[
             message = f"The group {name} has no sinks."
             abouts: list[Property | str] = [*section.properties.values()]
             for about in abouts or [section.prefix.rstrip(".")]:
-                report.tell("group_without_sinks", message, "It was omitted, as Flume does.", about=about)
+                report.note("group_without_sinks", message, "It was omitted, as Flume does.", about=about)
     return made | _competing(agent, sinks, owners, names, report)
 
 
@@ -53,7 +53,7 @@ def _competing(
             continue
         name = names.give(channel)
         made[name] = {"sinks": [sinks[member] for member in members], "processor": {"type": "load_balance"}}
-        report.tell(
+        report.note(
             "competing_sinks",
             f"The sinks {listed(members)} share the channel {channel}: each event goes to one.",
             f"They became the group {name}, which takes them in turn.",
@@ -72,11 +72,11 @@ def _members(
     for name in dict.fromkeys(items(listing.value)) if listing else ():
         if name not in sinks:
             message = f"The group {section.name} names the sink {name}, which there is not."
-            report.tell("unknown_sink", message, "It was omitted of the group, as Flume does.", about=listing or "")
+            report.note("unknown_sink", message, "It was omitted of the group, as Flume does.", about=listing or "")
         elif name in owners:
             message = f"The sink {name} is in the group {owners[name]} already."
             done = f"It stays in {owners[name]}; Flume keeps it in one of them too."
-            report.tell("sink_in_two_groups", message, done, about=listing or "")
+            report.note("sink_in_two_groups", message, done, about=listing or "")
         else:
             owners[name] = section.name
             members.append(name)
@@ -99,7 +99,7 @@ def _processor(
     if written:
         report.mapped(written, (*draft.path, "type"))
     if flume_type is None:
-        report.tell(
+        report.note(
             "custom_class",
             f"{name} is a sink processor of its own, and Headgate runs no classes of Flume.",
             "The definition has its name, and is invalid until you replace it.",
@@ -129,10 +129,10 @@ def _priorities(family: Section, members: list[str], sinks: Mapping[str, str], d
         if number is None:
             lowest -= 1
             number = lowest
-            _tell_missing(member, number, property_, draft)
+            _note_missing(member, number, property_, draft)
         free = _free(number, set(priorities.values()) | _later(numbered, members, member))
         if number in priorities.values():
-            _tell_duplicate(member, number, free, property_, draft)
+            _note_duplicate(member, number, free, property_, draft)
             number = free
         priorities[member] = number
         if property_:
@@ -160,9 +160,9 @@ def _free(wanted: int, used: set[int]) -> int:
     return wanted
 
 
-def _tell_missing(member: str, number: int, property_: Property | None, draft: Draft) -> None:
+def _note_missing(member: str, number: int, property_: Property | None, draft: Draft) -> None:
     what = "no whole number as" if property_ else "no"
-    draft.report.tell(
+    draft.report.note(
         "missing_priority",
         f"The sink {member} has {what} priority.",
         f"It got {number}, as Flume gives it.",
@@ -172,8 +172,8 @@ def _tell_missing(member: str, number: int, property_: Property | None, draft: D
     )
 
 
-def _tell_duplicate(member: str, number: int, free: int, property_: Property | None, draft: Draft) -> None:
-    draft.report.tell(
+def _note_duplicate(member: str, number: int, free: int, property_: Property | None, draft: Draft) -> None:
+    draft.report.note(
         "duplicate_priority",
         f"The sink {member} has the priority {number} of another one, so Flume leaves one "
         "of them out, whichever comes later in a hash table.",
@@ -190,7 +190,7 @@ def _check_penalty(family: Section, draft: Draft) -> None:
         return
     family.take("maxpenalty")
     draft.put("max_penalty_ms", DEFAULT_PENALTY_MS, written)
-    draft.report.tell(
+    draft.report.note(
         "bad_value",
         f"maxpenalty is not a number of milliseconds; Flume warns and takes {DEFAULT_PENALTY_MS}.",
         f"max_penalty_ms became {DEFAULT_PENALTY_MS}.",
@@ -202,7 +202,7 @@ def _check_penalty(family: Section, draft: Draft) -> None:
 def _leave(section: Section, report: Report, reason: str) -> None:
     for property_ in list(section.properties.values()):
         if not property_.key.startswith(f"{section.prefix}processor."):
-            report.tell(
+            report.note(
                 "no_equivalent", f"{property_.key} has no equivalent: {reason}.", "It was omitted.", about=property_
             )
             section.properties.pop(property_.key.removeprefix(section.prefix), None)

@@ -76,7 +76,7 @@ def _parsed(text: str) -> list[Property]:
 def _leave_filter(section: Section, report: Report) -> None:
     for property_ in section.properties.values():
         message = f"The configuration filter {section.name} is not needed: Headgate resolves references on the host."
-        report.tell("config_filter", message, "It was omitted; what it gave became references.", about=property_)
+        report.note("config_filter", message, "It was omitted; what it gave became references.", about=property_)
 
 
 class _Importer:
@@ -93,7 +93,7 @@ class _Importer:
     def definition(self) -> dict[str, Any]:
         """The definition, its keys in the order in which a person writes them."""
         if self.pipeline != self.agent.name:
-            self._tell_renamed("agent", self.agent.name, self.pipeline, "name")
+            self._note_renamed("agent", self.agent.name, self.pipeline, "name")
         sinks = self._named("sinks")
         groups = sink_groups(self.agent, sinks, self.report)
         definition = {
@@ -110,18 +110,18 @@ class _Importer:
         renamed = {name: given.give(name) for name in self.agent.listed[kind]}
         for old, new in renamed.items():
             if old != new:
-                self._tell_renamed(kind.removesuffix("s"), old, new, f"{kind}.{new}")
+                self._note_renamed(kind.removesuffix("s"), old, new, f"{kind}.{new}")
         return renamed
 
-    def _tell_renamed(self, what: str, old: str, new: str, place: str) -> None:
+    def _note_renamed(self, what: str, old: str, new: str, place: str) -> None:
         message = f"The name of the {what} {old} has characters that names here do not have."
-        self.report.tell("renamed", message, f"It became {new}.", about=old, path=tuple(place.split(".")))
+        self.report.note("renamed", message, f"It became {new}.", about=old, path=tuple(place.split(".")))
 
     def _source(self, old: str, new: str) -> dict[str, Any]:
         section = self.agent.sections["sources"][old]
         path = ("sources", new)
         channels = self._channels_of(section, path)
-        draft, flume_type = self._begin("source", section, path)
+        draft, flume_type = self._start("source", section, path)
         made = routing.interceptors(section, path, self.report)
         selector = routing.selector(section, channels, path, self.report)
         if flume_type and flume_type.ours == "kafka":
@@ -146,7 +146,7 @@ class _Importer:
 
     def _channel(self, old: str, new: str) -> dict[str, Any]:
         section = self.agent.sections["channels"][old]
-        draft, flume_type = self._begin("channel", section, ("channels", new))
+        draft, flume_type = self._start("channel", section, ("channels", new))
         if flume_type:
             traps.check_channel(section, flume_type, draft)
         self._fill(draft, section, flume_type)
@@ -156,7 +156,7 @@ class _Importer:
     def _sink(self, old: str, new: str) -> dict[str, Any]:
         section = self.agent.sections["sinks"][old]
         channel = section.take("channel")
-        draft, flume_type = self._begin("sink", section, ("sinks", new))
+        draft, flume_type = self._start("sink", section, ("sinks", new))
         if channel is not None:
             draft.put("channel", self.channels[channel.value], channel)
         if flume_type and flume_type.ours == "kafka":
@@ -172,7 +172,7 @@ class _Importer:
         self._fill(draft, section, flume_type)
         return draft.finished()
 
-    def _begin(self, kind: Kind, section: Section, path: tuple[str, str]) -> tuple[Draft, FlumeType | None]:
+    def _start(self, kind: Kind, section: Section, path: tuple[str, str]) -> tuple[Draft, FlumeType | None]:
         """The draft of a component. One that has no equivalent keeps Flume's type, so that validation refuses it."""
         written = section.take("type")
         name = written.value if written else ""
@@ -181,13 +181,13 @@ class _Importer:
         if written:
             self.report.mapped(written, (*path, "type"))
         if flume_type is None or flume_type.ours is None:
-            self._tell_unsupported(kind, name, written, path, flume_type)
+            self._note_unsupported(kind, name, written, path, flume_type)
         elif flume_type.advice:
             message = f"The {kind} {name} works in another way here. {flume_type.advice}"
-            self.report.tell("differs", message, f"It became {flume_type.ours}.", about=written or "", path=path)
+            self.report.note("differs", message, f"It became {flume_type.ours}.", about=written or "", path=path)
         return draft, flume_type if flume_type and flume_type.ours else None
 
-    def _tell_unsupported(
+    def _note_unsupported(
         self, kind: str, name: str, written: Property | None, path: tuple[str, str], known: FlumeType | None
     ) -> None:
         message = (
@@ -195,7 +195,7 @@ class _Importer:
             if known
             else f"{name} is a class of its own, and Headgate runs no classes of Flume."
         )
-        self.report.tell(
+        self.report.note(
             "unsupported_component" if known else "custom_class",
             message,
             "The definition has its type, and is invalid until you replace it.",

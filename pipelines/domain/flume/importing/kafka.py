@@ -50,7 +50,7 @@ def _read_option(draft: Draft, name: str, property_: Property, allowed: frozense
     elif name not in allowed:
         reason = forbidden_reason(name)
         why, advice = reason or ("it is not on the list of allowed client settings", "Remove it.")
-        draft.report.tell(
+        draft.report.note(
             "forbidden_option",
             f"The client setting {name} is not imported: {why}.",
             "It was omitted.",
@@ -77,7 +77,7 @@ def _put_secret(draft: Draft, name: str, property_: Property, value: str, secret
         return
     secret = f"{secret_prefix}-{name.replace('.', '-')}"
     _put(draft, name, f"${{secret:{secret}}}", property_)
-    draft.report.tell(
+    draft.report.note(
         "secret_not_copied",
         f"{property_.key} holds a password or key in the clear.",
         f"It was not copied; ${{secret:{secret}}} replaces it.",
@@ -91,7 +91,7 @@ def _read_login(draft: Draft, property_: Property, secret_prefix: str) -> None:
     """A JAAS log-in with user name and password, as the two settings that Headgate has for it."""
     pairs = dict(_PAIR.findall(property_.value))
     if not _MODULE_WITH_PASSWORD.search(property_.value) or not {"username", "password"} <= pairs.keys():
-        draft.report.tell(
+        draft.report.note(
             "unsupported_login",
             "The log-in is not one with user name and password.",
             "It was omitted.",
@@ -107,7 +107,7 @@ def _read_login(draft: Draft, property_: Property, secret_prefix: str) -> None:
 def _leave_store(draft: Draft, name: str, property_: Property) -> None:
     side = "ssl.truststore.certificates" if "trust" in name else "ssl.keystore.certificate.chain and ssl.keystore.key"
     code = "secret_not_copied" if name.endswith("password") else "forbidden_option"
-    draft.report.tell(
+    draft.report.note(
         code,
         f"{name} belongs to a Java key store, which Headgate does not open.",
         "It was not copied.",
@@ -124,7 +124,7 @@ def prefer_new_names(section: Section, draft: Draft) -> None:
     for name in ("kafka.topics", "topic"):
         if (property_ := section.take(name)) is not None:
             message = "There is a pattern of topics too, and Flume reads only that."
-            draft.report.tell("superseded", message, "It was omitted.", about=property_)
+            draft.report.note("superseded", message, "It was omitted.", about=property_)
 
 
 def choose_group(draft: Draft, section: Section, pipeline: str, groups: dict[str, str]) -> bool:
@@ -140,7 +140,7 @@ def choose_group(draft: Draft, section: Section, pipeline: str, groups: dict[str
     own = own if own not in groups else f"{own}.{component}"
     if written is None or written == DEFAULT_GROUP:
         written = own
-        draft.report.tell(
+        draft.report.note(
             "default_group",
             f"The group is {DEFAULT_GROUP}, which all agents share that name none: they would split "
             "each other's records.",
@@ -150,7 +150,7 @@ def choose_group(draft: Draft, section: Section, pipeline: str, groups: dict[str
         )
     elif written in groups:
         message = f"The source {groups[written]} reads with the group {written} already."
-        draft.report.tell(
+        draft.report.note(
             "shared_group",
             message,
             f"The group became {own}; each source reads all of its topics.",
@@ -187,7 +187,7 @@ def choose_start(draft: Draft, section: Section, reset: Property | None, *, own_
         if value == chosen
         else "auto.offset.reset names no place, so Flume starts at the end, or fails, when positions are lost."
     )
-    draft.report.tell(
+    draft.report.note(
         "start_from_chosen",
         why,
         f"start_from is {chosen}: {_STARTS[chosen]}",
@@ -217,7 +217,7 @@ def read_headers(draft: Draft, section: Section, used: frozenset[str] | None) ->
         else:
             left.append(name)
     if left:
-        draft.report.tell(
+        draft.report.note(
             "headers_left_out",
             f"Flume also sets the headers {listed(left)}, which nothing in this agent reads.",
             "They are not set, which is faster.",

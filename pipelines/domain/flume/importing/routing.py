@@ -32,7 +32,7 @@ def interceptors(section: Section, path: PathParts, report: Report) -> list[dict
             made.append(draft.finished())
     for property_ in family.properties.values():
         message = "The interceptor is not listed in interceptors."
-        report.tell("not_listed", message, "Flume ignores it; it was omitted.", about=property_)
+        report.note("not_listed", message, "Flume ignores it; it was omitted.", about=property_)
     return made
 
 
@@ -40,7 +40,7 @@ def _interceptor(name: str, section: Section, path: PathParts, report: Report) -
     written = section.take("type")
     if written is None:
         message = f"The interceptor {name} has no type, so Flume does not start its source."
-        report.tell("missing_type", message, "It was omitted.", about=f"{section.prefix}type", path=path[:2])
+        report.note("missing_type", message, "It was omitted.", about=f"{section.prefix}type", path=path[:2])
         _leave_all(section, report, path[:2])
         return None
     flume_type = catalogue.find("interceptor", written.value)
@@ -56,7 +56,7 @@ def _interceptor(name: str, section: Section, path: PathParts, report: Report) -
 
 def _leave_all(section: Section, report: Report, path: PathParts) -> None:
     for property_ in section.properties.values():
-        report.tell(
+        report.note(
             "no_equivalent",
             "It belongs to a component that was omitted.",
             "It was omitted.",
@@ -77,7 +77,7 @@ def _python(written: Property, section: Section, path: PathParts, report: Report
     else:
         alias = draft.spec.model_fields[key].alias if draft.spec else None
         draft.keys[alias or key] = target
-    report.tell(
+    report.note(
         "custom_class",
         f"{written.value} is a class of its own, and Headgate runs no classes of Flume.",
         f"A python interceptor {target} replaces it; the pipeline does not start before it exists."
@@ -146,7 +146,7 @@ def selector(section: Section, channels: Mapping[str, str], path: PathParts, rep
     if written:
         report.mapped(written, (*draft.path, "type"))
     if flume_type is None:
-        report.tell(
+        report.note(
             "custom_class",
             f"{name} is a channel selector of its own, and Headgate runs no classes of Flume.",
             "The definition has its name, and is invalid until you replace it.",
@@ -174,7 +174,7 @@ def _multiplexing(section: Section, channels: Mapping[str, str], draft: Draft) -
     for key in ("mapping", "optional"):
         _read_routes(section.below(f"{key}."), key, channels, draft)
     if not draft.keys.get("default"):
-        draft.report.tell(
+        draft.report.note(
             "no_default_route",
             "There is no default: Flume drops an event that no mapping takes, and reports success.",
             "None was added; such an event is counted as unrouted and becomes a dead letter.",
@@ -210,7 +210,7 @@ def _known(property_: Property, channels: Mapping[str, str], draft: Draft) -> li
     names = dict.fromkeys(items(property_.value))
     for name in names:
         if name not in channels:
-            draft.report.tell(
+            draft.report.note(
                 "unknown_channel",
                 f"The source has no channel {name}, so Flume does not start it.",
                 "The channel was removed from the selector.",

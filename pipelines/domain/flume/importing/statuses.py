@@ -11,18 +11,18 @@ _FIRST_ERROR = 400
 
 def read_statuses(section: Section, draft: Draft) -> None:
     """Events that Flume drops become dead letters: their status is refused, and not sent again."""
-    given_up = {
+    abandoned = {
         status: section.properties.pop(key) for key in list(section.properties) if (status := _status(section, key))
     }
     refuse, retry = draft.accepts("refuse_statuses"), draft.accepts("retry_statuses")
-    if not given_up or refuse is None or retry is None:
+    if not abandoned or refuse is None or retry is None:
         return
     retried = draft.schema(retry)["default"]
-    draft.put(refuse, sorted({*draft.schema(refuse)["default"], *given_up}), *given_up.values())
-    if given_up.keys() & set(retried):
-        draft.put(retry, [status for status in retried if status not in given_up])
-    for status, property_ in given_up.items():
-        _tell(status, property_, draft)
+    draft.put(refuse, sorted({*draft.schema(refuse)["default"], *abandoned}), *abandoned.values())
+    if abandoned.keys() & set(retried):
+        draft.put(retry, [status for status in retried if status not in abandoned])
+    for status, property_ in abandoned.items():
+        _note(status, property_, draft)
 
 
 def _status(section: Section, key: str) -> int:
@@ -32,8 +32,8 @@ def _status(section: Section, key: str) -> int:
     return int(code) if gives_up and code.isdecimal() and int(code) >= _FIRST_ERROR else 0
 
 
-def _tell(status: int, property_: Property, draft: Draft) -> None:
-    draft.report.tell(
+def _note(status: int, property_: Property, draft: Draft) -> None:
+    draft.report.note(
         "refused_status",
         f"Flume drops the events that the server answers with {status}.",
         f"They become dead letters: {status} is in refuse_statuses.",

@@ -33,7 +33,7 @@ def _check_batch(
     capacity = _transaction_capacity(agent.sections["channels"].get(channel))
     if capacity is None or batch <= capacity:
         return
-    report.tell(
+    report.note(
         "batch_exceeds_transaction",
         f"The batch of the {component}, {batch}, is larger than a transaction of the "
         f"channel {channel}, {capacity}; Flume omits the {component} out.",
@@ -52,7 +52,7 @@ def _transaction_capacity(channel: Section | None) -> int | None:
 def check_channel(section: Section, flume_type: FlumeType, draft: Draft) -> None:
     """Memory that forgets, and a capacity below that of a transaction."""
     if flume_type.ours == "memory":
-        draft.report.tell(
+        draft.report.note(
             "memory_channel_loss",
             f"The channel {section.name} is in memory; Flume loses it with the agent.",
             "Here a memory channel holds a batch that is read again after a crash; nothing is lost.",
@@ -77,7 +77,7 @@ def _check_capacities(section: Section, flume_type: FlumeType, draft: Draft) -> 
         draft.put(key, transaction, written)
     elif key:
         draft.keys[key] = transaction
-    draft.report.tell(
+    draft.report.note(
         "capacity_below_transaction",
         f"The capacity of the channel {section.name}, {capacity}, is below that of a "
         f"transaction, {transaction}; Flume does not start the channel.",
@@ -94,7 +94,7 @@ def fit_transactions(draft: Draft) -> None:
     if key is None or capacity is None or key in draft.keys or draft.schema(key)["default"] <= capacity:
         return
     draft.keys[key] = capacity
-    draft.report.tell(
+    draft.report.note(
         "default_written_out",
         f"The capacity, {capacity}, is below the default of {key}.",
         f"{key} became {capacity}.",
@@ -115,7 +115,7 @@ def check_topic_override(section: Section, draft: Draft) -> None:
     about = header or switch or section.prefix.rstrip(".")
     if header and switch:
         draft.report.mapped(switch, (*draft.path, "topic"))
-    draft.report.tell(
+    draft.report.note(
         "topic_override",
         f"In Flume an event's header {name} chooses the topic; behind a Kafka source that is the "
         "topic it was read from, so that records loop.",

@@ -66,7 +66,7 @@ def choose(properties: Iterable[Property], name: str | None, report: Report) -> 
     chosen = _chosen(agents, name)
     for other, own in by_agent.items():
         if other != chosen:
-            _tell_of_other(other, own, other in agents, report)
+            _note_other(other, own, other in agents, report)
     return _agent(chosen, by_agent[chosen], report)
 
 
@@ -78,7 +78,7 @@ def _last_of_each(properties: Iterable[Property], report: Report) -> list[Proper
         earlier = last.pop(trimmed.key, None)
         if earlier is not None:
             message = f"The property {trimmed.key} is written again on line {trimmed.line}."
-            report.tell("duplicate_property", message, "The last one counts, as in Flume.", about=earlier)
+            report.note("duplicate_property", message, "The last one counts, as in Flume.", about=earlier)
         last[trimmed.key] = trimmed
     return list(last.values())
 
@@ -100,7 +100,7 @@ def _by_agent(properties: list[Property], report: Report) -> dict[str, list[Prop
         if problem is None:
             by_agent[agent].append(property_)
         else:
-            report.tell(*problem, "Flume ignores it; it was omitted.", about=property_)
+            report.note(*problem, "Flume ignores it; it was omitted.", about=property_)
     return by_agent
 
 
@@ -130,15 +130,15 @@ def _refused(code: str, message: str, suggestion: str) -> ImportRefused:
     return ImportRefused([finding])
 
 
-def _tell_of_other(name: str, own: list[Property], is_agent: bool, report: Report) -> None:
+def _note_other(name: str, own: list[Property], is_agent: bool, report: Report) -> None:
     if is_agent:
         message = f"{len(own)} properties belong to the agent {name}."
         done = "They were omitted; one import makes one pipeline."
-        report.tell("other_agent", message, done, about=f"{name}.*", suggestion=f"Import it with --agent {name}.")
+        report.note("other_agent", message, done, about=f"{name}.*", suggestion=f"Import it with --agent {name}.")
         return
     for property_ in own:
         message = f"{name} has no sources, channels or sinks, so it is no agent."
-        report.tell("not_an_agent", message, "Flume ignores it; it was omitted.", about=property_)
+        report.note("not_an_agent", message, "Flume ignores it; it was omitted.", about=property_)
 
 
 def _agent(name: str, own: list[Property], report: Report) -> Agent:
@@ -165,13 +165,13 @@ def _place(agent: Agent, property_: Property, report: Report) -> None:
         agent.sections[kind].setdefault(component, Section(component, prefix)).properties[key] = property_
     else:
         message = f"{property_.key} is not a property of a source, channel, sink or group."
-        report.tell("not_a_component", message, "Flume ignores it; it was omitted.", about=property_)
+        report.note("not_a_component", message, "Flume ignores it; it was omitted.", about=property_)
 
 
 def _with_references(property_: Property, filters: dict[str, str], report: Report) -> Property:
     translated = placeholders.translate(property_.value, filters)
     for variable in translated.variables:
-        report.tell(
+        report.note(
             "environment_reference",
             f"The value comes from the environment variable {variable}.",
             f"It became ${{env:{variable}}}.",
@@ -179,7 +179,7 @@ def _with_references(property_: Property, filters: dict[str, str], report: Repor
             suggestion=f"Allow {variable} on the host, or Headgate refuses the start.",
         )
     for secret in translated.secrets:
-        report.tell(
+        report.note(
             "filter_reference",
             "A configuration filter gives the value.",
             f"It became ${{secret:{secret}}}.",
@@ -188,9 +188,9 @@ def _with_references(property_: Property, filters: dict[str, str], report: Repor
         )
     if translated.defaults_dropped:
         done = "The default was omitted; a reference that cannot be resolved refuses the start."
-        report.tell("reference_default", "The reference has a default.", done, about=property_)
+        report.note("reference_default", "The reference has a default.", done, about=property_)
     for unknown in translated.unknown:
         message = f"{unknown} is replaced by Flume and means nothing here."
         done = "It was kept as text, which validation refuses outside of regular expressions."
-        report.tell("unknown_reference", message, done, about=property_, suggestion="Write the value out.")
+        report.note("unknown_reference", message, done, about=property_, suggestion="Write the value out.")
     return replace(property_, value=translated.text)

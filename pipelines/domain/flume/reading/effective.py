@@ -30,19 +30,19 @@ def reduce_to_effective(agent: Agent, report: Report) -> None:
 def _drop_unlisted(agent: Agent, kind: str, report: Report) -> None:
     for name in agent.sections[kind].keys() - set(agent.listed[kind]):
         section = agent.sections[kind].pop(name)
-        _tell(section, kind, "not_listed", f"is not listed in {agent.name}.{kind}", report)
+        _note(section, kind, "not_listed", f"is not listed in {agent.name}.{kind}", report)
 
 
 def _drop_unwritten(agent: Agent, kind: str, report: Report) -> None:
     for name in [name for name in agent.listed[kind] if name not in agent.sections[kind]]:
         agent.listed[kind].remove(name)
         message = f"The {_SINGULAR[kind]} {name} is listed and has no properties."
-        report.tell("listed_without_config", message, _DROPPED, about=agent.lists[kind])
+        report.note("listed_without_config", message, _DROPPED, about=agent.lists[kind])
 
 
 def _drop_without_type(agent: Agent, kind: str, report: Report) -> None:
     for name in [name for name in agent.listed[kind] if agent.sections[kind][name].get("type") is None]:
-        _tell(_removed(agent, kind, name), kind, "missing_type", "has no type", report)
+        _note(_removed(agent, kind, name), kind, "missing_type", "has no type", report)
 
 
 def _drop_sources_without_channel(agent: Agent, report: Report) -> None:
@@ -53,12 +53,12 @@ def _drop_sources_without_channel(agent: Agent, report: Report) -> None:
         unknown = [channel for channel in wanted if channel not in agent.listed["channels"]]
         if property_ is None or len(unknown) == len(wanted):
             code = "unknown_channel" if unknown else "no_channel"
-            _tell(_removed(agent, "sources", name), "sources", code, "has no channel that exists", report)
+            _note(_removed(agent, "sources", name), "sources", code, "has no channel that exists", report)
             continue
         for channel in unknown:
             message = f"The source {name} names the channel {channel}, which there is not."
             done = "Flume omits the channel with a line in its log; it was omitted here too."
-            report.tell("unknown_channel", message, done, about=property_)
+            report.note("unknown_channel", message, done, about=property_)
 
 
 def _drop_sinks_without_channel(agent: Agent, report: Report) -> None:
@@ -66,7 +66,7 @@ def _drop_sinks_without_channel(agent: Agent, report: Report) -> None:
         channel = agent.sections["sinks"][name].get("channel")
         if channel not in agent.listed["channels"]:
             code = "unknown_channel" if channel else "no_channel"
-            _tell(_removed(agent, "sinks", name), "sinks", code, "has no channel that exists", report)
+            _note(_removed(agent, "sinks", name), "sinks", code, "has no channel that exists", report)
 
 
 def _drop_unconnected_channels(agent: Agent, report: Report) -> None:
@@ -76,7 +76,7 @@ def _drop_unconnected_channels(agent: Agent, report: Report) -> None:
     drained = {section.get("channel") for section in agent.sections["sinks"].values()}
     for name in [name for name in agent.listed["channels"] if name not in fed | drained]:
         section = _removed(agent, "channels", name)
-        _tell(section, "channels", "unconnected_channel", "has neither a source nor a sink", report)
+        _note(section, "channels", "unconnected_channel", "has neither a source nor a sink", report)
 
 
 def _removed(agent: Agent, kind: str, name: str) -> Section:
@@ -84,10 +84,10 @@ def _removed(agent: Agent, kind: str, name: str) -> Section:
     return agent.sections[kind].pop(name)
 
 
-def _tell(section: Section, kind: str, code: str, what: str, report: Report) -> None:
+def _note(section: Section, kind: str, code: str, what: str, report: Report) -> None:
     """One finding for each of its lines, so that none is lost silently."""
     for property_ in _by_line(section):
-        report.tell(code, f"The {_SINGULAR[kind]} {section.name} {what}.", _DROPPED, about=property_)
+        report.note(code, f"The {_SINGULAR[kind]} {section.name} {what}.", _DROPPED, about=property_)
 
 
 def _by_line(section: Section) -> list[Property]:

@@ -43,13 +43,13 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
     """(number, text) of each line that holds a property, continuations joined, comments and empty lines left out."""
     natural = enumerate(re.split(r"\r\n|\r|\n", text.removeprefix("\ufeff")), start=1)
     for number, line in natural:
-        begin = line.lstrip(_BLANKS)
-        if not begin or begin[0] in "#!":
+        rest = line.lstrip(_BLANKS)
+        if not rest or rest[0] in "#!":
             continue
-        while _continues(begin):
+        while _continues(rest):
             _, following = next(natural, (0, ""))
-            begin = begin[:-1] + following.lstrip(_BLANKS)
-        yield number, begin
+            rest = rest[:-1] + following.lstrip(_BLANKS)
+        yield number, rest
 
 
 def _continues(line: str) -> bool:
@@ -61,8 +61,8 @@ def _property(line: int, written: str) -> Property:
     key = _KEY.match(written)
     end = key.end() if key else 0
     separator = _SEPARATOR.match(written, end)
-    begin = separator.end() if separator else end
-    return Property(_unescaped(written[:end], line), _unescaped(written[begin:], line), line)
+    rest = separator.end() if separator else end
+    return Property(_unescaped(written[:end], line), _unescaped(written[rest:], line), line)
 
 
 def _unescaped(written: str, line: int) -> str:

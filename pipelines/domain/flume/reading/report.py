@@ -43,7 +43,7 @@ class Report:
         """A property has been read, and is no value of the definition itself."""
         self.mapped_lines.add(source.line)
 
-    def tell(
+    def note(
         self,
         code: str,
         message: str,

@@ -26,17 +26,17 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
 def test_a_failed_attempt_is_told_and_held_and_what_it_left_is_counted(stage: Stage) -> None:
     stage.sink.failing, stage.sink.bad = 2, {5}
     bench = stage.bench()
-    told: list[Holding | None] = []
-    bench.books.on_change = lambda: told.append(bench.books.progress.holding)
+    reported: list[Holding | None] = []
+    bench.ledger.on_change = lambda: reported.append(bench.ledger.progress.holding)
     bench.run(0, 6)
     assert stage.kinds() == ["Planned", "SinkFailed", "SinkFailed", "DeadLetters", "Done"]
     assert [each.attempt for each in stage.disk.of_kind(SinkFailed)] == [1, 2]
     (done,) = stage.disk.of_kind(Done)
     assert (done.attempts, done.duplicates_max) == (3, 4), "twice two records of five"
-    assert [each.cause for each in told if each] == ["lake is away"] * 2
-    assert len({each.since for each in told if each}) == 1, "since the first attempt"
+    assert [each.cause for each in reported if each] == ["lake is away"] * 2
+    assert len({each.since for each in reported if each}) == 1, "since the first attempt"
     assert len(stage.held) == 2
-    assert bench.books.progress.holding is None
+    assert bench.ledger.progress.holding is None
 
 
 def test_copies_in_every_member_of_a_group_are_counted(stage: Stage) -> None:
@@ -81,7 +81,7 @@ def test_copies_of_a_run_before_are_counted_in_a_sink_that_this_run_does_not_use
     planned = stage.left_open(group=True)
     stage.other.failing, bench = 1, stage.bench(group=True)
     bench.group.processor = InTurn("second")
-    bench.books.resolve(planned)
+    bench.ledger.resolve(planned)
     bench.run(0, 6)
     assert [done.duplicates_max for done in stage.disk.of_kind(Done)] == [3 + 3]
 
@@ -92,7 +92,7 @@ def test_a_batch_that_its_only_sink_has_committed_is_not_announced_as_copies(
 ) -> None:
     planned, bench = stage.left_open(group=group), stage.bench(group=group)
     monkeypatch.setattr(stage.sink, "resolve", lambda _: Resolution(6, committed=True))
-    bench.books.resolve(planned)
+    bench.ledger.resolve(planned)
     stage.sink.failing = 0
     bench.run(0, 6)
     assert [done.duplicates_max for done in stage.disk.of_kind(Done)] == [duplicates]
@@ -101,13 +101,13 @@ def test_a_batch_that_its_only_sink_has_committed_is_not_announced_as_copies(
 def test_a_sink_that_cannot_be_asked_after_a_crash_may_hold_the_whole_batch(stage: Stage) -> None:
     planned, bench = stage.left_open(), stage.bench()
     stage.sink.silent = True
-    bench.books.resolve(planned)
+    bench.ledger.resolve(planned)
     assert stage.disk.of_kind(Resolved)[-1].model_dump(exclude={"source", "channel", "batch"}) == {
         "delivered_before": 6,
         "complete": False,
     }
     with pytest.raises(Refused) as raised:
-        bench.books.resolve(planned.model_copy(update={"open_ended": True}))
+        bench.ledger.resolve(planned.model_copy(update={"open_ended": True}))
     (finding,) = raised.value.findings
     assert (finding.code, finding.retryable) == ("SINK_TAIL_UNREADABLE", True)
 
@@ -117,7 +117,7 @@ def test_the_ends_of_sinks_are_at_most_a_second_old_and_of_a_group_those_that_ar
 ) -> None:
     now = [100.0]
     clock = SimpleNamespace(monotonic=lambda: now[0], time=lambda: now[0])
-    monkeypatch.setattr("workers.agent.delivery.books.time", clock)
+    monkeypatch.setattr("workers.agent.delivery.ledger.time", clock)
     bench = stage.bench(group=True)
     for number, after in enumerate((0.0, 0.9, 0.2)):
         now[0] += after
@@ -180,7 +180,7 @@ def test_a_batch_that_was_open_is_resolved_on_disk_and_its_copies_are_counted_wi
     stage: Stage,
 ) -> None:
     planned, bench = stage.left_open(), stage.bench()
-    bench.books.resolve(planned)
+    bench.ledger.resolve(planned)
     assert stage.disk.synced()[-1] == Resolved(source="shop", channel="lake", batch=0, delivered_before=3)
     stage.sink.failing = 1
     bench.run(0, 6)

@@ -15,7 +15,7 @@ from pipelines.domain.ledger.ledger import Counts
 from pipelines.domain.runs.crashes import QUARANTINE
 from tests.batch_bench import ALLOWED, KEY, TOPIC, Stage
 from workers.agent.base.findings import Blocked
-from workers.agent.delivery.dead_letters import Office
+from workers.agent.delivery.dead_letters import DeadLetterQueue
 from workers.agent.delivery.gate import TurnedAway
 from workers.agent.graph.batch import Attempt, Refusal
 
@@ -36,13 +36,13 @@ def test_a_batch_is_planned_on_disk_before_its_sink_is_touched_and_done_after_it
     seen: dict[str, list[Any]] = {}
     stage.sink.bad = {3}
     stage.sink.asked = lambda: seen.update(sink=stage.disk.synced())
-    stage.letters.asked = lambda: seen.update(letters=stage.disk.entries(), delivered=[*stage.sink.records])
+    stage.dead_letters.asked = lambda: seen.update(dead_letters=stage.disk.entries(), delivered=[*stage.sink.records])
     stage.bench().run(0, 5)
     planned, kept, done = stage.disk.synced()
-    assert (seen["sink"], seen["letters"]) == ([planned], [planned])
+    assert (seen["sink"], seen["dead_letters"]) == ([planned], [planned])
     assert seen["delivered"] == stage.sink.records == [0, 1, 2, 4]
     assert isinstance(kept, DeadLetters)
-    assert [(letter.offset, letter.location) for letter in kept.letters] == [(3, "at 3")]
+    assert [(dead_letter.offset, dead_letter.location) for dead_letter in kept.dead_letters] == [(3, "at 3")]
     assert (done.ranges, done.counts) == (planned.ranges, Counts(read=5, delivered=4, dead_lettered=1))
 
 
@@ -50,31 +50,31 @@ def test_a_batch_whose_dead_letters_cannot_be_kept_is_not_done(stage: Stage) -> 
     def away() -> None:
         raise ConnectionError("nowhere to keep them")
 
-    stage.sink.bad, stage.letters.asked = {3}, away
+    stage.sink.bad, stage.dead_letters.asked = {3}, away
     bench = stage.bench()
     with pytest.raises(ConnectionError):
         bench.run(0, 5)
     assert stage.kinds() == ["Planned"]
-    assert (bench.books.done_batch, bench.books.positions) == (-1, {KEY: 0})
+    assert (bench.ledger.done_batch, bench.ledger.positions) == (-1, {KEY: 0})
 
 
 @pytest.mark.parametrize("verdict", ["dead_lettered", "unrouted"])
-@pytest.mark.parametrize("given_up", [True, False])
+@pytest.mark.parametrize("abandoned", [True, False])
 def test_an_optional_channel_drops_a_batch_after_one_round_and_keeps_its_dead_letters_all_the_same(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch, verdict: str, given_up: bool
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, verdict: str, abandoned: bool
 ) -> None:
     monkeypatch.setattr("workers.agent.graph.batch._values", lambda _: {"read": 5, "delivered": 4, verdict: 1})
     seen: list[list[str]] = []
     stage.sink.failing = 1
-    stage.letters.asked = lambda: seen.append(stage.kinds())
-    bench = stage.bench(optional=True, judge=SimpleNamespace(judgement=lambda *_: ONE_IS_DEAD))
-    if given_up:
-        bench.books.give_up()
+    stage.dead_letters.asked = lambda: seen.append(stage.kinds())
+    bench = stage.bench(optional=True, classifier=SimpleNamespace(classification=lambda *_: ONE_IS_DEAD))
+    if abandoned:
+        bench.ledger.abort()
     bench.run(0, 5)
     (done,) = stage.disk.of_kind(Done)
     assert (done.sink, done.counts) == ("", Counts(read=5, dropped_optional=4, **{verdict: 1}))
-    assert (seen, stage.letters.kept) == ([["Planned"] if given_up else ["Planned", "SinkFailed"]], [3])
-    assert (stage.sink.failing, stage.held) == (int(given_up), [])
+    assert (seen, stage.dead_letters.kept) == ([["Planned"] if abandoned else ["Planned", "SinkFailed"]], [3])
+    assert (stage.sink.failing, stage.held) == (int(abandoned), [])
 
 
 def test_events_that_a_source_let_go_of_are_counted_as_dropped(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,7 +88,7 @@ def test_events_that_a_source_let_go_of_are_counted_as_dropped(stage: Stage, mon
 
 
 def test_nothing_to_read_is_progress_only_while_nothing_is_in_hand(stage: Stage) -> None:
-    bench = stage.bench().books
+    bench = stage.bench().ledger
     for ends, resting in (({KEY: 0}, False), ({KEY: 1}, True)):
         bench.saw_ends(ends, resting=resting)
         assert not bench.moving
@@ -106,9 +106,9 @@ def test_more_dead_letters_than_allowed_block_the_batch_and_are_not_kept(stage: 
         assert (raised.value.finding.code, raised.value.finding.path) == ("TOO_MANY_DEAD_LETTERS", "sinks.lake")
     else:
         bench.run(0, bad + 5)
-    listed = sum(len(each.letters) for each in stage.disk.of_kind(DeadLetters))
+    listed = sum(len(each.dead_letters) for each in stage.disk.of_kind(DeadLetters))
     done = len(stage.disk.of_kind(Done))
-    assert (len(stage.letters.kept), listed, done) == ((0, 0, 0) if blocked else (bad, bad, 1))
+    assert (len(stage.dead_letters.kept), listed, done) == ((0, 0, 0) if blocked else (bad, bad, 1))
 
 
 class Frame:
@@ -135,12 +135,12 @@ class Frame:
 
 @pytest.mark.parametrize(("component", "blocked"), [(QUARANTINE, False), ("interceptors.x", True)])
 def test_records_in_quarantine_are_no_reason_to_block(stage: Stage, component: str, blocked: bool) -> None:
-    office = Office(stage.letters, stage.disk.journal(), max_rate=1)
+    dead_letter_queue = DeadLetterQueue(stage.dead_letters, stage.disk.journal(), max_rate=1)
     attempt: Any = SimpleNamespace(
         counts=Counts(read=5, dead_lettered=5), dead=lambda: Frame(**{component: 5}), refusals=[]
     )
     with pytest.raises(Blocked, match=component) if blocked else nullcontext():
-        office.take(Planned(source="shop", channel="lake", batch=0, ranges=[]), attempt, "sinks.lake")
+        dead_letter_queue.take(Planned(source="shop", channel="lake", batch=0, ranges=[]), attempt, "sinks.lake")
 
 
 def test_each_event_of_one_record_is_a_letter_of_its_own_and_the_same_one_when_it_comes_again(stage: Stage) -> None:
@@ -148,10 +148,10 @@ def test_each_event_of_one_record_is_a_letter_of_its_own_and_the_same_one_when_i
     attempt: Any = SimpleNamespace(
         counts=Counts(read=1, added=1, dead_lettered=2), dead=lambda: None, refusals=[refusal, refusal]
     )
-    office = Office(stage.letters, stage.disk.journal(), ALLOWED)
+    dead_letter_queue = DeadLetterQueue(stage.dead_letters, stage.disk.journal(), ALLOWED)
     for _ in range(2):
-        office.take(Planned(source="shop", channel="lake", batch=0, ranges=[]), attempt, "sinks.lake")
-    first, again = ([letter.id for letter in each.letters] for each in stage.disk.of_kind(DeadLetters))
+        dead_letter_queue.take(Planned(source="shop", channel="lake", batch=0, ranges=[]), attempt, "sinks.lake")
+    first, again = ([dead_letter.id for dead_letter in each.dead_letters] for each in stage.disk.of_kind(DeadLetters))
     assert first == again
     assert len(set(first)) == 2
 
@@ -163,7 +163,7 @@ def test_each_batch_begins_where_the_one_before_ended(stage: Stage) -> None:
         bench.commit(number)
     found = [(item.start, item.end) for done in stage.disk.of_kind(Done) for item in done.ranges]
     assert found == [(0, 5), (5, 9), (9, 12)]
-    assert bench.books.positions == {KEY: 12}
+    assert bench.ledger.positions == {KEY: 12}
     assert stage.sink.records == list(range(12))
 
 
@@ -173,7 +173,7 @@ def test_a_batch_that_spark_runs_again_is_noted_and_not_delivered(stage: Stage) 
     bench.run(0, 5)
     assert stage.kinds() == ["Planned", "Done", "Replayed"]
     assert stage.disk.of_kind(Replayed) == [Replayed(source="shop", channel="lake", batch=0)]
-    assert (stage.sink.records, bench.books.positions) == ([0, 1, 2, 3, 4], {KEY: 5})
+    assert (stage.sink.records, bench.ledger.positions) == ([0, 1, 2, 3, 4], {KEY: 5})
 
 
 def test_a_partition_that_was_added_is_in_the_journal_before_the_batch_that_reads_it(stage: Stage) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from pipelines.domain.definitions.document.spec import Read
 from pipelines.domain.ledger.journal import Done, Replayed
-from tests.batch_bench import FRAME, KEY, Bench, Disk, Letters, Store
+from tests.batch_bench import FRAME, KEY, Bench, DeadLetterStore, Disk, Store
 from workers.agent.delivery import query as queries
 from workers.agent.delivery.delivery import SourceLost
 from workers.agent.delivery.query import ReadQuery
@@ -24,9 +24,9 @@ class Stage:
         monkeypatch.setattr(queries, "_PATIENCE", 0.05)
         self.disk = Disk(path, monkeypatch)
         self.lake, self.audit = Store("lake"), Store("audit")
-        self.first = Bench(self.disk.journal(), path, [self.lake], Letters())
-        self.second = Bench(self.disk.journal(), path, [self.audit], Letters(), gate=self.first.gate)
-        channels, checkpoint = [self.first.books, self.second.books], self.first.checkpoint
+        self.first = Bench(self.disk.journal(), path, [self.lake], DeadLetterStore())
+        self.second = Bench(self.disk.journal(), path, [self.audit], DeadLetterStore(), gate=self.first.gate)
+        channels, checkpoint = [self.first.ledger, self.second.ledger], self.first.checkpoint
         self.query = ReadQuery(Read("shop", ("lake", "audit")), channels, checkpoint=checkpoint, gate=self.first.gate)
 
     def run(self, number: int, end: int) -> None:
@@ -42,7 +42,7 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
 
 def test_every_channel_gets_the_batch_and_one_that_has_it_does_not_get_it_again(stage: Stage) -> None:
     stage.run(0, 5)
-    stage.second.books.continue_from({KEY: 0}, None)
+    stage.second.ledger.continue_from({KEY: 0}, None)
     stage.run(0, 5)
     assert (stage.lake.records, stage.audit.records) == ([*range(5)], [*range(5)] * 2)
     assert stage.disk.of_kind(Replayed) == [Replayed(source="shop", channel="lake", batch=0)]
@@ -64,7 +64,7 @@ def test_one_that_cannot_go_on_ends_the_wait_of_the_others_and_the_run(stage: St
     other = "audit" if failing == "lake" else "lake"
     held = threading.Event()
     sinks[other].failing = 3
-    channels[other].books.on_change = held.set
+    channels[other].ledger.on_change = held.set
     sinks[failing].failing, sinks[failing].failure = 1, RuntimeError("KAFKA_DATA_LOSS")
     sinks[failing].asked = lambda: held.wait(60) and None  # type: ignore[assignment]
     with pytest.raises(SourceLost):
@@ -74,18 +74,18 @@ def test_one_that_cannot_go_on_ends_the_wait_of_the_others_and_the_run(stage: St
 
 
 def test_an_optional_one_holds_the_others_up_for_a_moment_only(stage: Stage) -> None:
-    given_up = threading.Event()
-    stage.first.books.optional = True
-    stage.lake.asked = lambda: given_up.wait(60) and None  # type: ignore[assignment]
-    stage.first.books.give_up = given_up.set  # type: ignore[method-assign]
+    abandoned = threading.Event()
+    stage.first.ledger.optional = True
+    stage.lake.asked = lambda: abandoned.wait(60) and None  # type: ignore[assignment]
+    stage.first.ledger.abort = abandoned.set  # type: ignore[method-assign]
     stage.run(0, 5)
-    assert given_up.is_set()
+    assert abandoned.is_set()
     assert (stage.lake.records, stage.audit.records) == ([*range(5)], [*range(5)])
 
 
 def test_a_batch_balances_if_it_does_in_every_channel(stage: Stage) -> None:
     assert stage.query.balanced
     for bench in (stage.first, stage.second):
-        bench.books.progress.balanced = False
+        bench.ledger.progress.balanced = False
         assert not stage.query.balanced
-        bench.books.progress.balanced = True  # type: ignore[unreachable]
+        bench.ledger.progress.balanced = True  # type: ignore[unreachable]

@@ -17,7 +17,7 @@ from workers.agent.delivery.guard_watch import GuardWatch, SourceGuard, before_b
 from workers.agent.delivery.mirror import Mirror
 from workers.agent.graph.component import Place, SourceBuilder
 from workers.agent.kafka import admin
-from workers.agent.kafka.admin import TIMEOUT, Cluster, Commit
+from workers.agent.kafka.admin import TIMEOUT, Commit, KafkaCluster
 from workers.agent.positions.checkpoint import Key, Offsets
 from workers.agent.positions.guard import LogRange, Mirrored
 from workers.agent.run_dir.journal_writer import Journal
@@ -73,7 +73,7 @@ class Query:
     def __init__(self) -> None:
         self.at, self.settled = 100, True
 
-    def cursors(self) -> list[Offsets]:
+    def channel_positions(self) -> list[Offsets]:
         return [{KEY: self.at}]
 
 
@@ -87,7 +87,7 @@ class Shown:
         self.forgotten += 1
 
 
-class Books:
+class LedgerTotals:
     """As much of a channel's books as the mirror looks at."""
 
     def __init__(self) -> None:
@@ -135,7 +135,7 @@ def test_a_topic_that_is_made_again_in_the_middle_of_a_look_is_told_as_that(
 
 def test_what_agrees_is_left_alone(stage: Stage) -> None:
     assert stage.guard.check() == []
-    stage.guard.look_around()
+    stage.guard.check_positions()
     stage.guard.same_topics()
     assert {each.code for each in stage.entries() if each.over} == {"GROUP_LOST", "GROUP_MOVED", "EXPIRING"}
     assert (len(stage.entries()), stage.mirror.forgotten) == (3, 0), "what a run before has noticed is over"
@@ -197,12 +197,12 @@ def test_a_mirror_that_is_lost_or_moved_is_told_once_and_written_again(
     stage: Stage, group: dict[Key, Mirrored] | None, code: str | None
 ) -> None:
     stage.source.group = group
-    stage.guard.look_around()
-    stage.guard.look_around()
-    told = [each.code for each in stage.entries() if isinstance(each, Noticed) and not each.over]
-    assert (told, stage.mirror.forgotten > 0) == ([code] if code else [], code is not None)
+    stage.guard.check_positions()
+    stage.guard.check_positions()
+    reported = [each.code for each in stage.entries() if isinstance(each, Noticed) and not each.over]
+    assert (reported, stage.mirror.forgotten > 0) == ([code] if code else [], code is not None)
     stage.source.group = {KEY: Mirrored(100, True)}
-    stage.guard.look_around()
+    stage.guard.check_positions()
     assert [each.over for each in stage.entries() if each.code == code] == ([False, True] if code else [])
 
 
@@ -210,13 +210,13 @@ def test_what_somebody_else_has_committed_is_told_before_the_mirror_writes_over_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The mirror writes what was lost while the guard looks at it once more: what the guard has seen is over then."""
-    source, query, books = Stub(), Query(), Books()
-    mirror = Mirror(source, [books])  # type: ignore[list-item]
+    source, query, ledger = Stub(), Query(), LedgerTotals()
+    mirror = Mirror(source, [ledger])  # type: ignore[list-item]
     journal = Journal(tmp_path / "journal.jsonl", epoch=1)
     watched = SourceGuard(source, [query], mirror, journal, KNOWN)  # type: ignore[list-item]
     mirror.commit()
     source.group = {}
-    watched.look_around()
+    watched.check_positions()
 
     def overtaken(*_: Any, **__: Any) -> dict[Key, Mirrored]:
         mirror.commit()
@@ -224,13 +224,13 @@ def test_what_somebody_else_has_committed_is_told_before_the_mirror_writes_over_
 
     with monkeypatch.context() as patched:
         patched.setattr(source, "mirrored", overtaken)
-        watched.look_around()
+        watched.check_positions()
     assert source.group == {KEY: Mirrored(100, True)}
 
     source.group = {KEY: Mirrored(7, False)}
     mirror.commit()
     assert source.group == {KEY: Mirrored(7, False)}, "nobody was told of it yet"
-    watched.look_around()
+    watched.check_positions()
     entries = [entry.payload() for entry in read_entries((tmp_path / "journal.jsonl").read_bytes())[0]]
     assert "GROUP_MOVED" in {each.code for each in entries if isinstance(each, Noticed) and not each.over}
     mirror.commit()
@@ -239,12 +239,12 @@ def test_what_somebody_else_has_committed_is_told_before_the_mirror_writes_over_
 
 def test_records_that_will_expire_unread_are_told_with_the_time(stage: Stage) -> None:
     stage.source.soon = {KEY: 450.0}
-    stage.guard.look_around()
+    stage.guard.check_positions()
     (notice,) = [each for each in stage.entries() if not each.over]
     assert (notice.code, "450 s" in notice.message) == ("EXPIRING", True)
 
 
-class Moving(Cluster):
+class Moving(KafkaCluster):
     """A cluster whose coordinator moves: whoever asks first gets no commit."""
 
     def __init__(self, answers: list[dict[Key, Commit]], errors: list[int] | None = None) -> None:
@@ -263,7 +263,7 @@ class Moving(Cluster):
             raise KafkaException(KafkaError(self.errors.pop(0)))
         self.written += [(each.topic, each.partition, each.offset) for each in offsets]
 
-    def _another(self) -> Cluster:
+    def _another(self) -> KafkaCluster:
         return self
 
     def find_coordinator(self, group: str) -> None:
@@ -320,7 +320,7 @@ def test_a_client_that_is_ready_answers_one_question_and_one_that_lost_its_broke
 ) -> None:
     monkeypatch.setattr(admin, "Consumer", Asked)
     Asked.made = []
-    cluster = Cluster({})
+    cluster = KafkaCluster({})
     for _ in range(3):
         cluster.get_ready_to_ask("g", KEY)
     assert ([at.topic for at in cluster.answers_of("g", [KEY])], len(Asked.made), Asked.made[0].closed) == (

@@ -95,7 +95,9 @@ def secret() -> Iterator[str]:
     masking.hide([])
 
 
-LETTER = DeadLetter(id="1", component="x", cause="hunter22", topic="t", partition=0, offset=0, at=0, body="", size=0)
+DEAD_LETTER = DeadLetter(
+    id="1", component="x", cause="hunter22", topic="t", partition=0, offset=0, at=0, body="", size=0
+)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +107,7 @@ LETTER = DeadLetter(id="1", component="x", cause="hunter22", topic="t", partitio
         ComponentState(name="lake", kind="sink", type="kafka", state="failed", detail="hunter22"),
         SinkFailed(**WHERE, batch=0, sink="lake", attempt=1, cause="login failed: user:hunter22@db"),
         SinkSwitched(**WHERE, batch=0, group="g", sink="lake", cause="hunter22", failures=1),
-        DeadLetters(**WHERE, batch=0, letters=[LETTER]),
+        DeadLetters(**WHERE, batch=0, dead_letters=[DEAD_LETTER]),
         Noticed(source="shop", code="EXPIRING", message="of hunter22"),
         Exited(code=1, reason="hunter22"),
     ],

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pipelines.domain.runs.protocol import Holding
-from tests.batch_bench import KEY, TOPIC, Bench, Disk, Letters, Store
+from tests.batch_bench import KEY, TOPIC, Bench, DeadLetterStore, Disk, Store
 from workers.agent.delivery.mirror import Mirror, SourceWatch
 from workers.agent.positions.checkpoint import Key, Offsets, as_offsets
 
@@ -38,7 +38,7 @@ class Source:
     def held_up(self, *what: str) -> None:
         self.held.append(what)  # type: ignore[arg-type]
 
-    def intake(self) -> None:
+    def ingest_buffer(self) -> None:
         return None
 
     def ends(self, partitions: list[Key]) -> Offsets:
@@ -51,8 +51,8 @@ class Stage:
 
     def __init__(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now, made = 1000.0, Disk(path, monkeypatch)
-        self.benches = [Bench(made.journal(), path, [Store()], Letters()) for _ in range(2)]
-        self.fast, self.slow = (bench.books for bench in self.benches)
+        self.benches = [Bench(made.journal(), path, [Store()], DeadLetterStore()) for _ in range(2)]
+        self.fast, self.slow = (bench.ledger for bench in self.benches)
         self.source: Any = Source()
         clock = SimpleNamespace(monotonic=lambda: self.now, time=lambda: self.now)
         monkeypatch.setattr("workers.agent.delivery.mirror.time", clock)
@@ -113,15 +113,15 @@ def test_a_source_is_away_after_three_looks_in_a_row_that_fail_and_back_after_on
     for failures in (2, 2):
         stage.source.away = failures
         for _ in range(failures):
-            watch.look()
+            watch.check()
             assert query.source_away is None
-        watch.look()
+        watch.check()
     stage.source.away = 4
     for number in range(4):
         stage.now += 1
-        watch.look()
+        watch.check()
         assert (query.source_away is not None) == (number >= 2)
     assert query.source_away is not None
     assert (query.source_away.attempts, query.source_away.since) == (4, stage.now - 3)
-    watch.look()
+    watch.check()
     assert (query.source_away, stage.fast.ends, stage.fast.moving) == (None, {KEY: 9}, False)  # type: ignore[comparison-overlap]

@@ -11,7 +11,7 @@ import pytest
 
 from pipelines.domain.ledger.ledger import Counts
 from pipelines.domain.runs.protocol import PauseProof
-from tests.batch_bench import KEY, Bench, Disk, Letters, Store
+from tests.batch_bench import KEY, Bench, DeadLetterStore, Disk, Store
 from workers.agent.delivery.status import PauseWatch
 
 BETWEEN = 0.15
@@ -23,16 +23,16 @@ class Stage:
 
     def __init__(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now, self.sink = 1000.0, Store()
-        self.bench = Bench(Disk(path, monkeypatch).journal(), path, [self.sink], Letters())
+        self.bench = Bench(Disk(path, monkeypatch).journal(), path, [self.sink], DeadLetterStore())
         self.watch = PauseWatch(self.bench.gate, [self.bench.query])
         monkeypatch.setattr("workers.agent.graph.batch.Observation", object)
         clock = SimpleNamespace(monotonic=lambda: self.now, time=lambda: 5000.0 + self.now)
         monkeypatch.setattr("workers.agent.delivery.status.time", clock)
 
-    def look(self, after: float = 0.0) -> PauseProof:
+    def check(self, after: float = 0.0) -> PauseProof:
         """One look; the gate is closed."""
         self.now += after
-        proof = self.watch.look()
+        proof = self.watch.check()
         assert proof is not None
         return proof
 
@@ -45,38 +45,38 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
 
 
 def test_nothing_is_proven_while_the_gate_is_not_closed(stage: Stage) -> None:
-    assert stage.watch.look() is None
+    assert stage.watch.check() is None
     stage.bench.gate.stop(cancel=False)
-    assert stage.watch.look() is None
+    assert stage.watch.check() is None
 
 
 def test_a_pause_is_proven_once_the_position_has_stood_still_for_a_while(stage: Stage) -> None:
     stage.bench.gate.close()
-    first = stage.look()
+    first = stage.check()
     assert (first.gate_closed, first.batches_in_flight, first.balanced) == (True, 0, True)
-    assert (first.cursor_still, first.holds) == (False, False), "one look proves nothing"
-    assert not stage.look(after=BETWEEN - 0.01).holds
-    proven = stage.look(after=0.02)
+    assert (first.positions_still, first.holds) == (False, False), "one look proves nothing"
+    assert not stage.check(after=BETWEEN - 0.01).holds
+    proven = stage.check(after=0.02)
     assert proven.holds
-    assert stage.look(after=60).proven_at == proven.proven_at == 5000.0 + 1000.0 + BETWEEN + 0.01
+    assert stage.check(after=60).proven_at == proven.proven_at == 5000.0 + 1000.0 + BETWEEN + 0.01
 
 
 def test_a_position_that_moves_between_looks_has_to_stand_still_again(stage: Stage) -> None:
     stage.bench.gate.close()
-    stage.look()
-    stage.bench.books.positions = {KEY: 5}
-    assert not stage.look(after=10).cursor_still
-    assert not stage.look(after=BETWEEN - 0.01).holds
-    assert stage.look(after=0.02).holds
+    stage.check()
+    stage.bench.ledger.positions = {KEY: 5}
+    assert not stage.check(after=10).positions_still
+    assert not stage.check(after=BETWEEN - 0.01).holds
+    assert stage.check(after=0.02).holds
 
 
 def test_a_pause_that_was_proven_is_doubted_as_soon_as_a_position_moves(stage: Stage) -> None:
     stage.bench.gate.close()
-    stage.look()
-    before = stage.look(after=1)
-    stage.bench.books.positions = {KEY: 5}
-    assert not stage.look(after=1).holds
-    assert stage.look(after=1).proven_at == before.proven_at + 2
+    stage.check()
+    before = stage.check(after=1)
+    stage.bench.ledger.positions = {KEY: 5}
+    assert not stage.check(after=1).holds
+    assert stage.check(after=1).proven_at == before.proven_at + 2
 
 
 def test_a_batch_in_hand_is_waited_for_until_its_commit_is_on_disk(stage: Stage) -> None:
@@ -91,34 +91,34 @@ def test_a_batch_in_hand_is_waited_for_until_its_commit_is_on_disk(stage: Stage)
     batch.start()
     assert writing.wait(60)
     stage.bench.gate.close()
-    stage.look()
-    assert (stage.look(after=10).batches_in_flight, stage.look().holds) == (1, False)
+    stage.check()
+    assert (stage.check(after=10).batches_in_flight, stage.check().holds) == (1, False)
     go_on.set()
     batch.join(60)
-    assert stage.look(after=10).batches_in_flight == 1, "done, and not committed"
+    assert stage.check(after=10).batches_in_flight == 1, "done, and not committed"
     stage.bench.commit(0)
-    assert stage.look().batches_in_flight == 0
-    assert stage.look(after=BETWEEN + 0.01).holds
+    assert stage.check().batches_in_flight == 0
+    assert stage.check(after=BETWEEN + 0.01).holds
 
 
 def test_time_counts_from_the_end_of_the_last_batch_in_hand(stage: Stage) -> None:
     stage.bench.gate.enter("shop.lake")
     stage.bench.gate.close()
-    stage.look()
-    stage.look(after=10)
+    stage.check()
+    stage.check(after=10)
     stage.bench.gate.leave("shop.lake")
-    assert not stage.look().cursor_still
-    assert stage.look(after=BETWEEN + 0.01).holds
+    assert not stage.check().positions_still
+    assert stage.check(after=BETWEEN + 0.01).holds
 
 
 def test_what_goes_through_the_gate_beside_the_queries_is_in_hand_too(stage: Stage) -> None:
     stage.bench.gate.enter("replay-7")
     stage.bench.gate.close()
-    stage.look()
-    assert stage.look(after=10).batches_in_flight == 1
+    stage.check()
+    assert stage.check(after=10).batches_in_flight == 1
     stage.bench.gate.leave("replay-7")
-    stage.look()
-    assert stage.look(after=10).holds
+    stage.check()
+    assert stage.check(after=10).holds
 
 
 def test_a_last_batch_that_does_not_balance_is_no_pause(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,16 +126,16 @@ def test_a_last_batch_that_does_not_balance_is_no_pause(stage: Stage, monkeypatc
     stage.bench.run(0, 5)
     stage.bench.commit(0)
     stage.bench.gate.close()
-    stage.look()
-    proof = stage.look(after=10)
-    assert (proof.cursor_still, proof.batches_in_flight, proof.balanced, proof.holds) == (True, 0, False, False)
+    stage.check()
+    proof = stage.check(after=10)
+    assert (proof.positions_still, proof.batches_in_flight, proof.balanced, proof.holds) == (True, 0, False, False)
 
 
 def test_an_open_gate_forgets_what_was_seen(stage: Stage) -> None:
     stage.bench.gate.close()
-    stage.look()
-    assert stage.look(after=1).holds
+    stage.check()
+    assert stage.check(after=1).holds
     stage.bench.gate.open()
-    assert stage.watch.look() is None
+    assert stage.watch.check() is None
     stage.bench.gate.close()
-    assert not stage.look(after=10).holds
+    assert not stage.check(after=10).holds

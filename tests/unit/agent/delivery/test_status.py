@@ -11,7 +11,7 @@ import pytest
 
 from pipelines.domain.base.states import AgentPhase
 from pipelines.domain.runs.protocol import AgentFinding, ComponentStatus, Status
-from tests.batch_bench import KEY, Bench, Disk, Letters, Store
+from tests.batch_bench import KEY, Bench, DeadLetterStore, Disk, Store
 from workers.agent.base import masking
 from workers.agent.delivery.status import StatusFile
 
@@ -26,7 +26,7 @@ class Stage:
         clock = SimpleNamespace(monotonic=lambda: self.now, time=lambda: self.now)
         monkeypatch.setattr("workers.agent.delivery.status.time", clock)
         monkeypatch.setattr("workers.agent.delivery.status.boottime", lambda: self.now)
-        self.bench = Bench(Disk(path, monkeypatch).journal(), path, [Store()], Letters())
+        self.bench = Bench(Disk(path, monkeypatch).journal(), path, [Store()], DeadLetterStore())
         self.path = path / "status.json"
         self.file = StatusFile(self.path, "token", HEARTBEAT)
 
@@ -42,7 +42,7 @@ class Stage:
             "proof": None,
             "queries": [self.bench.query],
             "components": list,
-            "intakes": [],
+            "ingest_buffers": [],
             "findings": [],
             "survey": None,
             "initialised_in": None,
@@ -52,7 +52,7 @@ class Stage:
 
     def move(self) -> None:
         """A look finds nothing left to read."""
-        self.bench.books.saw_ends({}, resting=True)
+        self.bench.ledger.saw_ends({}, resting=True)
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ def test_a_batch_that_is_held_is_told_at_once(stage: Stage, monkeypatch: pytest.
 def test_progress_is_dated_when_it_was_made_and_a_pause_is_no_lack_of_it(stage: Stage) -> None:
     def beats(written: Status | None) -> tuple[float, float]:
         assert written is not None
-        return written.progress_beat, written.queries[0].progress_beat
+        return written.progress_heartbeat, written.queries[0].progress_heartbeat
 
     assert beats(stage.update()) == (1000.0, 1000.0)
     assert beats(stage.update(after=60)) == (1000.0, 1000.0)
@@ -118,12 +118,12 @@ def test_a_disk_that_is_full_does_not_stop_the_agent(stage: Stage, monkeypatch: 
 
 
 def test_an_idle_look_is_progress_only_while_the_gate_is_open_and_nothing_is_left(stage: Stage) -> None:
-    query, books = stage.bench.query, stage.bench.books
+    query, ledger = stage.bench.query, stage.bench.ledger
     query.saw_ends({KEY: 0})
     assert query.progressed == 0, "not started"
     query._query = SimpleNamespace()  # type: ignore[assignment]
     query.saw_ends({KEY: 1})
-    assert (query.progressed, query.moving, books.lag) == (0, False, 1), "a record is left to be read"
+    assert (query.progressed, query.moving, ledger.lag) == (0, False, 1), "a record is left to be read"
     query.saw_ends({KEY: 0})
     assert (query.progressed, query.moving) == (1, True)
     stage.bench.gate.close()
@@ -136,7 +136,7 @@ def test_an_idle_look_is_progress_only_while_the_gate_is_open_and_nothing_is_lef
 
 
 def test_a_position_beyond_the_end_that_was_seen_last_is_no_negative_lag(stage: Stage) -> None:
-    stage.bench.books.positions = {KEY: 5}
+    stage.bench.ledger.positions = {KEY: 5}
     stage.bench.query.saw_ends({KEY: 3})
     (cursor,) = stage.bench.query.statuses()[0].cursor
-    assert (stage.bench.books.lag, cursor.next_offset, cursor.end_offset) == (0, 5, 5)
+    assert (stage.bench.ledger.lag, cursor.next_offset, cursor.end_offset) == (0, 5, 5)

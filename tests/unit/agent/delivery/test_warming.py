@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from workers.agent.delivery import warming
-from workers.agent.delivery.books import ChannelBooks
 from workers.agent.delivery.delivery import SinkGroup
 from workers.agent.delivery.gate import Gate
+from workers.agent.delivery.ledger import ChannelLedger
 
 NOTHING: Any = SimpleNamespace()
-STEPS = ["_run_numbers", "_look_at_the_last", "_deliver_nothing", "_read_nothing"]
+STEPS = ["_run_numbers", "_read_the_last", "_deliver_nothing", "_read_nothing"]
 
 
 class Sink:
@@ -27,12 +27,12 @@ class Sink:
         return None
 
 
-def books_of(*sinks: Sink, unready: str = "") -> ChannelBooks:
+def ledger_of(*sinks: Sink, unready: str = "") -> ChannelLedger:
     named: Any = {sink.place.path.removeprefix("sinks."): sink for sink in sinks}
     group = SinkGroup("", "default", named, NOTHING, Gate(0))
     group.unready = {unready} if unready else set()
-    judge: Any = SimpleNamespace(judgement=lambda *_: SimpleNamespace())
-    return ChannelBooks("shop", "lake", group=group, judge=judge, office=NOTHING, journal=NOTHING)
+    classifier: Any = SimpleNamespace(classification=lambda *_: SimpleNamespace())
+    return ChannelLedger("shop", "lake", group=group, classifier=classifier, dead_letter_queue=NOTHING, journal=NOTHING)
 
 
 def test_every_ready_sink_goes_through_a_batch_without_events_and_no_book_is_kept(
@@ -40,11 +40,11 @@ def test_every_ready_sink_goes_through_a_batch_without_events_and_no_book_is_kep
 ) -> None:
     monkeypatch.setattr("workers.agent.graph.batch.Observation", SimpleNamespace)
     here, away = Sink("here"), Sink("away")
-    books = books_of(here, away, unready="away")
-    books.warm_up(NOTHING)
+    ledger = ledger_of(here, away, unready="away")
+    ledger.warm_up(NOTHING)
     ((attempt,), others) = here.given, away.given
     assert (attempt.planned.bound, others) == (0, [])
-    assert (books.done_batch, books.positions, books.progress.finished, books.moving) == (-1, {}, 0, False)
+    assert (ledger.done_batch, ledger.positions, ledger.progress.finished, ledger.moving) == (-1, {}, 0, False)
 
 
 @pytest.mark.parametrize("broken", STEPS)
@@ -63,8 +63,8 @@ def test_what_does_not_work_is_said_and_keeps_nothing_else_from_being_tried(
 
     for name in STEPS:
         monkeypatch.setattr(warming, name, step(name))
-    looked: Any = SimpleNamespace(read=SimpleNamespace(source="shop"))
+    inspected: Any = SimpleNamespace(read=SimpleNamespace(source="shop"))
     private: Any = SimpleNamespace(read=SimpleNamespace(source="files"))
-    warming.warm_up(NOTHING, NOTHING, {"shop": {}}, [looked, private], tmp_path)
+    warming.warm_up(NOTHING, NOTHING, {"shop": {}}, [inspected, private], tmp_path)
     assert tried == STEPS
     assert "the first batch will be slower: no" in "".join(capsys.readouterr())

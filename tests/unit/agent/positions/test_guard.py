@@ -10,7 +10,14 @@ import pytest
 
 from pipelines.domain.base.positions import PartitionPosition, PartitionRange, SourceIdentity
 from pipelines.domain.ledger.journal import Planned
-from workers.agent.positions.checkpoint import Checkpoint, CheckpointDamaged, Offsets, Told, View, ranges
+from workers.agent.positions.checkpoint import (
+    Checkpoint,
+    CheckpointDamaged,
+    CheckpointState,
+    LedgerBatchEnd,
+    Offsets,
+    ranges,
+)
 from workers.agent.positions.guard import (
     Head,
     LogRange,
@@ -40,101 +47,146 @@ def head(positions: Offsets, done: int | None = None, plan: Planned | None = Non
     return Head("sources.s", positions, done, plan)
 
 
-NOTHING = View()
-CASES: list[tuple[str, Head, View, set[str]]] = [
+NOTHING = CheckpointState()
+CASES: list[tuple[str, Head, CheckpointState, set[str]]] = [
     ("first start", head({}), NOTHING, set()),
     ("first positions known, nothing moved", head(at(5)), NOTHING, set()),
-    ("first batch planned by Spark only", head(at(5)), View(0, None, at(5), {0: at(9)}), set()),
-    ("first batch planned by both", head(at(5), None, planned(0, 5, 9)), View(0, None, at(5), {0: at(9)}), set()),
-    ("at rest", head(at(9), 3), View(3, 3, at(5), {2: at(7), 3: at(9)}), set()),
-    ("next batch planned by Spark only", head(at(9), 3), View(4, 3, at(5), {3: at(9), 4: at(12)}), set()),
-    ("next batch planned by both", head(at(9), 3, planned(4, 9, 12)), View(4, 3, at(5), {3: at(9), 4: at(12)}), set()),
-    ("Spark's commit of a done batch was lost", head(at(9), 3), View(3, 2, at(5), {2: at(7), 3: at(9)}), set()),
+    ("first batch planned by Spark only", head(at(5)), CheckpointState(0, None, at(5), {0: at(9)}), set()),
+    (
+        "first batch planned by both",
+        head(at(5), None, planned(0, 5, 9)),
+        CheckpointState(0, None, at(5), {0: at(9)}),
+        set(),
+    ),
+    ("at rest", head(at(9), 3), CheckpointState(3, 3, at(5), {2: at(7), 3: at(9)}), set()),
+    ("next batch planned by Spark only", head(at(9), 3), CheckpointState(4, 3, at(5), {3: at(9), 4: at(12)}), set()),
+    (
+        "next batch planned by both",
+        head(at(9), 3, planned(4, 9, 12)),
+        CheckpointState(4, 3, at(5), {3: at(9), 4: at(12)}),
+        set(),
+    ),
+    (
+        "Spark's commit of a done batch was lost",
+        head(at(9), 3),
+        CheckpointState(3, 2, at(5), {2: at(7), 3: at(9)}),
+        set(),
+    ),
     (
         "Spark's commits of two done batches were lost",
         head(at(9), 3),
-        View(3, 1, at(5), {2: at(7), 3: at(9)}),
+        CheckpointState(3, 1, at(5), {2: at(7), 3: at(9)}),
         {"CHECKPOINT_DISAGREES"},
     ),
     (
         "Spark's commit of a done batch was lost, and it has planned the next",
         head(at(9), 3),
-        View(4, 2, at(5), {3: at(9), 4: at(12)}),
+        CheckpointState(4, 2, at(5), {3: at(9), 4: at(12)}),
         set(),
     ),
     (
         "Spark has planned two batches more",
         head(at(9), 3),
-        View(5, 3, at(5), {3: at(9), 4: at(12), 5: at(15)}),
+        CheckpointState(5, 3, at(5), {3: at(9), 4: at(12), 5: at(15)}),
         {"CHECKPOINT_DISAGREES"},
     ),
     (
         "Spark does not know the done batch",
         head(at(9), 3),
-        View(2, 2, at(5), {2: at(7), 3: at(9)}),
+        CheckpointState(2, 2, at(5), {2: at(7), 3: at(9)}),
         {"CHECKPOINT_DISAGREES"},
     ),
-    ("an open batch of real time was committed", head(at(9), 3, flowing(4)), View(4, 4, at(5), {4: at(12)}), set()),
+    (
+        "an open batch of real time was committed",
+        head(at(9), 3, flowing(4)),
+        CheckpointState(4, 4, at(5), {4: at(12)}),
+        set(),
+    ),
     (
         "another than the open batch of real time was committed",
         head(at(9), 3, flowing(4)),
-        View(5, 5, at(5), {5: at(12)}),
+        CheckpointState(5, 5, at(5), {5: at(12)}),
         {"LEDGER_BEHIND"},
     ),
     (
         "a batch is open that does not follow the done one",
         head(at(9), 3, flowing(5)),
-        View(5, 5, at(5), {5: at(12)}),
+        CheckpointState(5, 5, at(5), {5: at(12)}),
         {"LEDGER_BEHIND"},
     ),
-    ("a partition was added and is unmoved", head(at(9), 3), View(3, 3, at(5), {3: {**at(9), ("t", 2): 0}}), set()),
+    (
+        "a partition was added and is unmoved",
+        head(at(9), 3),
+        CheckpointState(3, 3, at(5), {3: {**at(9), ("t", 2): 0}}),
+        set(),
+    ),
     (
         "a partition was added, and the run died before the first batch that has it was planned",
         head({**at(9), ("t", 2): 0}, 3),
-        View(4, 3, at(5), {3: at(9), 4: {**at(9), ("t", 2): 7}}),
+        CheckpointState(4, 3, at(5), {3: at(9), 4: {**at(9), ("t", 2): 7}}),
         set(),
     ),
     (
         "a partition that moved is not in the checkpoint",
         head({**at(9), ("t", 2): 4}, 3),
-        View(3, 3, at(5), {3: at(9)}),
+        CheckpointState(3, 3, at(5), {3: at(9)}),
         {"CHECKPOINT_DISAGREES"},
     ),
-    ("another lineage's positions", head({**at(5), ("u", 0): 4}), View(0, None, at(5), {0: at(9)}), set()),
+    ("another lineage's positions", head({**at(5), ("u", 0): 4}), CheckpointState(0, None, at(5), {0: at(9)}), set()),
     ("checkpoint deleted", head(at(9), 3), NOTHING, {"CHECKPOINT_LOST"}),
     ("checkpoint deleted in the first batch", head(at(5), None, planned(0, 5, 9)), NOTHING, {"CHECKPOINT_LOST"}),
-    ("ledger wiped", head({}), View(3, 3, at(5), {3: at(9)}), {"LEDGER_LOST"}),
-    ("ledger wiped after the first batch", head({}), View(0, 0, at(5), {0: at(9)}), {"LEDGER_LOST"}),
-    ("ledger restored from a backup", head(at(7), 2), View(3, 3, at(5), {2: at(7), 3: at(9)}), {"LEDGER_BEHIND"}),
-    ("checkpoint restored from a backup", head(at(9), 3), View(1, 1, at(5), {1: at(6)}), {"CHECKPOINT_DISAGREES"}),
-    ("another checkpoint", head(at(9), 3), View(3, 3, at(5), {3: at(8)}), {"CHECKPOINT_DISAGREES"}),
-    ("end of the done batch unknown", head(at(9), 3), View(3, 3, at(5), {}), {"CHECKPOINT_DISAGREES"}),
-    ("first positions differ", head(at(6)), View(None, None, at(5), {}), {"CHECKPOINT_DISAGREES"}),
+    ("ledger wiped", head({}), CheckpointState(3, 3, at(5), {3: at(9)}), {"LEDGER_LOST"}),
+    ("ledger wiped after the first batch", head({}), CheckpointState(0, 0, at(5), {0: at(9)}), {"LEDGER_LOST"}),
+    (
+        "ledger restored from a backup",
+        head(at(7), 2),
+        CheckpointState(3, 3, at(5), {2: at(7), 3: at(9)}),
+        {"LEDGER_BEHIND"},
+    ),
+    (
+        "checkpoint restored from a backup",
+        head(at(9), 3),
+        CheckpointState(1, 1, at(5), {1: at(6)}),
+        {"CHECKPOINT_DISAGREES"},
+    ),
+    ("another checkpoint", head(at(9), 3), CheckpointState(3, 3, at(5), {3: at(8)}), {"CHECKPOINT_DISAGREES"}),
+    ("end of the done batch unknown", head(at(9), 3), CheckpointState(3, 3, at(5), {}), {"CHECKPOINT_DISAGREES"}),
+    ("first positions differ", head(at(6)), CheckpointState(None, None, at(5), {}), {"CHECKPOINT_DISAGREES"}),
     (
         "the plan has another end",
         head(at(9), 3, planned(4, 9, 11)),
-        View(4, 3, at(5), {3: at(9), 4: at(12)}),
+        CheckpointState(4, 3, at(5), {3: at(9), 4: at(12)}),
         {"CHECKPOINT_DISAGREES"},
     ),
     (
         "Spark knows no such plan",
         head(at(9), 3, planned(4, 9, 12)),
-        View(3, 3, at(5), {3: at(9)}),
+        CheckpointState(3, 3, at(5), {3: at(9)}),
         {"CHECKPOINT_DISAGREES"},
     ),
-    ("a commit was lost", head(at(9), 3), View(3, 2, at(5), {2: at(7), 3: at(9)}), set()),
-    ("two commits were lost", head(at(9), 3), View(3, 1, at(5), {2: at(7), 3: at(9)}), {"CHECKPOINT_DISAGREES"}),
+    ("a commit was lost", head(at(9), 3), CheckpointState(3, 2, at(5), {2: at(7), 3: at(9)}), set()),
+    (
+        "two commits were lost",
+        head(at(9), 3),
+        CheckpointState(3, 1, at(5), {2: at(7), 3: at(9)}),
+        {"CHECKPOINT_DISAGREES"},
+    ),
     (
         "two batches were planned at once",
         head(at(9), 3),
-        View(5, 3, at(5), {3: at(9), 4: at(12), 5: at(15)}),
+        CheckpointState(5, 3, at(5), {3: at(9), 4: at(12), 5: at(15)}),
         {"CHECKPOINT_DISAGREES"},
     ),
-    ("an open end is the next batch's", head(at(9), 3, flowing(4)), View(4, 4, at(5), {3: at(9), 4: at(12)}), set()),
+    (
+        "an open end is the next batch's",
+        head(at(9), 3, flowing(4)),
+        CheckpointState(4, 4, at(5), {3: at(9), 4: at(12)}),
+        set(),
+    ),
     (
         "an open end of a batch that is not the next one",
         head(at(9), 3, flowing(5)),
-        View(5, 5, at(5), {4: at(12), 5: at(15)}),
+        CheckpointState(5, 5, at(5), {4: at(12), 5: at(15)}),
         {"LEDGER_BEHIND"},
     ),
 ]
@@ -143,7 +195,7 @@ CASES: list[tuple[str, Head, View, set[str]]] = [
 @pytest.mark.parametrize(
     ("ledger", "checkpoint", "codes"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
 )
-def test_ledger_against_checkpoint(ledger: Head, checkpoint: View, codes: set[str]) -> None:
+def test_ledger_against_checkpoint(ledger: Head, checkpoint: CheckpointState, codes: set[str]) -> None:
     findings = compare(ledger, checkpoint)
     assert {finding.code for finding in findings} == codes
     assert all(finding.path == "sources.s" and finding.suggestion for finding in findings)
@@ -182,7 +234,7 @@ def checkpoint(tmp_path: Path) -> Checkpoint:
 
 
 def test_a_checkpoint_is_read_as_spark_wrote_it(checkpoint: Checkpoint) -> None:
-    assert checkpoint.view() == View(1, 0, {("t", 0): 5}, {0: {("t", 0): 7}, 1: {("t", 0): 9}})
+    assert checkpoint.state() == CheckpointState(1, 0, {("t", 0): 5}, {0: {("t", 0): 7}, 1: {("t", 0): 9}})
     assert (checkpoint.is_committed(0), checkpoint.is_committed(1)) == (True, False)
 
 
@@ -193,39 +245,41 @@ DAMAGE = ["", "v1\n{}\n{}\n{}", "v1", "v1\n{}\n{", 'v1\n{}\n{"t":{"0":-1}}', "v9
 def test_a_damaged_entry_in_the_middle_is_no_position(checkpoint: Checkpoint, content: str) -> None:
     (checkpoint.path / "offsets/0").write_text(content)
     with pytest.raises(CheckpointDamaged, match="offsets/0"):
-        checkpoint.view()
+        checkpoint.state()
 
 
 @pytest.mark.parametrize("content", DAMAGE)
 def test_a_torn_newest_plan_that_touched_no_sink_is_planned_anew(checkpoint: Checkpoint, content: str) -> None:
     (checkpoint.path / "offsets/1").write_text(content)
-    view = checkpoint.view(done=Told(0, {("t", 0): 7}))
-    assert (view.planned, view.committed, view.ends) == (0, 0, {0: {("t", 0): 7}})
-    mend(view)
-    assert checkpoint.view() == replace(view, repairs=())
+    state = checkpoint.state(done=LedgerBatchEnd(0, {("t", 0): 7}))
+    assert (state.planned, state.committed, state.ends) == (0, 0, {0: {("t", 0): 7}})
+    mend(state)
+    assert checkpoint.state() == replace(state, repairs=())
 
 
-@pytest.mark.parametrize("told", [{"plan": Told(1, {("t", 0): 9})}, {"done": Told(1, {("t", 0): 9})}])
+@pytest.mark.parametrize(
+    "reported", [{"plan": LedgerBatchEnd(1, {("t", 0): 9})}, {"done": LedgerBatchEnd(1, {("t", 0): 9})}]
+)
 def test_a_torn_newest_plan_that_the_ledger_knows_is_written_again(
-    checkpoint: Checkpoint, told: dict[str, Told]
+    checkpoint: Checkpoint, reported: dict[str, LedgerBatchEnd]
 ) -> None:
     whole = (checkpoint.path / "offsets/1").read_text()
     (checkpoint.path / "offsets/1").write_text(whole[:-3])
     (checkpoint.path / "offsets/.1.crc").write_text("of the torn one")
-    view = checkpoint.view(**told)
-    assert (view.planned, view.ends) == (1, {0: {("t", 0): 7}, 1: {("t", 0): 9}})
-    mend(view)
+    state = checkpoint.state(**reported)
+    assert (state.planned, state.ends) == (1, {0: {("t", 0): 7}, 1: {("t", 0): 9}})
+    mend(state)
     assert json.loads((checkpoint.path / "offsets/1").read_text().splitlines()[2]) == {"t": {"0": 9}}
     assert not (checkpoint.path / "offsets/.1.crc").exists()
-    assert checkpoint.view() == replace(view, repairs=())
+    assert checkpoint.state() == replace(state, repairs=())
 
 
 def test_the_ends_are_those_of_the_newest_plan_and_the_one_before(checkpoint: Checkpoint) -> None:
     for batch in (2, 3):
         (checkpoint.path / "offsets" / str(batch)).write_text(f'v1\n{{}}\n{{"t":{{"0":{batch + 8}}}}}')
-    assert checkpoint.view().ends == {2: {("t", 0): 10}, 3: {("t", 0): 11}}
+    assert checkpoint.state().ends == {2: {("t", 0): 10}, 3: {("t", 0): 11}}
     (checkpoint.path / "offsets/3").write_text("")
-    assert checkpoint.view().ends == {1: {("t", 0): 9}, 2: {("t", 0): 10}}, "the newest one is planned anew"
+    assert checkpoint.state().ends == {1: {("t", 0): 9}, 2: {("t", 0): 10}}, "the newest one is planned anew"
 
 
 def test_a_damaged_plan_that_is_long_past_is_damage_and_the_newest_is_left_alone(checkpoint: Checkpoint) -> None:
@@ -233,33 +287,37 @@ def test_a_damaged_plan_that_is_long_past_is_damage_and_the_newest_is_left_alone
         (checkpoint.path / "offsets" / str(batch)).write_text(f'v1\n{{}}\n{{"t":{{"0":{batch + 8}}}}}')
     (checkpoint.path / "offsets/0").write_text("")
     with pytest.raises(CheckpointDamaged, match="offsets/0"):
-        checkpoint.view()
+        checkpoint.state()
 
 
 def test_a_plan_that_is_written_again_has_the_settings_of_the_one_before(checkpoint: Checkpoint) -> None:
     (checkpoint.path / "offsets/1").write_text("")
-    mend(checkpoint.view(plan=Told(1, {("t", 0): 9})))
+    mend(checkpoint.state(plan=LedgerBatchEnd(1, {("t", 0): 9})))
     assert (checkpoint.path / "offsets/1").read_text().splitlines()[:2] == ["v1", '{"batchTimestampMs":1}']
 
 
 def test_a_checkpoint_with_a_plan_alone_is_used() -> None:
-    assert [View(planned=0).used, View(committed=0).used, View().used] == [True, True, False]
+    assert [CheckpointState(planned=0).used, CheckpointState(committed=0).used, CheckpointState().used] == [
+        True,
+        True,
+        False,
+    ]
 
 
 @pytest.mark.parametrize("content", ["", "v1", "1\n{}", "v1\n[]", "v1\n{", "\0\0"])
 def test_only_a_whole_commit_is_one(checkpoint: Checkpoint, content: str) -> None:
     (checkpoint.path / "commits/1").write_text(content)
-    assert checkpoint.view(done=Told(1, {("t", 0): 9})).committed == 0
+    assert checkpoint.state(done=LedgerBatchEnd(1, {("t", 0): 9})).committed == 0
     for batch in (0, 2):
         with pytest.raises(CheckpointDamaged, match="commits/1"):
-            checkpoint.view(done=Told(batch, {("t", 0): 9}))
+            checkpoint.state(done=LedgerBatchEnd(batch, {("t", 0): 9}))
 
 
 def test_a_torn_commit_before_the_newest_is_damage_also_where_the_ledger_has_the_batch(checkpoint: Checkpoint) -> None:
     (checkpoint.path / "commits/0").write_text("")
     (checkpoint.path / "commits/1").write_text("v1\n{}")
     with pytest.raises(CheckpointDamaged, match="commits/0"):
-        checkpoint.view(done=Told(0, {("t", 0): 7}))
+        checkpoint.state(done=LedgerBatchEnd(0, {("t", 0): 7}))
 
 
 def test_a_torn_newest_plan_of_a_committed_batch_is_damage_where_the_ledger_does_not_know_it(
@@ -268,21 +326,21 @@ def test_a_torn_newest_plan_of_a_committed_batch_is_damage_where_the_ledger_does
     (checkpoint.path / "commits/1").write_text("v1\n{}")
     (checkpoint.path / "offsets/1").write_text("")
     with pytest.raises(CheckpointDamaged, match="the ledger does not have the batch"):
-        checkpoint.view(done=Told(0, {("t", 0): 7}))
+        checkpoint.state(done=LedgerBatchEnd(0, {("t", 0): 7}))
 
 
 def test_a_torn_newest_commit_of_a_done_batch_is_removed(checkpoint: Checkpoint) -> None:
     (checkpoint.path / "commits/1").write_text("v1")
-    view = checkpoint.view(done=Told(1, {("t", 0): 9}))
-    assert (view.planned, view.committed) == (1, 0)
-    mend(view)
+    state = checkpoint.state(done=LedgerBatchEnd(1, {("t", 0): 9}))
+    assert (state.planned, state.committed) == (1, 0)
+    mend(state)
     assert sorted(path.name for path in (checkpoint.path / "commits").iterdir()) == ["0"]
 
 
 def test_a_torn_commit_that_the_ledger_knows_nothing_of_is_not_touched(checkpoint: Checkpoint) -> None:
     (checkpoint.path / "commits/1").write_text("")
     with pytest.raises(CheckpointDamaged, match="commits/1"):
-        checkpoint.view(done=Told(0, {("t", 0): 7}), plan=Told(1, {("t", 0): 9}))
+        checkpoint.state(done=LedgerBatchEnd(0, {("t", 0): 7}), plan=LedgerBatchEnd(1, {("t", 0): 9}))
 
 
 @pytest.mark.parametrize("file", ["offsets/0", "commits/0", "metadata", "sources/0/0"])
@@ -290,7 +348,7 @@ def test_any_other_file_that_is_torn_is_damage(checkpoint: Checkpoint, file: str
     (checkpoint.path / "commits/1").write_text("v1\n{}")
     (checkpoint.path / file).write_text("{")
     with pytest.raises(CheckpointDamaged, match=file):
-        checkpoint.view(done=Told(1, {("t", 0): 9}))
+        checkpoint.state(done=LedgerBatchEnd(1, {("t", 0): 9}))
 
 
 @pytest.mark.parametrize("file", ["offsets/1", "commits/1"])
@@ -300,21 +358,21 @@ def test_a_batch_that_is_missing_between_others_is_damage(checkpoint: Checkpoint
             (checkpoint.path / log / str(batch)).write_text((checkpoint.path / log / "0").read_text())
     (checkpoint.path / file).unlink()
     with pytest.raises(CheckpointDamaged, match="batch 1 is missing"):
-        checkpoint.view()
+        checkpoint.state()
 
 
 @pytest.mark.parametrize("file", ["metadata", "sources/0/0"])
 def test_what_a_crash_tore_before_the_first_batch_is_written_anew(tmp_path: Path, file: str) -> None:
     (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / file).write_text("")
-    view = Checkpoint(tmp_path).view()
-    assert not view.used
-    mend(view)
+    state = Checkpoint(tmp_path).state()
+    assert not state.used
+    mend(state)
     assert not (tmp_path / file).exists()
 
 
-def mend(view: View) -> None:
-    for repair in view.repairs:
+def mend(state: CheckpointState) -> None:
+    for repair in state.repairs:
         repair.carry_out()
 
 
@@ -324,11 +382,11 @@ def test_ranges_leave_out_what_does_not_move_and_start_new_partitions_at_zero() 
 
 
 def test_a_checkpoint_that_is_ahead_or_behind_names_the_records_between() -> None:
-    ahead = compare(head(at(9, 4), 3), View(3, 3, at(5), {3: at(109, 4)}))
+    ahead = compare(head(at(9, 4), 3), CheckpointState(3, 3, at(5), {3: at(109, 4)}))
     assert [found.message for found in ahead] == ["t/0: the ledger continues at 9, the checkpoint at 109: GAP 100."]
-    behind = compare(head(at(9, 4), 3), View(3, 3, at(5), {3: at(9, 1)}))
+    behind = compare(head(at(9, 4), 3), CheckpointState(3, 3, at(5), {3: at(9, 1)}))
     assert [found.message for found in behind] == ["t/1: the ledger continues at 4, the checkpoint at 1: OVERLAP 3."]
-    (further,) = compare(head(at(9, 4), 3), View(4, 4, at(5), {3: at(9, 4), 4: at(109, 5)}))
+    (further,) = compare(head(at(9, 4), 3), CheckpointState(4, 4, at(5), {3: at(9, 4), 4: at(109, 5)}))
     assert further.message.endswith("is 3; t/0: GAP 100; t/1: GAP 1.")
 
 

@@ -105,13 +105,13 @@ def test_a_member_of_a_group_that_is_away_is_spared_where_another_one_is_fine(
 
 
 @pytest.mark.parametrize(
-    ("told", "done", "codes"), [(0, None, []), (0, 3, ["GROUP_LOST"]), (None, None, ["GROUP_LOST"])]
+    ("reported", "done", "codes"), [(0, None, []), (0, 3, ["GROUP_LOST"]), (None, None, ["GROUP_LOST"])]
 )
 def test_a_group_that_nobody_has_committed_to_since_the_move_of_its_cluster_has_lost_nothing(
-    told: int | None, done: int | None, codes: list[str]
+    reported: int | None, done: int | None, codes: list[str]
 ) -> None:
     at = PartitionPosition(topic="in", partition=0, offset=7)
-    decided = [] if told is None else [at.model_copy(update={"offset": told})]
+    decided = [] if reported is None else [at.model_copy(update={"offset": reported})]
     head = QueryHead(source="shop", channel="main", positions=[at], done_batch=done, decided=decided)
     launch = SimpleNamespace(heads=[head])
     definition = SimpleNamespace(optional_targets=lambda _source: frozenset())

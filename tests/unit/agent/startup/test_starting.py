@@ -17,12 +17,12 @@ def test_a_query_with_batches_begins_interpreted_and_the_session_compiles_afterw
     monkeypatch: pytest.MonkeyPatch, kind: type[Any], compiled: str
 ) -> None:
     settings: dict[str, str] = {}
-    begun: list[str] = []
-    monkeypatch.setattr(Starting, "_start", lambda *_: begun.append(settings["spark.sql.codegen.wholeStage"]))
+    started: list[str] = []
+    monkeypatch.setattr(Starting, "_start", lambda *_: started.append(settings["spark.sql.codegen.wholeStage"]))
     query = object.__new__(kind)
     query.name = "shop.lake"
     spark: Any = SimpleNamespace(conf=SimpleNamespace(set=settings.__setitem__))
     graph: Any = SimpleNamespace()
     Starting(spark, graph, lambda *_: None).start([query], {"shop.lake": {}})
-    assert begun == [compiled]
+    assert started == [compiled]
     assert settings["spark.sql.codegen.wholeStage"] == "true"

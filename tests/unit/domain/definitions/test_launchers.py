@@ -151,7 +151,7 @@ def test_executors_that_do_not_come_in_time_are_counted_and_the_driver_is_none_o
     spec = SparkLauncher.model_validate(
         {"type": "spark", "master": "k8s://https://c", "executors": executors, "slots_timeout": 0.001}
     )
-    part = cluster.Cluster(spec, Place("orders", 1, cluster.PATH), 1, [], [])
+    part = cluster.SparkCluster(spec, Place("orders", 1, cluster.PATH), 1, [], [])
     context: Any = Context(2)
     with pytest.raises(Refused, match="2 of 3 executors with 2 cores and 700m"):
         part._wait_for_executors(context)

@@ -16,7 +16,7 @@ from pipelines.domain.flume.importing.importer import Imported, import_flume
 from pipelines.domain.flume.reading.properties import parse
 from pipelines.domain.flume.reading.report import ImportRefused
 from tests.unit.flume.agents import below, imported
-from tests.unit.flume.files import FILES, FlumeFile, told
+from tests.unit.flume.files import FILES, FlumeFile, reported
 
 each_file = pytest.mark.parametrize("file", FILES, ids=str)
 
@@ -56,7 +56,7 @@ def test_a_file_gives_the_definition_beside_it(file: FlumeFile) -> None:
 
 @each_file
 def test_a_file_gives_the_findings_beside_it(file: FlumeFile) -> None:
-    assert told(file.imported()) == file.findings.read_text()
+    assert reported(file.imported()) == file.findings.read_text()
 
 
 @each_file
@@ -216,8 +216,8 @@ def test_statuses_that_flume_gives_up_on_are_refused_and_not_sent_again() -> Non
     assert made.valid
     assert made.definition["sinks"]["k"]["refuse_statuses"] == [400, 401, 413, 422, 503]
     assert made.definition["sinks"]["k"]["retry_statuses"] == [408, 425, 429, 500, 502, 504]
-    told = {finding.code: finding.key for finding in made.findings if finding.key.startswith("a.sinks.k.rollback.")}
-    assert told == {"refused_status": "a.sinks.k.rollback.503", "no_equivalent": "a.sinks.k.rollback.5XX"}
+    reported = {finding.code: finding.key for finding in made.findings if finding.key.startswith("a.sinks.k.rollback.")}
+    assert reported == {"refused_status": "a.sinks.k.rollback.503", "no_equivalent": "a.sinks.k.rollback.5XX"}
 
 
 KEYS = st.sampled_from(

@@ -50,9 +50,9 @@ def test_a_start_elsewhere_than_the_last_end_is_a_gap_or_an_overlap_with_its_cou
 
 @given(st.lists(st.tuples(st.integers(0, 10**9), st.integers(0, 10**9)), max_size=20))
 def test_sums_of_balanced_books_balance(parts: list[tuple[int, int]]) -> None:
-    books = total(Counts(read=a + b, delivered=a, filtered=b) for a, b in parts)
-    assert books.balanced
-    assert books.read == sum(a + b for a, b in parts)
+    totals = total(Counts(read=a + b, delivered=a, filtered=b) for a, b in parts)
+    assert totals.balanced
+    assert totals.read == sum(a + b for a, b in parts)
 
 
 def test_a_record_without_a_verdict_is_seen() -> None:

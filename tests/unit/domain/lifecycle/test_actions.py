@@ -9,7 +9,7 @@ import pytest
 
 from pipelines.domain.base.roles import Role
 from pipelines.domain.base.states import RESTING_PHASES, SIDE_OPERATIONS, DesiredState, OperationKind, Phase
-from pipelines.domain.lifecycle.actions import STARTING, Action, Outcome, Situation, allowed_actions, judge
+from pipelines.domain.lifecycle.actions import STARTING, Action, Outcome, Situation, allowed_actions, evaluate
 from pipelines.services.lifecycle.lifecycle import TARGETS
 
 OPERATIONS = [None, *(kind for kind in OperationKind if kind not in SIDE_OPERATIONS)]
@@ -23,25 +23,25 @@ EVERY_SITUATION = [
 @pytest.mark.parametrize("action", Action)
 def test_whatever_changes_nothing_says_why(action: Action) -> None:
     for now in EVERY_SITUATION:
-        verdict = judge(action, now)
+        verdict = evaluate(action, now)
         assert bool(verdict.reason) == (verdict.outcome != Outcome.DO), (now, verdict)
 
 
 def test_a_stop_is_never_refused() -> None:
-    assert all(judge(Action.STOP, now).outcome != Outcome.REFUSE for now in EVERY_SITUATION)
+    assert all(evaluate(Action.STOP, now).outcome != Outcome.REFUSE for now in EVERY_SITUATION)
 
 
 def test_there_is_a_way_out_of_every_situation_for_an_operator() -> None:
     for now in EVERY_SITUATION:
-        outcomes = {judge(action, now).outcome for action in (Action.START, Action.STOP, Action.RESUME)}
+        outcomes = {evaluate(action, now).outcome for action in (Action.START, Action.STOP, Action.RESUME)}
         assert outcomes & {Outcome.DO, Outcome.AWAIT}, now
 
 
 def test_nothing_that_may_have_a_process_is_edited_or_deleted() -> None:
     for now in EVERY_SITUATION:
         if now.phase not in RESTING_PHASES:
-            assert judge(Action.EDIT, now).outcome == Outcome.REFUSE
-            assert judge(Action.DELETE, now).outcome == Outcome.REFUSE
+            assert evaluate(Action.EDIT, now).outcome == Outcome.REFUSE
+            assert evaluate(Action.DELETE, now).outcome == Outcome.REFUSE
 
 
 @pytest.mark.parametrize(

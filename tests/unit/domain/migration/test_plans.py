@@ -23,7 +23,7 @@ from pipelines.domain.base.states import (
     Phase,
     may_follow,
 )
-from pipelines.domain.definitions.document.consequences import Consequence, heaviest, judge
+from pipelines.domain.definitions.document.consequences import Consequence, evaluate, heaviest
 from pipelines.domain.definitions.document.diff import diff
 from pipelines.domain.definitions.document.spec import Definition, Lifecycle
 from pipelines.domain.lifecycle.vocabulary import STAGES
@@ -31,7 +31,7 @@ from pipelines.domain.migration import blockers, evidence, policy, progress, pro
 from pipelines.domain.migration.blockers import Facts, Place
 from pipelines.domain.migration.choices import MigrationAction, Standing, allowed, options
 from pipelines.domain.migration.observation import RETURN_SECONDS, Conclusion, ObservationRules, Sample
-from pipelines.domain.migration.observation import judge as observe
+from pipelines.domain.migration.observation import evaluate as observe
 from pipelines.domain.migration.plan import MigrationPlan, MigrationTarget, expected_pause
 from pipelines.domain.migration.progress import Instant, MigrationStepState
 from pipelines.domain.migration.specs import SPECS, HostSpec, RevisionSpec
@@ -202,7 +202,7 @@ def test_the_same_plan_has_the_same_hash_and_another_one_another() -> None:
 
 
 def _consequence(old: Definition, new: Definition) -> dict[str, Consequence]:
-    return {each.change.path: each.consequence for each in judge(diff(old, new), old, new)}
+    return {each.change.path: each.consequence for each in evaluate(diff(old, new), old, new)}
 
 
 def _with(path: list[str], value: Any) -> Definition:
@@ -249,11 +249,11 @@ def facts(**more: Any) -> Facts:
         "phase": Phase.RUNNING,
         "desired": DesiredState.RUNNING,
         "host": "alpha",
-        "host_heard": True,
+        "host_responding": True,
         "target": Place("alpha"),
     }
-    changes = judge(diff(old, new), old, new) if new else []
-    return Facts(**{**given_, "old": old, "new": new, "judged": changes, **more})
+    changes = evaluate(diff(old, new), old, new) if new else []
+    return Facts(**{**given_, "old": old, "new": new, "evaluated": changes, **more})
 
 
 def codes(found: Facts) -> list[str]:
@@ -267,11 +267,11 @@ def test_a_change_of_a_running_pipeline_is_blocked_by_nothing() -> None:
 def test_everything_that_blocks_is_told_at_once_and_says_what_to_do() -> None:
     found = facts(
         phase=Phase.UNKNOWN,
-        host_heard=False,
+        host_responding=False,
         operation="pause",
         frozen=["Frozen until then: sale"],
         kind=MigrationKind.HOST,
-        target=Place("beta", heard=False, drained=True, lacks="beta has no slot"),
+        target=Place("beta", responding=False, drained=True, lacks="beta has no slot"),
     )
     assert codes(found) == [
         "PIPELINE_NOT_STEADY",
@@ -361,9 +361,9 @@ def test_it_waits_until_the_window_is_over_and_then_commits_or_asks() -> None:
 @pytest.mark.parametrize(
     ("now", "rule"),
     [
-        (Sample(rate=100, lag=10, difference=1), "books"),
-        (Sample(rate=100, lag=10, gaps=1), "books"),
-        (Sample(rate=100, lag=10, overlaps=1), "books"),
+        (Sample(rate=100, lag=10, difference=1), "totals"),
+        (Sample(rate=100, lag=10, gaps=1), "totals"),
+        (Sample(rate=100, lag=10, overlaps=1), "totals"),
         (Sample(rate=100, lag=10, ended="BLOCKED"), "alive"),
         (Sample(rate=100, lag=10, restarts=2), "alive"),
     ],
@@ -463,7 +463,7 @@ def test_the_way_back_has_its_price_until_commit() -> None:
         option = allowed(Standing(stage=stage), MigrationAction.ROLLBACK)
         assert option is not None
         assert option.allowed
-        assert option.price is not None
+        assert option.impact is not None
 
 
 def test_the_price_of_the_way_back_grows_with_what_was_done() -> None:
@@ -480,15 +480,15 @@ def test_the_price_of_the_way_back_grows_with_what_was_done() -> None:
     )
     delivered = allowed(after, MigrationAction.ROLLBACK)
     assert untouched is not None
-    assert untouched.price is not None
-    assert (untouched.price.exact, untouched.price.pause) == (True, 0)
+    assert untouched.impact is not None
+    assert (untouched.impact.exact, untouched.impact.pause) == (True, 0)
     assert ended is not None
-    assert ended.price is not None
-    assert (ended.price.exact, ended.price.pause) == (True, 12)
+    assert ended.impact is not None
+    assert (ended.impact.exact, ended.impact.pause) == (True, 12)
     assert delivered is not None
-    assert delivered.price is not None
-    assert (delivered.price.exact, delivered.price.duplicates_max) == (False, 7)
-    assert "40 records" in delivered.price.words
+    assert delivered.impact is not None
+    assert (delivered.impact.exact, delivered.impact.duplicates_max) == (False, 7)
+    assert "40 records" in delivered.impact.words
 
 
 def test_after_a_change_it_is_taken_back_and_not_given_up() -> None:
@@ -516,13 +516,13 @@ def test_a_wait_at_a_gate_is_counted_by_the_clock_of_its_boot_and_by_the_wall_el
     set_forward = Instant(NOW + timedelta(hours=2), 110.0, "b")
     assert progress.left(log[0], set_forward) == 3590
     assert progress.left(log[0], instant(3601, boot="other")) <= 0
-    begun = progress.begun(log, 0, instant(50))
-    assert not progress.is_held(begun[0])
-    assert progress.left(begun[0], instant(50)) == begun[0]["seconds"]
+    started = progress.started(log, 0, instant(50))
+    assert not progress.is_held(started[0])
+    assert progress.left(started[0], instant(50)) == started[0]["seconds"]
 
 
 def test_the_intent_of_a_step_is_recorded_before_it_acts_and_its_end_afterwards() -> None:
-    log = progress.begun(progress.log_of(steps()), 0, instant())
+    log = progress.started(progress.log_of(steps()), 0, instant())
     assert (log[0]["state"], log[0]["tried"], log[0]["intent_at"]) == ("running", 1, NOW.isoformat())
     assert progress.current(log) == 0
     log = progress.ended(log, 0, MigrationStepState.DONE, NOW, "ready", {"run": 2})
@@ -531,7 +531,7 @@ def test_the_intent_of_a_step_is_recorded_before_it_acts_and_its_end_afterwards(
 
 
 def test_a_deadline_counts_on_every_boot() -> None:
-    row = progress.begun(progress.log_of(steps()), 1, instant())[1]
+    row = progress.started(progress.log_of(steps()), 1, instant())[1]
     assert not progress.expired(row, instant(59.0))
     assert progress.expired(row, instant(60.0))
     elsewhere = Instant(NOW + timedelta(seconds=59), 5.0, "other")
@@ -540,10 +540,10 @@ def test_a_deadline_counts_on_every_boot() -> None:
 
 
 def test_turning_back_keeps_what_was_done_and_skips_what_was_not_begun() -> None:
-    log = progress.ended(progress.begun(progress.log_of(steps()), 0, instant()), 0, MigrationStepState.DONE, NOW, "")
-    log = progress.begun(log, 1, instant())
+    log = progress.ended(progress.started(progress.log_of(steps()), 0, instant()), 0, MigrationStepState.DONE, NOW, "")
+    log = progress.started(log, 1, instant())
     way = back(paused=True, ending=False, ended=False, has_standby=True, promoted=False, life=LIFE)
-    log = progress.turned_back(log, way, NOW, "the sink hangs")
+    log = progress.with_rollback(log, way, NOW, "the sink hangs")
     assert [row["state"] for row in log[:3]] == ["done", "failed", "skipped"]
     assert log[1]["message"] == "the sink hangs"
     assert [row["name"] for row in log[-2:]] == ["resume_old", "discard_standby"]
@@ -551,7 +551,7 @@ def test_turning_back_keeps_what_was_done_and_skips_what_was_not_begun() -> None
 
 
 def test_what_failed_last_is_tried_anew() -> None:
-    log = progress.begun(progress.log_of(steps()), 0, instant())
+    log = progress.started(progress.log_of(steps()), 0, instant())
     log = progress.ended(log, 0, MigrationStepState.FAILED, NOW, "no")
     assert progress.current(log) == 1
     assert progress.current(progress.tried_anew(log)) == 0
@@ -560,12 +560,18 @@ def test_what_failed_last_is_tried_anew() -> None:
 # proof
 
 PLACE = {"source": "shop", "channel": "main", "topic": "t", "partition": 0}
-PROOF = {"gate_closed": True, "batches_in_flight": 0, "cursor_still": True, "balanced": True}
+PROOF = {"gate_closed": True, "batches_in_flight": 0, "positions_still": True, "balanced": True}
 
 
 def test_a_pause_is_proven_only_when_every_item_holds() -> None:
     stands = [{**PLACE, "offset": 7}]
-    whole: dict[str, Any] = {"phase": "PAUSED", "proof": PROOF, "cursors": stands, "ledger": stands, "open_batches": 0}
+    whole: dict[str, Any] = {
+        "phase": "PAUSED",
+        "proof": PROOF,
+        "positions": stands,
+        "ledger": stands,
+        "open_batches": 0,
+    }
     assert proof.holds(proof.checklist(**whole))
     for change in (
         {"phase": "PAUSING"},
@@ -596,7 +602,7 @@ CONTENT: dict[str, Any] = {
     "pause": {"seen": 1.2, "expected": 4.0},
     "gap": 0,
     "overlap": 0,
-    "books": {"before": {"read": 1}, "after": {"read": 2}},
+    "totals": {"before": {"read": 1}, "after": {"read": 2}},
     "steps": [],
     "observed": [],
     "positions": [{**PLACE, "stopped_at": 7, "snapshot": 7, "started_at": 7, "gap": 0, "overlap": 0}],

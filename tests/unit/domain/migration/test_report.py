@@ -21,14 +21,14 @@ def at(second: float) -> str:
     return f"{DAY}{second:09.6f}+00:00"
 
 
-def step(name: str, stage: str, began: float | None, ended: float | None, state: str = "done") -> dict[str, Any]:
+def step(name: str, stage: str, started: float | None, ended: float | None, state: str = "done") -> dict[str, Any]:
     return {
         "name": name,
         "stage": stage,
         "state": state,
         "tried": 1,
         "message": "",
-        "intent_at": None if began is None else at(began),
+        "intent_at": None if started is None else at(started),
         "done_at": None if ended is None else at(ended),
     }
 
@@ -40,7 +40,7 @@ LOG = [
     step("translate_positions", "SNAPSHOT", 21.2, 22),
     step("end_old_run", "APPLYING", None, None, "skipped"),
 ]
-BOOKS = {"read": 10, "added": 0, "delivered": 7, "filtered": 3}
+LEDGER = {"read": 10, "added": 0, "delivered": 7, "filtered": 3}
 
 
 def content(**more: Any) -> dict[str, Any]:
@@ -54,7 +54,7 @@ def content(**more: Any) -> dict[str, Any]:
         "message": "Done.",
         "created_by": "ana",
         "created_at": at(0),
-        "begun_at": at(1),
+        "started_at": at(1),
         "ended_at": at(40),
         "plan_hash": "h" * 64,
         "plan": {
@@ -96,14 +96,14 @@ def content(**more: Any) -> dict[str, Any]:
             {**position, "overlap": 0},
             {**position, "partition": 1, "started_at": None, "gap": None, "overlap": None},
         ],
-        "announced": {"skip": 0, "replay": 0},
+        "expected": {"skip": 0, "replay": 0},
         "gap": 0,
         "overlap": 0,
         "not_compared": 1,
         "sink_ends": [],
-        "books": {
-            "before": BOOKS,
-            "after": {**BOOKS, "read": 20, "delivered": 17},
+        "totals": {
+            "before": LEDGER,
+            "after": {**LEDGER, "read": 20, "delivered": 17},
             "difference": {"before": 0, "after": 0},
         },
         "pause": {
@@ -140,8 +140,8 @@ def test_a_stage_lasts_until_the_next_one_and_one_that_was_not_begun_is_not_ther
 
 
 def test_books_that_do_not_balance_say_by_how_much() -> None:
-    assert evidence.difference(BOOKS) == 0
-    assert evidence.difference({**BOOKS, "delivered": 5}) == 2
+    assert evidence.difference(LEDGER) == 0
+    assert evidence.difference({**LEDGER, "delivered": 5}) == 2
     assert evidence.difference({}) is None
 
 
@@ -192,7 +192,7 @@ def test_the_page_of_one_that_was_taken_back_shows_both_cuts() -> None:
         "last_delivered_at": at(30),
         "first_delivered_at": at(35.1),
     }
-    page = words(page_of(way_back=back))
+    page = words(page_of(rollback=back))
     assert "delivery pause of the rollback (measured) 5.1 s, between the deliveries of 12:00:30" in page
     assert "rollback 3, 0 possible duplicates of in-flight batches, at most 7" in page
     assert "shop.main in/0 2,000 2,003 3 0" in page
@@ -215,7 +215,7 @@ class Tags(HTMLParser):
 def poisoned(value: Any) -> Any:
     """The same with markup in each text but those that are chosen by the program."""
     if isinstance(value, dict):
-        kept = {"began_at", "ended_at", "sha256"}
+        kept = {"started_at", "ended_at", "sha256"}
         return {name: each if name in kept or name.endswith("_at") else poisoned(each) for name, each in value.items()}
     if isinstance(value, list):
         return [poisoned(each) for each in value]
@@ -255,7 +255,7 @@ def test_the_page_of_one_that_never_began_says_so() -> None:
     page = words(
         page_of(
             stage="ABORTED",
-            begun_at=None,
+            started_at=None,
             positions=[],
             not_compared=0,
             stages=[],
@@ -269,7 +269,7 @@ def test_the_page_of_one_that_never_began_says_so() -> None:
             snapshot={},
             gates=[],
             pause={"expected": None, "seen": None},
-            books={"before": {}, "after": BOOKS, "difference": {"before": None, "after": 0}},
+            totals={"before": {}, "after": LEDGER, "difference": {"before": None, "after": 0}},
         )
     )
     for said in (
@@ -285,7 +285,7 @@ def test_a_document_of_before_its_parts_were_written_down_still_has_a_page() -> 
     old = content()
     for name in ("requests", "runs", "software", "stages", "not_compared", "gates", "preflight", "proof", "snapshot"):
         del old[name]
-    old["pause"], old["books"] = {"expected": 4.0, "seen": 2.6}, {"before": BOOKS, "after": BOOKS}
+    old["pause"], old["totals"] = {"expected": 4.0, "seen": 2.6}, {"before": LEDGER, "after": LEDGER}
     assert "2.6 s" in report.html(evidence.sealed(old))
 
 

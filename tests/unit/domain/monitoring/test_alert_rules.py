@@ -32,8 +32,8 @@ def test_a_phase_that_needs_a_person_is_one_alert_of_the_pipeline(phase: Phase) 
 
 
 def test_books_that_do_not_balance_and_a_skipped_range_are_one_alert() -> None:
-    told = (condition("PositionsSafe", "discontinuous"), condition("LedgerBalanced"))
-    ((found, _),) = broken(facts(conditions=told), [])
+    reported = (condition("PositionsSafe", "discontinuous"), condition("LedgerBalanced"))
+    ((found, _),) = broken(facts(conditions=reported), [])
     assert found.rule is AlertRule.UNBALANCED
     assert "LedgerBalanced is broken. PositionsSafe is broken." in found.message
 
@@ -56,8 +56,8 @@ def test_records_may_wait_for_a_pipeline_that_was_stopped() -> None:
 
 
 def test_words_of_a_lag_alert_do_not_change_with_every_figure() -> None:
-    told = {broken(facts(lag_seconds=seconds), [])[0][0].message for seconds in (901.0, 1234.5)}
-    assert len(told) == 1
+    reported = {broken(facts(lag_seconds=seconds), [])[0][0].message for seconds in (901.0, 1234.5)}
+    assert len(reported) == 1
 
 
 def test_a_rule_that_is_switched_off_raises_nothing() -> None:

@@ -25,7 +25,7 @@ from pipelines.domain.positions.translation import (
     by_mapping,
     by_timestamp,
     expected,
-    told,
+    reported,
 )
 from tests.factories import definition
 
@@ -87,11 +87,11 @@ def test_a_mirror_that_began_anew_leaves_only_what_it_wrote_since() -> None:
 
 @pytest.mark.parametrize(("position", "by_pairs"), [(100, True), (150, True), (200, True), (201, False), (99, False)])
 def test_pairs_alone_say_only_what_lies_on_or_evenly_between_them(position: int, by_pairs: bool) -> None:
-    assert told([(100, 90), (200, 190)], position) is by_pairs
+    assert reported([(100, 90), (200, 190)], position) is by_pairs
 
 
 def test_uneven_pairs_say_nothing_of_what_lies_between() -> None:
-    assert not told([(100, 90), (200, 191)], 150)
+    assert not reported([(100, 90), (200, 191)], 150)
 
 
 # by mapping
@@ -404,7 +404,7 @@ def row(**more: Any) -> PartitionTranslation:
 
 
 @pytest.mark.parametrize(
-    ("more", "started", "gap", "overlap"),
+    ("more", "offset", "gap", "overlap"),
     [
         ({}, 1140, 0, 0),
         ({"replay": 7}, 1140, 0, 7),
@@ -416,11 +416,11 @@ def row(**more: Any) -> PartitionTranslation:
     ],
 )
 def test_the_report_counts_what_lies_between_the_clusters(
-    more: dict[str, Any], started: int | None, gap: int | None, overlap: int | None
+    more: dict[str, Any], offset: int | None, gap: int | None, overlap: int | None
 ) -> None:
-    began = {"source": "shop", "channel": "main", "topic": "old.in", "partition": 0, "offset": started}
-    (found,) = evidence.across([row(**more).model_dump(mode="json")], [began] if started is not None else [])
-    assert (found["stopped_at"], found["translated"], found["started_at"]) == (140, 1140, started)
+    started = {"source": "shop", "channel": "main", "topic": "old.in", "partition": 0, "offset": offset}
+    (found,) = evidence.across([row(**more).model_dump(mode="json")], [started] if offset is not None else [])
+    assert (found["stopped_at"], found["translated"], found["started_at"]) == (140, 1140, offset)
     assert (found["gap"], found["overlap"]) == (gap, overlap)
 
 

@@ -19,7 +19,7 @@ from pipelines.domain.reprocessing.dead_letters import (
 )
 from tests.factories import definition
 from workers.agent.base.flume_avro import decoded
-from workers.agent.delivery.dead_letters import letter_id
+from workers.agent.delivery.dead_letters import dead_letter_id
 from workers.agent.graph.batch import Refusal
 from workers.agent.graph.component import Place
 
@@ -87,7 +87,7 @@ def test_a_replay_is_known_to_reach_the_other_channels_of_its_source() -> None:
 def test_letters_differ_by_record_component_copy_and_lineage_and_by_nothing_else() -> None:
     def ident(lineage: int = 1, offset: int = 7, component: str = "sinks.lake", copy: int = 0, cause: str = "x") -> str:
         refusal = Refusal(b"k", b"body", [], "orders", 0, offset, cause, component)
-        return letter_id(Place("orders", lineage, "errors.dead_letter"), "shop", refusal, copy)
+        return dead_letter_id(Place("orders", lineage, "errors.dead_letter"), "shop", refusal, copy)
 
     others = [ident(lineage=2), ident(offset=8), ident(component="sinks.audit"), ident(copy=1)]
     assert len({ident(), *others}) == 5

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from pipelines.domain.base.positions import PartitionPosition, PartitionRange
-from pipelines.domain.runs.crashes import InHand, recognised
+from pipelines.domain.runs.crashes import InFlightBatch, recognised
 
 
-def left(start: int, end: int, *, channel: str = "main", suspects: tuple[int, ...] = ()) -> InHand:
+def left(start: int, end: int, *, channel: str = "main", suspects: tuple[int, ...] = ()) -> InFlightBatch:
     ranges = [PartitionRange(topic="orders", partition=0, start=start, end=end)]
     records = [PartitionPosition(topic="orders", partition=0, offset=offset) for offset in suspects]
-    return InHand(source="shop", channel=channel, ranges=ranges, suspects=records)
+    return InFlightBatch(source="shop", channel=channel, ranges=ranges, suspects=records)
 
 
-def named(*crashes: tuple[InHand, ...]) -> list[str]:
+def named(*crashes: tuple[InFlightBatch, ...]) -> list[str]:
     return [str(suspect) for suspect in recognised(crashes)]
 
 

@@ -23,18 +23,18 @@ from pipelines.domain.base.states import (
     StopReason,
 )
 from pipelines.domain.definitions.document.spec import Lifecycle
-from pipelines.domain.ledger.ledger import Books
+from pipelines.domain.ledger.ledger import LedgerTotals
 from pipelines.domain.ledger.sink_groups import GroupStatus, Penalty
 from pipelines.domain.lifecycle.operations import OnTimeout
 from pipelines.domain.runs.protocol import (
     AgentFinding,
     ComponentStatus,
     Control,
-    Cursor,
     Exit,
     ExitRecord,
     Holding,
     Identity,
+    PartitionProgress,
     PauseProof,
     ProcessIdentity,
     QueryStatus,
@@ -44,7 +44,7 @@ from workers.ports import Now
 from workers.supervisor.decisions import actions
 from workers.supervisor.decisions.decide import decide, hurried
 from workers.supervisor.decisions.ending import backoff
-from workers.supervisor.decisions.view import OperationView, PipelineView, RunView
+from workers.supervisor.decisions.snapshot import OperationSnapshot, PipelineSnapshot, RunSnapshot
 
 BOOT = "boot-1"
 NOW = Now(wall=datetime(2026, 1, 1, tzinfo=UTC), boottime=1000.0, boot_id=BOOT)
@@ -59,11 +59,11 @@ def control(command: Command = Command.RUN, **fields: Any) -> Control:
 
 
 def status(phase: AgentPhase = AgentPhase.RUNNING, **fields: Any) -> Status:
-    defaults = {"beat": 999.0, "progress_beat": 999.0, "command_seq": 1}
+    defaults = {"heartbeat": 999.0, "progress_heartbeat": 999.0, "command_seq": 1}
     return Status(token="t", boot_id=BOOT, at=0.0, phase=phase, **(defaults | fields))
 
 
-def run(**fields: Any) -> RunView:
+def run(**fields: Any) -> RunSnapshot:
     defaults: dict[str, Any] = {
         "number": 1,
         "generation": 1,
@@ -75,14 +75,14 @@ def run(**fields: Any) -> RunView:
         "control": control(),
         "status": status(),
     }
-    return RunView(**(defaults | fields))
+    return RunSnapshot(**(defaults | fields))
 
 
-def dead(**fields: Any) -> RunView:
+def dead(**fields: Any) -> RunSnapshot:
     return run(holders=(), **fields)
 
 
-def view(**fields: Any) -> PipelineView:
+def snapshot(**fields: Any) -> PipelineSnapshot:
     defaults: dict[str, Any] = {
         "id": UUID(int=1),
         "name": "orders",
@@ -95,21 +95,21 @@ def view(**fields: Any) -> PipelineView:
         "lifecycle": Lifecycle(),
         "run": run(),
     }
-    return PipelineView(**(defaults | fields))
+    return PipelineSnapshot(**(defaults | fields))
 
 
-def one(kind: type, seen: PipelineView, now: Now = NOW) -> Any:
+def one(kind: type, seen: PipelineSnapshot, now: Now = NOW) -> Any:
     """The one action of a kind."""
     found = [action for action in decide(seen, now) if isinstance(action, kind)]
     assert len(found) == 1, decide(seen, now)
     return found[0]
 
 
-def none(kind: type, seen: PipelineView, now: Now = NOW) -> bool:
+def none(kind: type, seen: PipelineSnapshot, now: Now = NOW) -> bool:
     return not [action for action in decide(seen, now) if isinstance(action, kind)]
 
 
-def life(seen: PipelineView, now: Now = NOW) -> list[actions.Action]:
+def life(seen: PipelineSnapshot, now: Now = NOW) -> list[actions.Action]:
     """Every action but conditions."""
     return [action for action in decide(seen, now) if not isinstance(action, actions.SetConditions)]
 
@@ -120,57 +120,57 @@ def exited(code: int | None, **fields: Any) -> ExitRecord:
 
 class TestWithoutARun:
     def test_a_wanted_pipeline_is_started_afresh_when_a_person_asked(self) -> None:
-        seen = view(phase=Phase.STOPPED, run=None, generation=2)
+        seen = snapshot(phase=Phase.STOPPED, run=None, generation=2)
         assert life(seen) == [actions.CreateRun(fresh=True)]
 
     def test_a_restart_keeps_the_count_of_restarts(self) -> None:
-        assert life(view(phase=Phase.STOPPED, run=None)) == [actions.CreateRun(fresh=False)]
+        assert life(snapshot(phase=Phase.STOPPED, run=None)) == [actions.CreateRun(fresh=False)]
 
     @pytest.mark.parametrize("phase", [Phase.BLOCKED, Phase.FAILED])
     def test_a_pipeline_that_needs_a_person_waits_for_one(self, phase: Phase) -> None:
-        assert life(view(phase=phase, run=None)) == []
-        assert life(view(phase=phase, run=None, generation=2)) == [actions.CreateRun(fresh=True)]
+        assert life(snapshot(phase=phase, run=None)) == []
+        assert life(snapshot(phase=phase, run=None, generation=2)) == [actions.CreateRun(fresh=True)]
 
     def test_a_back_off_is_waited_for(self) -> None:
-        seen = view(phase=Phase.BACKOFF, run=None, restart_deadline=(BOOT, 1001.0))
+        seen = snapshot(phase=Phase.BACKOFF, run=None, restart_deadline=(BOOT, 1001.0))
         assert life(seen) == []
         assert life(seen, replace(NOW, boottime=1001.0)) == [actions.CreateRun(fresh=False)]
 
     def test_a_back_off_of_another_boot_is_over(self) -> None:
-        seen = view(phase=Phase.BACKOFF, run=None, restart_deadline=("boot-0", 99999.0))
+        seen = snapshot(phase=Phase.BACKOFF, run=None, restart_deadline=("boot-0", 99999.0))
         assert life(seen) == [actions.CreateRun(fresh=False)]
 
     @pytest.mark.parametrize("phase", [Phase.BACKOFF, Phase.BLOCKED, Phase.FAILED, Phase.UNKNOWN])
     def test_a_stop_needs_no_process(self, phase: Phase) -> None:
-        seen = view(desired=DesiredState.STOPPED, phase=phase, run=None, generation=2)
+        seen = snapshot(desired=DesiredState.STOPPED, phase=phase, run=None, generation=2)
         assert one(actions.SetPhase, seen).new is Phase.STOPPED
         assert one(actions.ObserveGeneration, seen).generation == 2
 
     def test_a_stopped_pipeline_is_left_alone(self) -> None:
-        assert life(view(desired=DesiredState.STOPPED, phase=Phase.STOPPED, run=None)) == []
+        assert life(snapshot(desired=DesiredState.STOPPED, phase=Phase.STOPPED, run=None)) == []
 
 
 class TestBeforeTheProcess:
     pending = run(state=RunState.PENDING, holders=(), identity=None, status=None)
 
     def test_an_intent_without_a_process_is_carried_out(self) -> None:
-        assert life(view(phase=Phase.PREFLIGHT, run=self.pending)) == [actions.Spawn()]
+        assert life(snapshot(phase=Phase.PREFLIGHT, run=self.pending)) == [actions.Spawn()]
 
     def test_a_process_that_was_started_before_a_crash_is_adopted(self) -> None:
         found = replace(self.pending, holders=(KEEPER,), identity=Identity(token="t", keeper=KEEPER))
-        seen = view(phase=Phase.PREFLIGHT, run=found)
+        seen = snapshot(phase=Phase.PREFLIGHT, run=found)
         assert one(actions.RecordProcesses, seen).identity.keeper == KEEPER
         assert none(actions.Spawn, seen)
 
     def test_a_process_without_its_identity_yet_is_waited_for(self) -> None:
-        assert life(view(phase=Phase.PREFLIGHT, run=replace(self.pending, holders=(KEEPER,)))) == []
+        assert life(snapshot(phase=Phase.PREFLIGHT, run=replace(self.pending, holders=(KEEPER,)))) == []
 
     def test_a_keeper_that_ended_at_once_costs_a_restart(self) -> None:
-        end = one(actions.EndRun, view(phase=Phase.PREFLIGHT, run=replace(self.pending, spawned_here=True)))
+        end = one(actions.EndRun, snapshot(phase=Phase.PREFLIGHT, run=replace(self.pending, spawned_here=True)))
         assert (end.phase, end.outcome, end.restart.delay) == (Phase.BACKOFF, RunOutcome.FAILED, 1.0)
 
     def test_a_stop_ends_an_intent_without_starting_it(self) -> None:
-        seen = view(desired=DesiredState.STOPPED, phase=Phase.PREFLIGHT, run=self.pending)
+        seen = snapshot(desired=DesiredState.STOPPED, phase=Phase.PREFLIGHT, run=self.pending)
         revoke = one(actions.Revoke, seen)
         assert seen.run is not None
         record = ExitRecord(token=seen.run.token, reason=revoke.reason, revoked=True, boottime=1.0, at=1.0)
@@ -180,75 +180,75 @@ class TestBeforeTheProcess:
 
 class TestCommands:
     def test_a_stop_sets_the_deadlines_of_the_ladder(self) -> None:
-        seen = view(desired=DesiredState.STOPPED, drain_on_stop=False)
+        seen = snapshot(desired=DesiredState.STOPPED, drain_on_stop=False)
         given = one(actions.WriteControl, seen).control
         assert (given.command, given.seq, given.term_at, given.kill_at) == (Command.STOP, 2, 1030.0, 1180.0)
 
     def test_a_drain_gets_its_own_time_first(self) -> None:
-        given = one(actions.WriteControl, view(desired=DesiredState.STOPPED)).control
+        given = one(actions.WriteControl, snapshot(desired=DesiredState.STOPPED)).control
         assert (given.command, given.term_at, given.kill_at) == (Command.DRAIN_AND_STOP, 1090.0, 1240.0)
 
     def test_without_a_watchdog_a_stop_is_never_killed(self) -> None:
-        seen = view(desired=DesiredState.STOPPED, lifecycle=Lifecycle(cancel_timeout=0))
+        seen = snapshot(desired=DesiredState.STOPPED, lifecycle=Lifecycle(cancel_timeout=0))
         assert one(actions.WriteControl, seen).control.kill_at is None
 
     def test_deadlines_are_set_once(self) -> None:
         stopping = run(control=control(Command.STOP, term_at=1.0, kill_at=2000.0))
-        assert none(actions.WriteControl, view(desired=DesiredState.STOPPED, drain_on_stop=False, run=stopping))
+        assert none(actions.WriteControl, snapshot(desired=DesiredState.STOPPED, drain_on_stop=False, run=stopping))
 
     def test_a_drain_becomes_a_stop_and_a_stop_never_a_drain(self) -> None:
         draining = run(control=control(Command.DRAIN_AND_STOP))
-        hurry = view(desired=DesiredState.STOPPED, drain_on_stop=False, run=draining)
+        hurry = snapshot(desired=DesiredState.STOPPED, drain_on_stop=False, run=draining)
         assert one(actions.WriteControl, hurry).control.command is Command.STOP
         stopping = run(control=control(Command.STOP))
-        assert none(actions.WriteControl, view(desired=DesiredState.STOPPED, drain_on_stop=True, run=stopping))
+        assert none(actions.WriteControl, snapshot(desired=DesiredState.STOPPED, drain_on_stop=True, run=stopping))
 
     @pytest.mark.parametrize("desired", [DesiredState.RUNNING, DesiredState.PAUSED])
     def test_a_stop_is_not_taken_back(self, desired: DesiredState) -> None:
-        assert none(actions.WriteControl, view(desired=desired, run=run(control=control(Command.STOP))))
+        assert none(actions.WriteControl, snapshot(desired=desired, run=run(control=control(Command.STOP))))
 
     def test_a_restart_drains_the_present_run_only(self) -> None:
-        assert one(actions.WriteControl, view(restart_run=1)).control.command is Command.DRAIN_AND_STOP
-        assert none(actions.WriteControl, view(restart_run=1, run=run(number=2)))
+        assert one(actions.WriteControl, snapshot(restart_run=1)).control.command is Command.DRAIN_AND_STOP
+        assert none(actions.WriteControl, snapshot(restart_run=1, run=run(number=2)))
 
     def test_a_restart_in_a_hurry_does_not_drain(self) -> None:
-        seen = view(restart_run=1, drain_on_stop=False)
+        seen = snapshot(restart_run=1, drain_on_stop=False)
         assert one(actions.WriteControl, seen).control.command is Command.STOP
 
     def test_a_resume_opens_the_gate(self) -> None:
-        seen = view(phase=Phase.PAUSED, run=run(control=control(Command.PAUSE)))
+        seen = snapshot(phase=Phase.PAUSED, run=run(control=control(Command.PAUSE)))
         assert one(actions.WriteControl, seen).control.command is Command.RUN
 
     def test_a_generation_is_observed_only_when_the_command_stands(self) -> None:
-        assert none(actions.ObserveGeneration, view(desired=DesiredState.PAUSED, generation=2))
-        seen = view(desired=DesiredState.PAUSED, generation=2, run=run(control=control(Command.PAUSE)))
+        assert none(actions.ObserveGeneration, snapshot(desired=DesiredState.PAUSED, generation=2))
+        seen = snapshot(desired=DesiredState.PAUSED, generation=2, run=run(control=control(Command.PAUSE)))
         assert one(actions.ObserveGeneration, seen).generation == 2
 
     def test_an_agent_that_does_not_finish_initialising_is_stopped(self) -> None:
         hanging = run(status=status(AgentPhase.PREFLIGHT))
-        assert none(actions.WriteControl, view(phase=Phase.PREFLIGHT, run=hanging))
+        assert none(actions.WriteControl, snapshot(phase=Phase.PREFLIGHT, run=hanging))
         late = replace(NOW, boottime=1291.0)
-        given = one(actions.WriteControl, view(phase=Phase.PREFLIGHT, run=hanging), late).control
+        given = one(actions.WriteControl, snapshot(phase=Phase.PREFLIGHT, run=hanging), late).control
         assert (given.command, given.reason, given.term_at) == (Command.STOP, "init_timeout", 1291.0)
 
 
 class TestPause:
-    proof = PauseProof(gate_closed=True, batches_in_flight=0, cursor_still=True, balanced=True, proven_at=0.0)
-    operation = OperationView(uuid4(), OperationKind.PAUSE, 1)
+    proof = PauseProof(gate_closed=True, batches_in_flight=0, positions_still=True, balanced=True, proven_at=0.0)
+    operation = OperationSnapshot(uuid4(), OperationKind.PAUSE, 1)
 
-    def paused(self, **proof: Any) -> RunView:
+    def paused(self, **proof: Any) -> RunSnapshot:
         said = status(AgentPhase.PAUSED, pause_proof=self.proof.model_copy(update=proof))
         return run(control=control(Command.PAUSE, deadline=1060.0, generation=1), status=said)
 
     @staticmethod
-    def busy() -> RunView:
+    def busy() -> RunSnapshot:
         return run(control=control(Command.PAUSE, deadline=1000.0, generation=1), status=status(AgentPhase.PAUSING))
 
-    def pausing(self, run: RunView, **fields: Any) -> PipelineView:
-        return view(desired=DesiredState.PAUSED, phase=Phase.PAUSING, run=run, operation=self.operation, **fields)
+    def pausing(self, run: RunSnapshot, **fields: Any) -> PipelineSnapshot:
+        return snapshot(desired=DesiredState.PAUSED, phase=Phase.PAUSING, run=run, operation=self.operation, **fields)
 
     def test_a_pause_that_a_person_waits_for_has_a_deadline(self) -> None:
-        seen = view(desired=DesiredState.PAUSED, operation=self.operation)
+        seen = snapshot(desired=DesiredState.PAUSED, operation=self.operation)
         assert one(actions.WriteControl, seen).control.deadline == 1060.0
 
     def test_a_pause_before_the_agent_is_ready_gets_its_deadline_later(self) -> None:
@@ -261,7 +261,7 @@ class TestPause:
         assert one(actions.SetPhase, self.pausing(self.paused())).new is Phase.PAUSED
 
     @pytest.mark.parametrize(
-        "doubt", [{"gate_closed": False}, {"batches_in_flight": 1}, {"cursor_still": False}, {"balanced": False}]
+        "doubt", [{"gate_closed": False}, {"batches_in_flight": 1}, {"positions_still": False}, {"balanced": False}]
     )
     def test_a_pause_without_its_whole_proof_is_not_paused(self, doubt: dict[str, Any]) -> None:
         assert none(actions.SetPhase, self.pausing(self.paused(**doubt)))
@@ -275,36 +275,36 @@ class TestPause:
         assert one(actions.SetPhase, seen).new is Phase.PAUSING
 
     def test_a_pause_past_its_deadline_is_given_up(self) -> None:
-        given = one(actions.GiveUpDrain, self.pausing(self.busy()))
+        given = one(actions.AbortDrain, self.pausing(self.busy()))
         assert ("60 s" in given.message, given.wanted) == (True, DesiredState.RUNNING)
 
     def test_a_pause_past_its_deadline_stays_where_it_is_if_that_was_asked_for(self) -> None:
-        given = one(actions.GiveUpDrain, self.pausing(self.busy(), on_timeout=OnTimeout.STAY))
+        given = one(actions.AbortDrain, self.pausing(self.busy(), on_timeout=OnTimeout.STAY))
         assert given.wanted is DesiredState.PAUSED
 
     def test_a_pause_that_is_asked_for_again_gets_another_deadline(self) -> None:
         again = self.pausing(self.busy(), generation=2)
-        assert none(actions.GiveUpDrain, again)
+        assert none(actions.AbortDrain, again)
         assert one(actions.WriteControl, again).control.deadline == 1060.0
 
     def test_a_proven_pause_is_not_given_up(self) -> None:
         seen = self.pausing(self.paused())
-        assert none(actions.GiveUpDrain, seen, replace(NOW, boottime=1009.0))
+        assert none(actions.AbortDrain, seen, replace(NOW, boottime=1009.0))
 
     def test_a_pause_that_nobody_waits_for_any_more_stays(self) -> None:
-        assert none(actions.GiveUpDrain, replace(self.pausing(self.busy()), operation=None))
+        assert none(actions.AbortDrain, replace(self.pausing(self.busy()), operation=None))
 
 
-class TestDrainThatMayBeGivenUp:
+class TestDrainThatMayBeAborted:
     """It is a pause first, since a stop is never taken back."""
 
     proof = TestPause.proof
 
-    def stopping(self, run: RunView, **fields: Any) -> PipelineView:
+    def stopping(self, run: RunSnapshot, **fields: Any) -> PipelineSnapshot:
         fields = {"phase": Phase.PAUSING, "on_timeout": OnTimeout.ABORT, "generation": 2, **fields}
-        return view(desired=DesiredState.STOPPED, run=run, **fields)
+        return snapshot(desired=DesiredState.STOPPED, run=run, **fields)
 
-    def draining(self, **fields: Any) -> RunView:
+    def draining(self, **fields: Any) -> RunSnapshot:
         order = control(Command.PAUSE, reason="drain", **{"deadline": 1060.0, "generation": 2, **fields})
         return run(control=order, status=status(AgentPhase.PAUSING))
 
@@ -317,33 +317,34 @@ class TestDrainThatMayBeGivenUp:
     def test_it_has_a_deadline_of_its_own_where_a_pause_stands(self) -> None:
         pausing = run(control=control(Command.PAUSE, deadline=1.0, reason="pause"), status=status(AgentPhase.PAUSING))
         seen = self.stopping(pausing)
-        assert none(actions.GiveUpDrain, seen)
+        assert none(actions.AbortDrain, seen)
         assert one(actions.WriteControl, seen).control.deadline == 1060.0
 
     @pytest.mark.parametrize("before", [DesiredState.RUNNING, DesiredState.PAUSED])
     def test_past_its_deadline_the_pipeline_goes_on_as_it_was(self, before: DesiredState) -> None:
-        given = one(actions.GiveUpDrain, self.stopping(self.draining(deadline=1000.0), desired_before=before))
+        given = one(actions.AbortDrain, self.stopping(self.draining(deadline=1000.0), desired_before=before))
         assert given.wanted is before
 
     def test_a_restart_past_its_deadline_is_given_up_too(self) -> None:
         fields = {"desired": DesiredState.RUNNING, "restart_run": 1, "on_timeout": OnTimeout.ABORT}
-        given = one(actions.WriteControl, view(run=run(), **fields)).control
+        given = one(actions.WriteControl, snapshot(run=run(), **fields)).control
         assert (given.command, given.deadline, given.kill_at) == (Command.PAUSE, 1060.0, None)
         late = one(
-            actions.GiveUpDrain, view(phase=Phase.PAUSING, run=self.draining(deadline=1000.0, generation=1), **fields)
+            actions.AbortDrain,
+            snapshot(phase=Phase.PAUSING, run=self.draining(deadline=1000.0, generation=1), **fields),
         )
         assert (late.wanted, "the pipeline continues running" in late.message) == (DesiredState.RUNNING, True)
 
     def test_one_that_is_asked_for_again_gets_another_deadline(self) -> None:
         late = self.draining(deadline=1000.0, generation=1)
-        assert none(actions.GiveUpDrain, self.stopping(late))
+        assert none(actions.AbortDrain, self.stopping(late))
         assert one(actions.WriteControl, self.stopping(late)).control.deadline == 1060.0
 
     def test_once_it_is_proven_the_process_ends_and_nothing_is_given_up(self) -> None:
         done = status(AgentPhase.PAUSED, pause_proof=self.proof)
         seen = self.stopping(replace(self.draining(deadline=1000.0), status=done))
         assert one(actions.WriteControl, seen).control.command is Command.DRAIN_AND_STOP
-        assert none(actions.GiveUpDrain, seen)
+        assert none(actions.AbortDrain, seen)
         assert none(actions.SetPhase, seen)
 
     def test_an_agent_that_is_not_ready_has_nothing_in_hand(self) -> None:
@@ -361,25 +362,28 @@ class TestKilling:
 
     def test_the_keeper_has_five_seconds_to_do_it_itself(self) -> None:
         late = run(control=self.stopping.model_copy(update={"kill_at": 996.0}))
-        assert none(actions.KillProcesses, view(desired=DesiredState.STOPPED, run=late))
+        assert none(actions.KillProcesses, snapshot(desired=DesiredState.STOPPED, run=late))
 
     def test_the_driver_is_killed_before_its_keeper(self) -> None:
         late = run(control=self.stopping.model_copy(update={"kill_at": 994.0}))
-        assert one(actions.KillProcesses, view(desired=DesiredState.STOPPED, run=late)).processes == (DRIVER,)
+        assert one(actions.KillProcesses, snapshot(desired=DesiredState.STOPPED, run=late)).processes == (DRIVER,)
         later = run(control=self.stopping)
-        assert one(actions.KillProcesses, view(desired=DesiredState.STOPPED, run=later)).processes == (KEEPER, DRIVER)
+        assert one(actions.KillProcesses, snapshot(desired=DesiredState.STOPPED, run=later)).processes == (
+            KEEPER,
+            DRIVER,
+        )
 
     def test_a_driver_without_its_keeper_has_ten_seconds_to_stop_at_its_gate(self) -> None:
         orphan = run(holders=(DRIVER,), half_dead_since=991.0)
-        assert none(actions.KillProcesses, view(run=orphan))
-        assert one(actions.SetPhase, view(run=orphan)).reason == "keeper_lost"
+        assert none(actions.KillProcesses, snapshot(run=orphan))
+        assert one(actions.SetPhase, snapshot(run=orphan)).reason == "keeper_lost"
         later = replace(NOW, boottime=1001.0)
-        assert one(actions.KillProcesses, view(run=orphan), later).processes == (DRIVER,)
+        assert one(actions.KillProcesses, snapshot(run=orphan), later).processes == (DRIVER,)
 
     def test_nothing_is_started_while_a_process_of_the_run_lives(self) -> None:
         orphan = run(holders=(DRIVER,), half_dead_since=991.0, exit=exited(0))
-        assert none(actions.EndRun, view(run=orphan))
-        assert none(actions.CreateRun, view(run=orphan))
+        assert none(actions.EndRun, snapshot(run=orphan))
+        assert none(actions.CreateRun, snapshot(run=orphan))
 
 
 class TestPhases:
@@ -391,65 +395,65 @@ class TestPhases:
             (status(AgentPhase.RUNNING), Phase.RUNNING),
             (status(AgentPhase.DEGRADED), Phase.DEGRADED),
             (None, Phase.PREFLIGHT),
-            (status(beat=960.0), Phase.UNKNOWN),
+            (status(heartbeat=960.0), Phase.UNKNOWN),
         ],
     )
     def test_an_agent_is_believed_as_long_as_it_reports(self, said: Status | None, phase: Phase) -> None:
         before = Phase.UNKNOWN if phase is not Phase.UNKNOWN else Phase.RUNNING
-        assert one(actions.SetPhase, view(phase=before, run=run(status=said))).new is phase
+        assert one(actions.SetPhase, snapshot(phase=before, run=run(status=said))).new is phase
 
     def test_what_did_not_change_is_not_said_again(self) -> None:
-        assert life(view()) == []
+        assert life(snapshot()) == []
 
     def test_lag_without_progress_is_a_stall(self) -> None:
-        cursor = Cursor(topic="t", partition=0, next_offset=1, end_offset=9)
-        query = QueryStatus(source="s", channel="c", cursor=[cursor])
-        assert none(actions.SetPhase, view(run=run(status=status(queries=[query]))))
-        still = run(status=status(progress_beat=600.0, queries=[query]))
-        assert one(actions.SetPhase, view(run=still)).new is Phase.STALLED
+        positions = PartitionProgress(topic="t", partition=0, next_offset=1, end_offset=9)
+        query = QueryStatus(source="s", channel="c", positions=[positions])
+        assert none(actions.SetPhase, snapshot(run=run(status=status(queries=[query]))))
+        still = run(status=status(progress_heartbeat=600.0, queries=[query]))
+        assert one(actions.SetPhase, snapshot(run=still)).new is Phase.STALLED
 
     def test_one_query_that_stands_still_is_a_stall_although_its_neighbour_moves(self) -> None:
-        cursor = Cursor(topic="t", partition=0, next_offset=1, end_offset=9)
-        moving = QueryStatus(source="s", channel="fast", cursor=[cursor], progress_beat=999.0)
-        still = QueryStatus(source="s", channel="slow", cursor=[cursor], progress_beat=600.0)
+        positions = PartitionProgress(topic="t", partition=0, next_offset=1, end_offset=9)
+        moving = QueryStatus(source="s", channel="fast", positions=[positions], progress_heartbeat=999.0)
+        still = QueryStatus(source="s", channel="slow", positions=[positions], progress_heartbeat=600.0)
         said = status(queries=[moving, still], stuck=["sinks.lake"])
-        seen = one(actions.SetPhase, view(run=run(status=said)))
+        seen = one(actions.SetPhase, snapshot(run=run(status=said)))
         assert seen.new is Phase.STALLED
         assert "s.slow has a lag of 8 records" in seen.message
         assert "sinks.lake" in seen.message
 
     def test_no_lag_is_no_stall(self) -> None:
-        cursor = Cursor(topic="t", partition=0, next_offset=9, end_offset=9)
-        query = QueryStatus(source="s", channel="c", cursor=[cursor])
-        assert none(actions.SetPhase, view(run=run(status=status(progress_beat=600.0, queries=[query]))))
+        positions = PartitionProgress(topic="t", partition=0, next_offset=9, end_offset=9)
+        query = QueryStatus(source="s", channel="c", positions=[positions])
+        assert none(actions.SetPhase, snapshot(run=run(status=status(progress_heartbeat=600.0, queries=[query]))))
 
     def test_a_held_batch_names_the_sink_and_the_cause(self) -> None:
         holding = Holding(component="sinks.lake", cause="broker away", attempts=3, since=0.0)
         said = status(AgentPhase.DEGRADED, queries=[QueryStatus(source="s", channel="c", holding=holding)])
-        message = one(actions.SetPhase, view(run=run(status=said))).message
+        message = one(actions.SetPhase, snapshot(run=run(status=said))).message
         assert "lake" in message
         assert "broker away" in message
 
     def test_a_failing_member_of_a_group_degrades_what_moves_and_does_not_hide_a_stall(self) -> None:
         out = Penalty(sink="lake_a", failures=2, until=0.0, cause="broker away")
         group = GroupStatus(name="lake", processor="failover", active="lake_b", live=["lake_b"], failed=[out])
-        cursor = Cursor(topic="t", partition=0, next_offset=1, end_offset=9)
-        queries = [QueryStatus(source="s", channel="c", group=group, cursor=[cursor])]
-        seen = one(actions.SetPhase, view(run=run(status=status(queries=queries))))
+        positions = PartitionProgress(topic="t", partition=0, next_offset=1, end_offset=9)
+        queries = [QueryStatus(source="s", channel="c", group=group, positions=[positions])]
+        seen = one(actions.SetPhase, snapshot(run=run(status=status(queries=queries))))
         assert (seen.new, seen.reason) == (Phase.DEGRADED, "group_member")
         assert all(word in seen.message for word in ("lake_a", "lake_b", "broker away"))
-        still = run(status=status(progress_beat=600.0, queries=queries))
-        assert one(actions.SetPhase, view(run=still)).new is Phase.STALLED
+        still = run(status=status(progress_heartbeat=600.0, queries=queries))
+        assert one(actions.SetPhase, snapshot(run=still)).new is Phase.STALLED
         well = [QueryStatus(source="s", channel="c", group=group.model_copy(update={"failed": []}))]
-        assert none(actions.SetPhase, view(run=run(status=status(queries=well))))
+        assert none(actions.SetPhase, snapshot(run=run(status=status(queries=well))))
 
     def test_the_way_round_is_taken_where_the_table_has_no_direct_one(self) -> None:
-        seen = view(phase=Phase.PREFLIGHT, run=run(status=status(AgentPhase.DEGRADED)))
+        seen = snapshot(phase=Phase.PREFLIGHT, run=run(status=status(AgentPhase.DEGRADED)))
         assert one(actions.SetPhase, seen).new is Phase.STARTING
 
     def test_a_status_of_another_run_is_nobody(self) -> None:
         foreign = status().model_copy(update={"token": "other"})
-        assert one(actions.SetPhase, view(phase=Phase.UNKNOWN, run=run(status=foreign))).new is Phase.PREFLIGHT
+        assert one(actions.SetPhase, snapshot(phase=Phase.UNKNOWN, run=run(status=foreign))).new is Phase.PREFLIGHT
 
 
 FINDING = AgentFinding(path="sources.shop", code="UNREACHABLE", message="no broker", retryable=True)
@@ -459,29 +463,29 @@ FINAL = AgentFinding(path="sources.shop", code="LEDGER_LOST", message="the ledge
 class TestEnds:
     @pytest.mark.parametrize("code", [Exit.QUERY_FAILED, Exit.JVM_LOST, Exit.KEEPER_LOST, 1, Exit.CLEAN])
     def test_an_end_that_nobody_asked_for_is_followed_by_another_run(self, code: int) -> None:
-        end = one(actions.EndRun, view(run=dead(exit=exited(code))))
+        end = one(actions.EndRun, snapshot(run=dead(exit=exited(code))))
         assert (end.phase, end.exit_code) == (Phase.BACKOFF, code)
         assert end.outcome in {RunOutcome.FAILED, RunOutcome.CRASHED}
 
     def test_a_killed_driver_has_crashed(self) -> None:
-        assert one(actions.EndRun, view(run=dead(exit=exited(None, signal=9)))).outcome is RunOutcome.CRASHED
+        assert one(actions.EndRun, snapshot(run=dead(exit=exited(None, signal=9)))).outcome is RunOutcome.CRASHED
 
     @pytest.mark.parametrize("code", [Exit.PREFLIGHT_BLOCKED, Exit.INIT_FAILED, Exit.BAD_LAUNCH])
     def test_a_refusal_blocks_with_component_and_cause(self, code: int) -> None:
         refused = dead(exit=exited(code), status=status(AgentPhase.FAILED, findings=[FINAL]))
-        end = one(actions.EndRun, view(phase=Phase.PREFLIGHT, run=refused))
+        end = one(actions.EndRun, snapshot(phase=Phase.PREFLIGHT, run=refused))
         assert (end.phase, end.outcome, end.restart) == (Phase.BLOCKED, RunOutcome.BLOCKED, None)
         assert end.message == "sources.shop: the ledger is empty"
         assert end.findings[0]["code"] == "LEDGER_LOST"
 
     def test_a_cause_that_may_go_away_blocks_a_first_start_and_not_a_restart(self) -> None:
         refused = dead(exit=exited(Exit.INIT_FAILED), status=status(AgentPhase.FAILED, findings=[FINDING]))
-        assert one(actions.EndRun, view(phase=Phase.PREFLIGHT, run=refused)).phase is Phase.BLOCKED
-        again = view(phase=Phase.PREFLIGHT, run=refused, restart_count=1)
+        assert one(actions.EndRun, snapshot(phase=Phase.PREFLIGHT, run=refused)).phase is Phase.BLOCKED
+        again = snapshot(phase=Phase.PREFLIGHT, run=refused, restart_count=1)
         assert one(actions.EndRun, again).phase is Phase.BACKOFF
 
     def test_the_budget_of_restarts_is_finite(self) -> None:
-        end = one(actions.EndRun, view(run=dead(exit=exited(1)), restart_count=10))
+        end = one(actions.EndRun, snapshot(run=dead(exit=exited(1)), restart_count=10))
         assert (end.phase, end.restart) == (Phase.FAILED, None)
 
     def test_the_back_off_doubles_and_saturates(self) -> None:
@@ -490,55 +494,55 @@ class TestEnds:
     def test_a_stop_ends_stopped_whatever_the_exit_code(self) -> None:
         for code in (0, 1, 10, 12):
             ended = dead(exit=exited(code), control=control(Command.STOP))
-            end = one(actions.EndRun, view(desired=DesiredState.STOPPED, phase=Phase.STOPPING, run=ended))
+            end = one(actions.EndRun, snapshot(desired=DesiredState.STOPPED, phase=Phase.STOPPING, run=ended))
             assert end.phase is Phase.STOPPED
 
     def test_a_killed_stop_is_never_a_clean_one(self) -> None:
-        record = exited(None, signal=9, killed_by="keeper", rung="sigkill")
+        record = exited(None, signal=9, killed_by="keeper", stop_stage="sigkill")
         ended = dead(exit=record, control=control(Command.STOP))
-        end = one(actions.EndRun, view(desired=DesiredState.STOPPED, phase=Phase.STOPPING, run=ended))
-        assert (end.outcome, end.rung, end.stop_reason) == (RunOutcome.KILLED, "sigkill", StopReason.WATCHDOG)
+        end = one(actions.EndRun, snapshot(desired=DesiredState.STOPPED, phase=Phase.STOPPING, run=ended))
+        assert (end.outcome, end.stop_stage, end.stop_reason) == (RunOutcome.KILLED, "sigkill", StopReason.WATCHDOG)
 
     def test_a_restart_ends_stopped_and_the_next_tick_starts(self) -> None:
         ended = dead(exit=exited(0), control=control(Command.DRAIN_AND_STOP, reason="restart"))
-        end = one(actions.EndRun, view(phase=Phase.STOPPING, run=ended, restart_run=1))
+        end = one(actions.EndRun, snapshot(phase=Phase.STOPPING, run=ended, restart_run=1))
         assert (end.phase, end.reason, end.outcome) == (Phase.STOPPED, "restarting", RunOutcome.CLEAN)
 
     def test_a_reboot_is_a_lost_run(self) -> None:
-        end = one(actions.EndRun, view(run=dead()), replace(NOW, boot_id="boot-2"))
+        end = one(actions.EndRun, snapshot(run=dead()), replace(NOW, boot_id="boot-2"))
         assert (end.outcome, end.phase) == (RunOutcome.LOST, Phase.BACKOFF)
 
     def test_the_drivers_own_last_word_counts_when_its_keeper_is_gone(self) -> None:
-        end = one(actions.EndRun, view(run=dead(last_word=(14, "the keeper is gone"))))
+        end = one(actions.EndRun, snapshot(run=dead(last_word=(14, "the keeper is gone"))))
         assert (end.exit_code, end.exit_reason) == (14, "the keeper is gone")
 
     def test_nothing_ends_before_its_journal_is_taken_in(self) -> None:
-        assert life(view(run=dead(exit=exited(1), journal_drained=False))) == []
+        assert life(snapshot(run=dead(exit=exited(1), journal_drained=False))) == []
 
     def test_a_journal_that_cannot_be_read_blocks_the_next_start(self) -> None:
-        end = one(actions.EndRun, view(run=dead(exit=exited(1), journal_fault="damaged")))
+        end = one(actions.EndRun, snapshot(run=dead(exit=exited(1), journal_fault="damaged")))
         assert (end.phase, end.findings[0]["code"]) == (Phase.BLOCKED, "JOURNAL_CORRUPT")
 
     def test_and_never_a_stop(self) -> None:
         ended = dead(exit=exited(0), journal_fault="damaged", control=control(Command.STOP))
-        end = one(actions.EndRun, view(desired=DesiredState.STOPPED, phase=Phase.STOPPING, run=ended))
+        end = one(actions.EndRun, snapshot(desired=DesiredState.STOPPED, phase=Phase.STOPPING, run=ended))
         assert (end.phase, end.findings[0]["code"]) == (Phase.STOPPED, "JOURNAL_CORRUPT")
 
     def test_an_agent_that_hung_in_a_component_names_it(self) -> None:
         part = ComponentStatus(name="lake", kind="sink", type="kafka", state="initialising")
         hung = dead(
             control=control(Command.STOP, reason="init_timeout"),
-            exit=exited(None, signal=15, rung="sigterm"),
+            exit=exited(None, signal=15, stop_stage="sigterm"),
             status=status(AgentPhase.PREFLIGHT, components=[part]),
         )
-        end = one(actions.EndRun, view(phase=Phase.PREFLIGHT, run=hung))
+        end = one(actions.EndRun, snapshot(phase=Phase.PREFLIGHT, run=hung))
         assert end.phase is Phase.BLOCKED
         assert "sink lake (kafka)" in end.message
 
 
 class TestOperations:
-    def waiting(self, kind: OperationKind, **fields: Any) -> PipelineView:
-        return view(operation=OperationView(UUID(int=9), kind, 1, expires=2000.0), **fields)
+    def waiting(self, kind: OperationKind, **fields: Any) -> PipelineSnapshot:
+        return snapshot(operation=OperationSnapshot(UUID(int=9), kind, 1, expires=2000.0), **fields)
 
     @pytest.mark.parametrize("kind", [OperationKind.START, OperationKind.RESUME, OperationKind.RESTART])
     def test_a_start_has_succeeded_when_it_runs(self, kind: OperationKind) -> None:
@@ -578,59 +582,64 @@ class TestOperations:
         away = {"desired": DesiredState.PAUSED, "run": None, "restart_deadline": (BOOT, 9999.0)}
         seen = self.waiting(OperationKind.PAUSE, phase=Phase.BACKOFF, **away)
         assert one(actions.FinishOperation, seen, late).error["code"] == "deadline_passed"
-        busy = run(control=control(Command.PAUSE, deadline=2001.0), status=status(AgentPhase.PAUSING, beat=1999.0))
+        busy = run(control=control(Command.PAUSE, deadline=2001.0), status=status(AgentPhase.PAUSING, heartbeat=1999.0))
         pausing = self.waiting(OperationKind.PAUSE, phase=Phase.PAUSING, desired=DesiredState.PAUSED, run=busy)
         assert none(actions.FinishOperation, pausing, late)
 
 
 class TestConditions:
-    def told(self, seen: PipelineView) -> dict[str, tuple[str, str]]:
+    def promoted_epoch(self, seen: PipelineSnapshot) -> dict[str, tuple[str, str]]:
         given = one(actions.SetConditions, replace(seen, conditions=()))
         return {each["type"]: (each["status"], each["reason"]) for each in given.conditions}
 
     def test_a_running_pipeline_with_balanced_books_is_as_it_should_be(self) -> None:
-        assert self.told(view(books=Books(batches=1))) == {
+        assert self.promoted_epoch(snapshot(totals=LedgerTotals(batches=1))) == {
             "Stable": ("True", "as_desired"),
             "PositionsSafe": ("True", "continuous"),
             "LedgerBalanced": ("True", "balanced"),
         }
 
     def test_nothing_is_balanced_before_the_first_batch(self) -> None:
-        assert self.told(view())["LedgerBalanced"] == ("Unknown", "no_batches")
+        assert self.promoted_epoch(snapshot())["LedgerBalanced"] == ("Unknown", "no_batches")
 
     def test_a_gap_makes_positions_unsafe_and_a_difference_the_books_unbalanced(self) -> None:
-        told = self.told(view(books=Books(batches=2, gaps=5, difference=1)))
-        assert told["PositionsSafe"] == ("False", "discontinuous")
-        assert told["LedgerBalanced"] == ("False", "difference")
+        promoted_epoch = self.promoted_epoch(snapshot(totals=LedgerTotals(batches=2, gaps=5, difference=1)))
+        assert promoted_epoch["PositionsSafe"] == ("False", "discontinuous")
+        assert promoted_epoch["LedgerBalanced"] == ("False", "difference")
 
     def test_a_finding_about_positions_makes_them_unsafe(self) -> None:
-        seen = view(phase=Phase.BLOCKED, run=None, findings=({"code": "LEDGER_LOST", "message": "gone"},))
-        told = self.told(seen)
-        assert (told["PositionsSafe"], told["Stable"]) == (("False", "ledger_lost"), ("False", "blocked"))
+        seen = snapshot(phase=Phase.BLOCKED, run=None, findings=({"code": "LEDGER_LOST", "message": "gone"},))
+        promoted_epoch = self.promoted_epoch(seen)
+        assert (promoted_epoch["PositionsSafe"], promoted_epoch["Stable"]) == (
+            ("False", "ledger_lost"),
+            ("False", "blocked"),
+        )
 
     @pytest.mark.parametrize("code", sorted(FINDING_CODES))
     def test_every_finding_for_which_an_agent_asks_a_person_makes_them_unsafe(self, code: str) -> None:
-        seen = view(phase=Phase.BLOCKED, run=None, findings=({"code": code, "message": "it is so"},))
-        assert self.told(seen)["PositionsSafe"] == ("False", code.lower())
+        seen = snapshot(phase=Phase.BLOCKED, run=None, findings=({"code": code, "message": "it is so"},))
+        assert self.promoted_epoch(seen)["PositionsSafe"] == ("False", code.lower())
 
     def test_a_silent_agent_makes_stability_unknown(self) -> None:
-        assert self.told(view(phase=Phase.UNKNOWN))["Stable"][0] == "Unknown"
+        assert self.promoted_epoch(snapshot(phase=Phase.UNKNOWN))["Stable"][0] == "Unknown"
 
     def test_a_condition_keeps_its_time_until_its_status_changes(self) -> None:
-        first = one(actions.SetConditions, view(conditions=())).conditions
+        first = one(actions.SetConditions, snapshot(conditions=())).conditions
         later = replace(NOW, wall=datetime(2026, 1, 2, tzinfo=UTC))
-        assert none(actions.SetConditions, view(conditions=first), later)
-        changed = one(actions.SetConditions, view(conditions=first, books=Books(batches=1)), later).conditions
+        assert none(actions.SetConditions, snapshot(conditions=first), later)
+        changed = one(
+            actions.SetConditions, snapshot(conditions=first, totals=LedgerTotals(batches=1)), later
+        ).conditions
         assert [each["last_transition_time"][:10] for each in changed] == ["2026-01-01", "2026-01-01", "2026-01-02"]
 
 
 def test_a_run_that_is_well_for_long_enough_has_its_restarts_forgiven() -> None:
-    well = view(restart_count=3, run=run(healthy_since=701.0))
+    well = snapshot(restart_count=3, run=run(healthy_since=701.0))
     assert none(actions.ResetRestarts, well)
     assert one(actions.ResetRestarts, replace(well, run=run(healthy_since=700.0)))
 
 
 def test_only_what_is_about_to_change_is_looked_at_more_often() -> None:
-    assert not hurried(view())
-    assert hurried(view(phase=Phase.STOPPING))
-    assert hurried(view(generation=2))
+    assert not hurried(snapshot())
+    assert hurried(snapshot(phase=Phase.STOPPING))
+    assert hurried(snapshot(generation=2))

@@ -12,7 +12,7 @@ from pipelines.domain.definitions.parts.leases import TAKEOVER_MARGIN, Fence, fe
 from pipelines.domain.hosts.capacity import Room, agent_bytes, lacking, least_loaded
 from pipelines.domain.hosts.moving import stores, ties
 from tests.factories import definition
-from tests.unit.supervisor.decisions.test_decide import NOW, control, run, view
+from tests.unit.supervisor.decisions.test_decide import NOW, control, run, snapshot
 from workers.supervisor.decisions.actions import WriteControl
 from workers.supervisor.decisions.leading import led
 
@@ -21,7 +21,7 @@ FENCE = Fence(lease=60.0, grace=300.0)
 
 def written(epoch: int = 3, fence: Fence | None = None, **standing: Any) -> Any:
     """The order that is given although no command is due; None where there is none."""
-    found = led(view(owner=epoch, fence=fence), run(control=control(**standing)), [], NOW)
+    found = led(snapshot(owner=epoch, fence=fence), run(control=control(**standing)), [], NOW)
     assert len(found) <= 1
     return found[0].control if found and isinstance(found[0], WriteControl) else None
 
@@ -47,7 +47,7 @@ def test_a_lease_is_renewed_every_second_and_counted_from_the_beginning_of_the_t
 
 
 def test_a_command_carries_the_lease() -> None:
-    (given,) = led(view(owner=3, fence=FENCE), run(), [WriteControl(control(Command.PAUSE, seq=2))], NOW)
+    (given,) = led(snapshot(owner=3, fence=FENCE), run(), [WriteControl(control(Command.PAUSE, seq=2))], NOW)
     assert isinstance(given, WriteControl)
     assert (given.control.owner, given.control.lease_until) == (3, NOW.boottime + 60.0)
 

@@ -8,11 +8,11 @@ import pytest
 
 from pipelines.domain.base.states import AgentPhase, Command, DesiredState, Phase, RunOutcome, RunState
 from pipelines.domain.runs.protocol import ExitRecord
-from tests.unit.supervisor.decisions.test_decide import NOW, control, dead, run, status, view
+from tests.unit.supervisor.decisions.test_decide import NOW, control, dead, run, snapshot, status
 from workers.supervisor.decisions import actions
 from workers.supervisor.decisions.command import first_control
 from workers.supervisor.decisions.decide import decide, hurried
-from workers.supervisor.decisions.view import PipelineView, RunView
+from workers.supervisor.decisions.snapshot import PipelineSnapshot, RunSnapshot
 
 OF_A_RUN = (
     actions.Spawn,
@@ -25,8 +25,8 @@ OF_A_RUN = (
 )
 
 
-def standby(found: RunView, **fields: object) -> PipelineView:
-    return view(run=found, standby=True, phase=Phase.RUNNING, **fields)
+def standby(found: RunSnapshot, **fields: object) -> PipelineSnapshot:
+    return snapshot(run=found, standby=True, phase=Phase.RUNNING, **fields)
 
 
 WAITING = run(control=control(Command.STANDBY), status=status(AgentPhase.STANDBY))
@@ -81,20 +81,22 @@ def test_nothing_that_is_done_about_a_standby_concerns_its_pipeline(phase: Agent
 
 def test_a_promoted_run_gets_its_order_before_its_promotion_and_both_once() -> None:
     promoted = replace(WAITING, epoch=7, promoted=True)
-    found = decide(view(run=promoted, phase=Phase.PREFLIGHT), NOW)
+    found = decide(snapshot(run=promoted, phase=Phase.PREFLIGHT), NOW)
     written = [each for each in found if isinstance(each, actions.WriteControl | actions.WritePromotion)]
     assert [type(each) for each in written] == [actions.WriteControl, actions.WritePromotion]
     assert isinstance(written[0], actions.WriteControl)
     assert written[0].control.command is Command.RUN
-    told = replace(promoted, told=7, control=control(Command.RUN, seq=2))
-    assert not [each for each in decide(view(run=told), NOW) if isinstance(each, actions.WritePromotion)]
-    stale = replace(told, told=6)
-    assert [each for each in decide(view(run=stale), NOW) if isinstance(each, actions.WritePromotion)]
+    promoted_epoch = replace(promoted, promoted_epoch=7, control=control(Command.RUN, seq=2))
+    assert not [each for each in decide(snapshot(run=promoted_epoch), NOW) if isinstance(each, actions.WritePromotion)]
+    stale = replace(promoted_epoch, promoted_epoch=6)
+    assert [each for each in decide(snapshot(run=stale), NOW) if isinstance(each, actions.WritePromotion)]
 
 
 def test_a_promoted_run_is_not_timed_out_for_what_it_did_as_a_standby() -> None:
     late = replace(NOW, boottime=NOW.boottime + 10_000)
-    beating = status(AgentPhase.STANDBY, beat=late.boottime)
-    promoted = replace(WAITING, epoch=7, promoted=True, told=7, control=control(Command.RUN, seq=2), status=beating)
-    found = decide(view(run=promoted, phase=Phase.PREFLIGHT), late)
+    heartbeats = status(AgentPhase.STANDBY, heartbeat=late.boottime)
+    promoted = replace(
+        WAITING, epoch=7, promoted=True, promoted_epoch=7, control=control(Command.RUN, seq=2), status=heartbeats
+    )
+    found = decide(snapshot(run=promoted, phase=Phase.PREFLIGHT), late)
     assert not [each for each in found if isinstance(each, actions.WriteControl | actions.SetPhase)]

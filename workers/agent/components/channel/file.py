@@ -23,7 +23,7 @@ from workers.agent.positions.checkpoint import Key, Offsets
 from workers.agent.positions.guard import LogRange
 from workers.agent.push import frames
 from workers.agent.push.frames import LogDamaged
-from workers.agent.push.log import IntakeLog, LogBusy
+from workers.agent.push.log import IngestBuffer, LogBusy
 from workers.agent.push.log_source import LogSource
 
 if TYPE_CHECKING:
@@ -58,8 +58,8 @@ class Inlet(SinkBuilder):
         return _WRITE_DEADLINE
 
     @cached_property
-    def _log(self) -> IntakeLog:
-        return IntakeLog(_directory(self.place), self.spec, durable=True)
+    def _log(self) -> IngestBuffer:
+        return IngestBuffer(_directory(self.place), self.spec, durable=True)
 
     def write(self, attempt: Attempt) -> Counts:
         """Append the batch as one transaction. Raises LogFull where there is no space in time."""

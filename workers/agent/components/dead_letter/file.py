@@ -33,10 +33,10 @@ class Builder(DeadLetterBuilder):
             advice = "Create it, or give the worker's user the right to write there."
             raise refuse(f"{self.place.path}.path", "DIRECTORY_UNWRITABLE", message, advice) from error
 
-    def store(self, planned: Planned, letters: Sequence[Refusal]) -> list[str]:
+    def store(self, planned: Planned, dead_letters: Sequence[Refusal]) -> list[str]:
         """One line each; a place is `file:byte`."""
         path = self._directory / f"{time.strftime('%Y-%m-%d', time.gmtime())}.jsonl"
-        lines = [_line(planned, letter) for letter in letters]
+        lines = [_line(planned, dead_letter) for dead_letter in dead_letters]
         with path.open("ab") as file:
             start = file.tell()
             file.write(b"".join(lines))
@@ -49,16 +49,16 @@ class Builder(DeadLetterBuilder):
         return places
 
 
-def _line(planned: Planned, letter: Refusal) -> bytes:
+def _line(planned: Planned, dead_letter: Refusal) -> bytes:
     text = {
         "at": time.time(),
         "source": planned.source,
         "channel": planned.channel,
-        "component": letter.component,
-        "cause": letter.cause,
-        "origin": {"topic": letter.topic, "partition": letter.partition, "offset": letter.offset},
-        "key": base64_text(letter.key),
-        "headers": [[name, base64_text(value)] for name, value in letter.headers],
-        "body": base64_text(letter.body),
+        "component": dead_letter.component,
+        "cause": dead_letter.cause,
+        "origin": {"topic": dead_letter.topic, "partition": dead_letter.partition, "offset": dead_letter.offset},
+        "key": base64_text(dead_letter.key),
+        "headers": [[name, base64_text(value)] for name, value in dead_letter.headers],
+        "body": base64_text(dead_letter.body),
     }
     return json.dumps(text, separators=(",", ":")).encode() + b"\n"

@@ -16,7 +16,7 @@ from workers.agent.base.findings import refuse
 from workers.agent.components.dead_letter import file
 from workers.agent.graph.batch import Refusal
 from workers.agent.graph.component import DeadLetterBuilder, Place
-from workers.agent.kafka.admin import Cluster
+from workers.agent.kafka.admin import KafkaCluster
 
 _TIMEOUT = 30.0
 _LARGEST = 1_000_000_000
@@ -28,7 +28,7 @@ class Builder(DeadLetterBuilder):
 
     def __init__(self, spec: Any, place: Place) -> None:
         super().__init__(spec, place)
-        self._cluster = Cluster.of(spec.bootstrap_servers or "", spec.options)
+        self._cluster = KafkaCluster.of(spec.bootstrap_servers or "", spec.options)
 
     def probe(self) -> None:
         """The topic exists and may be written."""
@@ -56,44 +56,46 @@ class Builder(DeadLetterBuilder):
         """Takes what is too large for the topic, which would hold its batch for ever."""
         return file.Builder(FileDeadLetters(type="file"), self.place)
 
-    def store(self, planned: Planned, letters: Sequence[Refusal]) -> list[str]:
+    def store(self, planned: Planned, dead_letters: Sequence[Refusal]) -> list[str]:
         """Raises KafkaException where one was not acknowledged. A place is `topic/partition@offset`, or `file:byte` of
         what is too large for the topic."""
-        answers = self._send_all(planned, letters)
+        answers = self._send_all(planned, dead_letters)
         for number, answer in enumerate(answers):
             if answer.is_too_large:  # its batch was; alone it may fit
-                answers[number] = self._send_all(planned, [letters[number]])[0]
+                answers[number] = self._send_all(planned, [dead_letters[number]])[0]
         wrong = next((answer for answer in answers if answer.error is not None and not answer.is_too_large), None)
         if wrong is not None:
             raise KafkaException(wrong.error)
-        large = [letter for letter, answer in zip(letters, answers, strict=True) if answer.error is not None]
+        large = [
+            dead_letter for dead_letter, answer in zip(dead_letters, answers, strict=True) if answer.error is not None
+        ]
         in_files = iter(self._store_in_files(planned, large))
         return [answer.place if answer.error is None else next(in_files) for answer in answers]
 
-    def _send_all(self, planned: Planned, letters: Sequence[Refusal]) -> list[_Answer]:
-        answers = [self._send(planned, letter) for letter in letters]
+    def _send_all(self, planned: Planned, dead_letters: Sequence[Refusal]) -> list[_Answer]:
+        answers = [self._send(planned, dead_letter) for dead_letter in dead_letters]
         self._producer.flush(_TIMEOUT)
         return answers
 
-    def _send(self, planned: Planned, letter: Refusal) -> _Answer:
+    def _send(self, planned: Planned, dead_letter: Refusal) -> _Answer:
         answer = _Answer()
         try:
             self._producer.produce(
                 self.spec.topic,
-                key=letter.key,
-                value=letter.body,
-                headers=_headers(self.place, planned, letter),
-                on_delivery=answer.hear,
+                key=dead_letter.key,
+                value=dead_letter.body,
+                headers=_headers(self.place, planned, dead_letter),
+                on_delivery=answer.on_delivery,
             )
         except KafkaException as error:
             answer.error = error.args[0]
         return answer
 
-    def _store_in_files(self, planned: Planned, letters: Sequence[Refusal]) -> list[str]:
-        if not letters:
+    def _store_in_files(self, planned: Planned, dead_letters: Sequence[Refusal]) -> list[str]:
+        if not dead_letters:
             return []
         self._files.probe()
-        return self._files.store(planned, letters)
+        return self._files.store(planned, dead_letters)
 
 
 @dataclass
@@ -108,20 +110,20 @@ class _Answer:
         """Whether the topic refuses it for its size."""
         return self.error is not None and self.error.code() == KafkaError.MSG_SIZE_TOO_LARGE
 
-    def hear(self, error: KafkaError | None, message: Message) -> None:
+    def on_delivery(self, error: KafkaError | None, message: Message) -> None:
         """Called by the client."""
         self.error = error
         self.place = f"{message.topic()}/{message.partition()}@{message.offset()}"
 
 
-def _headers(place: Place, planned: Planned, letter: Refusal) -> list[tuple[str, str | bytes | None]]:
-    told = {
+def _headers(place: Place, planned: Planned, dead_letter: Refusal) -> list[tuple[str, str | bytes | None]]:
+    reported = {
         "pipeline": place.pipeline,
         "source": planned.source,
         "channel": planned.channel,
-        "component": letter.component,
-        "cause": letter.cause,
-        "origin": f"{letter.topic}/{letter.partition}/{letter.offset}",
+        "component": dead_letter.component,
+        "cause": dead_letter.cause,
+        "origin": f"{dead_letter.topic}/{dead_letter.partition}/{dead_letter.offset}",
         "at": f"{time.time():.3f}",
     }
-    return [*letter.headers, *((f"headgate.dead.{name}", value.encode()) for name, value in told.items())]
+    return [*dead_letter.headers, *((f"headgate.dead.{name}", value.encode()) for name, value in reported.items())]

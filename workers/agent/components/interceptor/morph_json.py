@@ -34,9 +34,9 @@ class Builder(InterceptorBuilder):
         frame = frame.withColumn(column, f.struct(_error(fields).alias("error"), _written(fields).alias("body")))
         morph = f.col(f"`{column}`")
         body = f.when(morph["error"].isNull(), morph["body"]).otherwise(event.body)  # a dead letter is what was read
-        return frame, self._judged(event.with_body(body), morph["error"])
+        return frame, self._classified(event.with_body(body), morph["error"])
 
-    def _judged(self, event: Event, error: Column) -> Event:
+    def _classified(self, event: Event, error: Column) -> Event:
         if self.spec.on_error == "dead_letter":
             return event.failed_where(error.isNotNull(), self.place.path, error)
         if self.spec.on_error == "drop":

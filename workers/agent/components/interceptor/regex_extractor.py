@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import Column
 from pyspark.sql import functions as f
 
-from pipelines.domain.definitions.parts.time_patterns import tells_zone
+from pipelines.domain.definitions.parts.time_patterns import has_zone
 from pipelines.domain.regex.java_regex import groups
 from workers.agent.base.event import Event
 from workers.agent.base.patterns import compile_in_java
@@ -40,7 +40,7 @@ class Builder(InterceptorBuilder):
 
     def _as_millis(self, event: Event, value: Column, serializer: Any) -> tuple[Event, Column]:
         time = f.try_to_timestamp(value, f.lit(serializer.pattern))
-        if not tells_zone(serializer.pattern) and serializer.timezone != "UTC":
+        if not has_zone(serializer.pattern) and serializer.timezone != "UTC":
             time = f.to_utc_timestamp(time, serializer.timezone)
         cause = f.concat(f.lit(f'The time of "{serializer.name}" is not written as {serializer.pattern}: '), value)
         failed = event.failed_where(value.isNotNull() & time.isNull(), self.place.path, cause)

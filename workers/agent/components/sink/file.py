@@ -197,8 +197,8 @@ class Builder(SinkBuilder):
 
     def _manifests(self, planned: Planned) -> dict[int, str]:
         """This query's manifests by batch."""
-        begin, end = f"{self._stem(planned)}-", ".manifest"
-        names = [name for name in self._storage.files(self._own) if name.startswith(begin) and name.endswith(end)]
+        start, end = f"{self._stem(planned)}-", ".manifest"
+        names = [name for name in self._storage.files(self._own) if name.startswith(start) and name.endswith(end)]
         return {int(name.removesuffix(end).rpartition("-")[2]): f"{self._own}/{name}" for name in names}
 
     def _forget_before(self, planned: Planned) -> None:

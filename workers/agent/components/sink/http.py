@@ -16,7 +16,7 @@ from workers.agent.graph.batch import Attempt
 from workers.agent.graph.component import Resolution, SinkBuilder
 from workers.agent.http.chunked_writer import ChunkedWriter, Item
 from workers.agent.http.probe import check_client, probe_server
-from workers.agent.http.requests import Answer, Connection, RequestFailed
+from workers.agent.http.requests import Connection, HttpResponse, RequestFailed
 from workers.agent.spark.executor_writer import EVENT, deliver
 
 _FORMS = {"json_array": (b"[", b",", b"]", "application/json"), "ndjson": (b"", b"\n", b"\n", "application/x-ndjson")}
@@ -98,9 +98,9 @@ class HttpWriter(ChunkedWriter):
         middle = len(chunk) // 2
         return self._send(chunk[:middle]) + self._send(chunk[middle:])
 
-    def _request(self, chunk: list[Item]) -> Answer:
-        begin, between, end, _ = _FORMS[self._form]
-        content = begin + between.join(item.content for item in chunk) + end
+    def _request(self, chunk: list[Item]) -> HttpResponse:
+        start, between, end, _ = _FORMS[self._form]
+        content = start + between.join(item.content for item in chunk) + end
         key = idempotency_key(self._scope, chunk)
         return self._requests.send(self._method, "", content, self._deadline, {"Idempotency-Key": key})
 
@@ -114,7 +114,7 @@ def idempotency_key(scope: str, chunk: list[Item]) -> str:
     return digest.hexdigest()
 
 
-def refused_by(answer: Answer, count: int) -> dict[int, str]:
+def refused_by(answer: HttpResponse, count: int) -> dict[int, str]:
     """The events that an answer names, by index: `{"refused": [{"index": 0, "reason": "…"}]}`."""
     try:
         data: Any = json.loads(answer.body)

@@ -21,14 +21,14 @@ from workers.agent.base.event import ORIGIN_HEADER
 from workers.agent.graph.batch import Attempt
 from workers.agent.graph.component import Place, Resolution, SinkBuilder
 from workers.agent.kafka import records as kafka_records
-from workers.agent.kafka.admin import Cluster, jvm_options
+from workers.agent.kafka.admin import KafkaCluster, jvm_options
 from workers.agent.positions.checkpoint import Key, Offsets, positions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-_LOOK_SECONDS = 300.0
+_CHECK_SECONDS = 300.0
 """How old the list of partitions may be: as old as the producer's own (metadata.max.age.ms)."""
 _COUNT_TIMEOUT = 60.0
 _CONSUME = 10_000
@@ -43,27 +43,27 @@ class Builder(SinkBuilder):
 
     def __init__(self, spec: Any, place: Place) -> None:
         super().__init__(spec, place)
-        self._cluster = Cluster.of(spec.bootstrap_servers, spec.options)
+        self._cluster = KafkaCluster.of(spec.bootstrap_servers, spec.options)
         self._made: dict[str, list[Column]] = {}
-        self._looked = time.monotonic()
+        self._checked = time.monotonic()
 
     def probe(self) -> None:
         """Every topic exists and may be written."""
-        self._partitions = self._look()
+        self._partitions = self._check()
 
     @cached_property
     def _partitions(self) -> list[Key]:
-        return self._look()
+        return self._check()
 
-    def _look_again(self) -> None:
-        known, self._partitions = self._partitions, self._look()
+    def _check_again(self) -> None:
+        known, self._partitions = self._partitions, self._check()
         if self._partitions != known:
             self._made.clear()
             for stale in ("_refused", "_largest"):
                 self.__dict__.pop(stale, None)
 
-    def _look(self) -> list[Key]:
-        self._looked = time.monotonic()
+    def _check(self) -> list[Key]:
+        self._checked = time.monotonic()
         named = {self.spec.topic, *self.spec.allowed_topics}
         prefix = self.spec.allowed_topic_prefix
         also = [topic for topic in self._cluster.topics() if topic.startswith(prefix)] if prefix else []
@@ -91,8 +91,8 @@ class Builder(SinkBuilder):
 
     def ends(self) -> list[PartitionPosition]:
         """End offsets of the topics. Topics that a prefix allows, and now and then partitions, are looked for again."""
-        if self.spec.allowed_topic_prefix or time.monotonic() - self._looked > _LOOK_SECONDS:
-            self._look_again()
+        if self.spec.allowed_topic_prefix or time.monotonic() - self._checked > _CHECK_SECONDS:
+            self._check_again()
         return positions(self._cluster.latest(self._partitions))
 
     def write(self, attempt: Attempt) -> Counts:
@@ -157,7 +157,7 @@ class Builder(SinkBuilder):
         if not noted:
             return Resolution(delivered_before=bound, complete=False)
         try:
-            noted |= {key: 0 for key in self._look() if key not in noted}
+            noted |= {key: 0 for key in self._check() if key not in noted}
             now = self._cluster.latest(noted)
             count, complete = self._count(planned, noted, now)
         except KafkaException:

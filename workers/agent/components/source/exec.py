@@ -5,10 +5,10 @@ from __future__ import annotations
 import shutil
 
 from workers.agent.base.findings import refuse
-from workers.agent.push.source import IntakeSource
+from workers.agent.push.source import PushSource
 
 
-class Builder(IntakeSource):
+class Builder(PushSource):
     """Probes the program."""
 
     def probe(self) -> None:

@@ -7,10 +7,10 @@ import socket
 from pathlib import Path
 
 from workers.agent.base.findings import refuse
-from workers.agent.push.source import IntakeSource
+from workers.agent.push.source import PushSource
 
 
-class Builder(IntakeSource):
+class Builder(PushSource):
     """Probes the port."""
 
     def probe(self) -> None:

@@ -18,14 +18,14 @@ from workers.agent.base.event import Event
 from workers.agent.base.findings import refuse
 from workers.agent.graph.component import Place, SourceBuilder
 from workers.agent.kafka import notices
-from workers.agent.kafka.admin import NOT_COORDINATED, TIMEOUT, Cluster, jvm_options
+from workers.agent.kafka.admin import NOT_COORDINATED, TIMEOUT, KafkaCluster, jvm_options
 from workers.agent.positions.checkpoint import Key, Offsets
 from workers.agent.positions.guard import LogRange, Mirrored
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_LOOK_TIMEOUT = 3.0
+_INSPECTION_TIMEOUT = 3.0
 _READER = {
     "failOnDataLoss": "true",
     "includeHeaders": "true",
@@ -51,7 +51,7 @@ class Builder(SourceBuilder):
 
     def __init__(self, spec: Any, place: Place) -> None:
         super().__init__(spec, place)
-        self._cluster = Cluster.of(spec.bootstrap_servers, spec.options)
+        self._cluster = KafkaCluster.of(spec.bootstrap_servers, spec.options)
         self._found: list[Key] = []
 
     def probe(self) -> None:
@@ -89,8 +89,8 @@ class Builder(SourceBuilder):
         return bool(level == "read_committed")
 
     def _ends(self, partitions: Iterable[Key], timeout: float = TIMEOUT) -> Offsets:
-        look = self._cluster.latest_committed if self._reads_committed else self._cluster.latest
-        return look(partitions, timeout)
+        lookup = self._cluster.latest_committed if self._reads_committed else self._cluster.latest
+        return lookup(partitions, timeout)
 
     def log_ranges(self) -> dict[Key, LogRange]:
         """First and end offset of every partition. Raises Refused where the cluster is away."""
@@ -149,7 +149,7 @@ class Builder(SourceBuilder):
 
     def ends(self, partitions: list[Key]) -> Offsets:
         """End offsets, asked of the brokers."""
-        return self._ends(partitions, _LOOK_TIMEOUT)
+        return self._ends(partitions, _INSPECTION_TIMEOUT)
 
     def acknowledge(self, positions: list[PartitionPosition]) -> None:
         """Commit to the declared group, marked as ours."""
@@ -170,16 +170,16 @@ class Builder(SourceBuilder):
 
     def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
         """The ids of these topics now."""
-        return self._cluster.topic_ids(topics, _LOOK_TIMEOUT)
+        return self._cluster.topic_ids(topics, _INSPECTION_TIMEOUT)
 
     def mirrored(self, partitions: list[Key], *, surely: bool) -> dict[Key, Mirrored] | None:
         """What the declared group says, and whether it was us who wrote it; None where nobody can or may say.
 
         Raises Refused where nobody answers.
         """
-        look = self._cluster.surely_committed if surely else self._cluster.commits
+        lookup = self._cluster.surely_committed if surely else self._cluster.commits
         try:
-            found = look(self.spec.group_id, partitions)
+            found = lookup(self.spec.group_id, partitions)
         except KafkaException as error:
             if error.args[0].code() in {KafkaError.GROUP_AUTHORIZATION_FAILED, *NOT_COORDINATED}:
                 return None
@@ -240,11 +240,11 @@ class Builder(SourceBuilder):
         numbers: dict[str, list[int]] = {}
         for topic, number in ends:
             numbers.setdefault(topic, []).append(number)
-        begin = {key: starts.get(key, 0) for key in ends}
+        start_at = {key: starts.get(key, 0) for key in ends}
         options = {
             **self._options(),
             "assign": json.dumps(numbers),
-            "startingOffsets": _json(begin),
+            "startingOffsets": _json(start_at),
             "endingOffsets": _json(ends),
         }
         return self._with_event(spark.read.format("kafka").options(**options).load())

@@ -53,11 +53,11 @@ class Builder(SourceBuilder):
                 "limit": spec.limit,
                 "body": spec.body,
                 "partitions": spec.partitions,
-                "began": self._began(),
+                "began": self._started(),
             }
         )
 
-    def _began(self) -> float:
+    def _started(self) -> float:
         path = self.place.state / "sequences" / f"{self.place.name}.json"
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -50,7 +50,7 @@ class Builder(SourceBuilder):
         """From the first file that was not let go of, to the last that is there."""
         with suppress(FileChanged):  # told by `outside`, for those that are still to be read
             self._spool.scan()
-        return {self._key: LogRange(self._spool.begin, self._spool.end)}
+        return {self._key: LogRange(self._spool.start_at, self._spool.end)}
 
     def first_positions(self, partitions: list[Key], log: dict[Key, LogRange]) -> tuple[Offsets, str]:
         """The first file."""

@@ -54,9 +54,9 @@ class Builder(SourceBuilder):
         """What happened to files while nobody read them, in bytes."""
         found = super().outside(positions, log)
         by_key = {position.key: position for position in positions}
-        return [*(self._told(finding) for finding in found), *self._lost(by_key)][:100] if found else []
+        return [*(self._described(finding) for finding in found), *self._lost(by_key)][:100] if found else []
 
-    def _told(self, finding: AgentFinding) -> AgentFinding:
+    def _described(self, finding: AgentFinding) -> AgentFinding:
         return finding.model_copy(update={"message": finding.message.replace("records", "bytes")})
 
     def _lost(self, positions: dict[Key, PartitionPosition]) -> list[AgentFinding]:

@@ -47,7 +47,7 @@ function EvacuateDialog({ host, onClose }: { host: Host; onClose: () => void }) 
   const [reason, setReason] = useState('')
   const [rules, setRules] = useState(DEFAULT_RULES)
   const body = { host: host.name, at_once: atOnce, go_on: goOn, rules, reason: reason.trim() }
-  const begin = useMutation({
+  const start = useMutation({
     mutationFn: () => evacuate(body),
     onSuccess: (made) => {
       client.setQueryData(keys.evacuation(made.id), made)
@@ -64,7 +64,7 @@ function EvacuateDialog({ host, onClose }: { host: Host; onClose: () => void }) 
         component="form"
         onSubmit={(event) => {
           event.preventDefault()
-          if (why === null) begin.mutate()
+          if (why === null) start.mutate()
         }}
       >
         <Text size="sm">
@@ -96,13 +96,13 @@ function EvacuateDialog({ host, onClose }: { host: Host; onClose: () => void }) 
           onChange={(event) => setReason(event.currentTarget.value)}
           data-autofocus
         />
-        {begin.error && <ErrorNote error={begin.error} />}
+        {start.error && <ErrorNote error={start.error} />}
         <ShowCall call={evacuateCall(body)} subject="Evacuate host" />
         <Group justify="flex-end" gap="xs">
           <Button variant="default" onClick={onClose}>
             Cancel
           </Button>
-          <ReasonButton type="submit" reason={why} loading={begin.isPending}>
+          <ReasonButton type="submit" reason={why} loading={start.isPending}>
             Evacuate host
           </ReasonButton>
         </Group>

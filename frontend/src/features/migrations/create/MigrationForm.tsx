@@ -17,7 +17,7 @@ import { cannotWrite } from '@/domain/roles'
 import { DefinitionEditor } from '@/components/editor/DefinitionEditor'
 import { keepDraft } from '@/components/editor/draft'
 import { notReady, useValidation } from '@/components/editor/useValidation'
-import { askedBefore, begin, type Beginning } from './begin'
+import { askedBefore, start, type StartValues } from './begin'
 import { type Draft, missing, specOf } from './draft'
 import { asDefinition } from './cluster/draft'
 import { ClusterFields } from './cluster/ClusterFields'
@@ -35,9 +35,9 @@ const FIELDS: Record<Exclude<MigrationKind, 'revision' | 'cluster'>, ComponentTy
 }
 
 /** What is asked for, with a reason; planning it touches nothing. */
-export function MigrationForm(beginning: Beginning) {
-  const { pipeline, kind } = beginning
-  const [form, setForm] = useState(() => begin(beginning))
+export function MigrationForm(initial: StartValues) {
+  const { pipeline, kind } = initial
+  const [form, setForm] = useState(() => start(initial))
   useEffect(() => keepForm(pipeline.name, kind, form), [pipeline.name, kind, form])
   const { draft, reason } = form
   const change = (next: Partial<Draft>) => setForm((old) => ({ ...old, draft: { ...old.draft, ...next } }))
@@ -58,7 +58,7 @@ export function MigrationForm(beginning: Beginning) {
     />
   )
   if (kind === 'revision') {
-    const before = askedBefore(beginning).text
+    const before = askedBefore(initial).text
     return <RevisionForm {...props} before={before} send={(notYet) => send(notYet, found)} />
   }
   if (kind === 'cluster') return <ClusterForm {...props} send={send} />

@@ -40,14 +40,14 @@ function open(search: string) {
   )
 }
 
-const givenUp = (fields: Partial<MigrationDetail>) => {
+const cancelled = (fields: Partial<MigrationDetail>) => {
   const found = migration({ stage: 'ABORTED', open: false, ...fields })
   given.get(`/migrations/${ID}`, () => found)
   return found
 }
 
 it('leads from a migration to a form that asks for the same', async () => {
-  showRouted(<ChangePage migration={givenUp({ kind: 'host', spec: { host: 'beta' } })} readOnly={null} />)
+  showRouted(<ChangePage migration={cancelled({ kind: 'host', spec: { host: 'beta' } })} readOnly={null} />)
   expect(await screen.findByRole('link', { name: 'Request another migration' })).toHaveAttribute(
     'href',
     `/migrations/new?pipeline=orders&kind=host&from=${ID}`,
@@ -61,7 +61,7 @@ it('begins with what an earlier migration asked for', async () => {
     return migration()
   })
   const spec = { to: 'latest', source: null, rules: { window: 5 }, gates: ['PAUSING'] }
-  givenUp({ kind: 'position', spec, reason: 'a backlog' })
+  cancelled({ kind: 'position', spec, reason: 'a backlog' })
   const { unmount } = open(`?from=${ID}`)
   await userEvent.type(await screen.findByLabelText('Resume at'), '-')
   unmount()
@@ -85,7 +85,7 @@ it('begins with what an earlier migration asked for', async () => {
 
 it('leaves the text of this tab alone, and offers the one that was asked for', async () => {
   keepDraft('orders', 'name: orders # mine')
-  givenUp({ spec: { definition: { name: 'orders', version: 2 } } })
+  cancelled({ spec: { definition: { name: 'orders', version: 2 } } })
   open(`?pipeline=orders&kind=revision&from=${ID}`)
   expect(await screen.findByText('# mine')).toBeInTheDocument()
   await userEvent.click(screen.getByRole('button', { name: 'Use the requested definition' }))
@@ -94,7 +94,7 @@ it('leaves the text of this tab alone, and offers the one that was asked for', a
 })
 
 it('finds it again after a look at another kind', async () => {
-  givenUp({ spec: { definition: { name: 'orders', version: 2 } } })
+  cancelled({ spec: { definition: { name: 'orders', version: 2 } } })
   open(`?pipeline=orders&kind=revision&from=${ID}`)
   expect(await screen.findByText('"version"')).toBeInTheDocument()
   await userEvent.click(screen.getByRole('radio', { name: /^Agent software/ }))
@@ -105,7 +105,7 @@ it('finds it again after a look at another kind', async () => {
 })
 
 it('takes nothing from a migration of another kind, and says where there is none', async () => {
-  givenUp({ kind: 'host', spec: { host: 'beta' }, reason: 'new machine' })
+  cancelled({ kind: 'host', spec: { host: 'beta' }, reason: 'new machine' })
   const { unmount } = open(`?pipeline=orders&kind=position&from=${ID}`)
   expect(await screen.findByLabelText('Reason')).toHaveValue('')
   unmount()

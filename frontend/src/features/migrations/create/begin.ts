@@ -14,7 +14,7 @@ export interface Given {
 }
 
 /** What the form starts with. */
-export interface Beginning {
+export interface StartValues {
   pipeline: PipelineDetail
   kind: MigrationKind
   given: Given
@@ -23,10 +23,10 @@ export interface Beginning {
 }
 
 /** The form as it was kept in this tab, unless a link fills in something else. */
-export function begin(beginning: Beginning): Kept {
-  const { pipeline, kind, given, asked } = beginning
+export function start(initial: StartValues): Kept {
+  const { pipeline, kind, given, asked } = initial
   const link = linkOf(given)
-  const before = askedBefore(beginning)
+  const before = askedBefore(initial)
   const text = readDraft(pipeline.name) ?? before.text ?? pipeline.definition_yaml
   const kept = readForm(pipeline.name, kind)
   if (kept === null || ![NO_LINK, kept.link].includes(link))
@@ -37,7 +37,7 @@ export function begin(beginning: Beginning): Kept {
 }
 
 /** What the earlier migration fills in; nothing where there is none. */
-export function askedBefore({ pipeline, kind, asked }: Beginning): Partial<Draft> {
+export function askedBefore({ pipeline, kind, asked }: StartValues): Partial<Draft> {
   return asked ? draftOf(kind, asked.spec, pipeline.definition) : {}
 }
 

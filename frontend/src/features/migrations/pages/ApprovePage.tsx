@@ -56,7 +56,7 @@ export function ApprovePage({ migration, readOnly }: StepProps) {
       )}
       {migration.steps.length > 0 && (
         <p className={classes.note}>
-          Started at <Moment at={migration.begun_at} />.
+          Started at <Moment at={migration.started_at} />.
         </p>
       )}
       {(!migration.open || migration.steps.length > 0) && (

@@ -71,7 +71,7 @@ function Fact({ name, value }: { name: string; value: string }) {
 
 /** A forced pause cannot be verified, so none is forced: the migration would end, and with it what it guarantees. */
 function Force({ migration: { pipeline, draining } }: { migration: MigrationDetail }) {
-  const price = draining?.records
+  const impact = draining?.records
     ? `at most ${count(draining.records)} possible duplicates`
     : 'duplicates of in-flight records are possible'
   return (
@@ -83,7 +83,7 @@ function Force({ migration: { pipeline, draining } }: { migration: MigrationDeta
         <Link to="/pipelines/$name" params={{ name: pipeline }}>
           {pipeline}
         </Link>{' '}
-        from its page: {price}.
+        from its page: {impact}.
       </p>
     </Panel>
   )

@@ -49,9 +49,9 @@ export function ReportPage({ migration }: StepProps) {
           <Positions label="Positions in the report" rows={data.content.positions} />
         )}
       </Panel>
-      {data.content.way_back && (
+      {data.content.rollback && (
         <Panel title="Rollback positions" note="where the new agent stopped and its successor started" flush>
-          <Positions label="Rollback positions" rows={data.content.way_back.positions} />
+          <Positions label="Rollback positions" rows={data.content.rollback.positions} />
         </Panel>
       )}
       <Books evidence={data} />
@@ -61,11 +61,11 @@ export function ReportPage({ migration }: StepProps) {
 }
 
 function Figures({ evidence: { content } }: { evidence: Evidence }) {
-  const { pause, announced, gap, overlap, way_back: back } = content
+  const { pause, expected, gap, overlap, rollback: back } = content
   const facts: [string, string, string][] = [
     ['Delivery pause (measured)', seconds(pause.seen), `expected ${seconds(pause.expected)}`],
-    ['Records skipped', count(gap), `planned ${count(announced.skip)}`],
-    ['Records reread', count(overlap), `planned ${count(announced.replay)}`],
+    ['Records skipped', count(gap), `planned ${count(expected.skip)}`],
+    ['Records reread', count(overlap), `planned ${count(expected.replay)}`],
   ]
   if (back) {
     const found = `${count(back.gap)} skipped, ${count(back.overlap)} reread`
@@ -157,7 +157,7 @@ function Positions({ label, rows }: { label: string; rows: EvidencePlace[] }) {
 }
 
 function Books({ evidence: { content } }: { evidence: Evidence }) {
-  const { before, after } = content.books
+  const { before, after } = content.ledgerTotals
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])].toSorted()
   return (
     <Panel title="Ledger totals" note="sums of finished batches" flush>

@@ -4,7 +4,7 @@ import { Panel } from '@/components/ui/Panel'
 import { Table } from '@/components/ui/Table'
 import { Moment } from '@/components/ui/Time'
 import { count, plural } from '@/lib/format'
-import classes from './letters.module.css'
+import classes from './deadletters.module.css'
 
 type Cause = DeadLettersSummary['causes'][number]
 
@@ -16,7 +16,7 @@ export function Causes({
   summary: DeadLettersSummary
   onChoose: (cause: Cause) => void
 }) {
-  const settled = `${count(summary.replayed)} retried, ${count(summary.discarded)} discarded`
+  const settled = `${count(summary.retried)} retried, ${count(summary.discarded)} discarded`
   return (
     <Panel title="Causes" note={`${plural(summary.new, 'new dead letter')}; ${settled}`} flush>
       <Table
@@ -39,7 +39,7 @@ export function Causes({
             <td className={classes.cause} title={cause.cause}>
               {cause.cause}
             </td>
-            <td className="num">{count(cause.letters)}</td>
+            <td className="num">{count(cause.dead_letters)}</td>
             <td className={classes.wide}>
               <Moment at={cause.first_at} />
             </td>

@@ -12,14 +12,14 @@ import { cannotWrite } from '@/domain/roles'
 import { usePollInterval } from '@/lib/live/LiveProvider'
 import { QuarantinePanel } from '../quarantine/QuarantinePanel'
 import { Causes } from './Causes'
-import { LetterDrawer } from './LetterDrawer'
-import { LetterTable } from './LetterTable'
+import { DeadLetterDrawer } from './DeadLetterDrawer'
+import { DeadLetterTable } from './DeadLetterTable'
 import { ReplayDialog } from './ReplayDialog'
 import classes from '../pipeline.module.css'
 
 const STATES = [
   { value: 'NEW', label: 'New' },
-  { value: 'REPLAYED', label: 'Retried' },
+  { value: 'RETRIED', label: 'Retried' },
   { value: 'DISCARDED', label: 'Discarded' },
 ]
 
@@ -34,7 +34,7 @@ export function DeadLettersTab() {
   const query = useInfiniteQuery({ ...deadLettersQuery(name, filter), refetchInterval: poll })
   const [shown, setShown] = useState<string | null>(null)
   const [replaying, setReplaying] = useState(false)
-  const letters = query.data?.pages.flatMap(({ results }) => results) ?? []
+  const deadLetters = query.data?.pages.flatMap(({ results }) => results) ?? []
   const narrow = (search: typeof filter) => void navigate({ search, replace: true, resetScroll: false })
   return (
     <div className={classes.stack}>
@@ -75,16 +75,18 @@ export function DeadLettersTab() {
       >
         {query.error && !query.data && <ErrorNote error={query.error} onRetry={() => void query.refetch()} />}
         {query.isPending && <Loading />}
-        {query.data && letters.length === 0 && (
+        {query.data && deadLetters.length === 0 && (
           <Empty title="No dead letters">
             Records that an interceptor, the selector or a sink cannot process are kept here, with the cause.
           </Empty>
         )}
-        {letters.length > 0 && <LetterTable letters={letters} onShow={setShown} />}
+        {deadLetters.length > 0 && <DeadLetterTable deadLetters={deadLetters} onShow={setShown} />}
         <LoadMore query={query} />
       </Panel>
       <QuarantinePanel name={name} readOnly={readOnly} />
-      {shown && <LetterDrawer name={name} id={shown} readOnly={readOnly} onClose={() => setShown(null)} />}
+      {shown && (
+        <DeadLetterDrawer name={name} id={shown} readOnly={readOnly} onClose={() => setShown(null)} />
+      )}
       {replaying && <ReplayDialog name={name} filter={filter} onClose={() => setReplaying(false)} />}
     </div>
   )

@@ -1,7 +1,7 @@
 import { Button, Group, Modal, Stack, Text, TextInput } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import { discardLetters } from '@/api/deadLetters'
+import { discardDeadLetters } from '@/api/deadLetters'
 import { keys } from '@/api/keys'
 import { announce } from '@/components/ui/Announcer'
 import { ErrorNote } from '@/components/ui/Feedback'
@@ -18,7 +18,7 @@ export function DiscardDialog({ name, id, onDone, onClose }: DiscardProps) {
   const client = useQueryClient()
   const [reason, setReason] = useState('')
   const discard = useMutation({
-    mutationFn: () => discardLetters(name, [id], reason),
+    mutationFn: () => discardDeadLetters(name, [id], reason),
     onSuccess: () => {
       announce('The dead letter is discarded.')
       onDone()

@@ -8,26 +8,26 @@ import { useReplay } from './useReplay'
 
 interface RepairProps {
   name: string
-  letter: DeadLetterDetail
+  deadLetter: DeadLetterDetail
   onDone: () => void
   onClose: () => void
 }
 
 /** One dead letter back to its source, as it was or with another body. */
-export function RepairDialog({ name, letter, onDone, onClose }: RepairProps) {
-  const editable = letter.body !== null && !letter.truncated
-  const [body, setBody] = useState(letter.body ?? '')
+export function RepairDialog({ name, deadLetter, onDone, onClose }: RepairProps) {
+  const editable = deadLetter.body !== null && !deadLetter.truncated
+  const [body, setBody] = useState(deadLetter.body ?? '')
   const replay = useReplay(name, onDone)
   const request =
-    editable && body !== letter.body
-      ? { repair: { id: letter.id, body, body_base64: null, headers: null } }
-      : { ids: [letter.id] }
+    editable && body !== deadLetter.body
+      ? { repair: { id: deadLetter.id, body, body_base64: null, headers: null } }
+      : { ids: [deadLetter.id] }
   return (
     <Modal opened onClose={onClose} title="Retry this dead letter?" size="lg">
       <Stack gap="md">
         <Text size="sm">
-          Headgate sends it as a new record of {letter.topic}, through all interceptors, to every channel that{' '}
-          {letter.source} feeds.
+          Headgate sends it as a new record of {deadLetter.topic}, through all interceptors, to every channel
+          that {deadLetter.source} feeds.
         </Text>
         {editable ? (
           <Textarea
@@ -43,7 +43,7 @@ export function RepairDialog({ name, letter, onDone, onClose }: RepairProps) {
           />
         ) : (
           <Text size="sm" c="dimmed">
-            The body is {letter.truncated ? 'too long' : 'not text'}. It cannot be edited here and is sent
+            The body is {deadLetter.truncated ? 'too long' : 'not text'}. It cannot be edited here and is sent
             unchanged. <code>headgate dead-letters retry --body FILE</code> sends another one.
           </Text>
         )}

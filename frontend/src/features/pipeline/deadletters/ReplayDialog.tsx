@@ -1,6 +1,6 @@
 import { Button, Group, Modal, NumberInput, Stack, Text } from '@mantine/core'
 import { useState } from 'react'
-import type { LetterFilter } from '@/api/deadLetters'
+import type { DeadLetterFilter } from '@/api/deadLetters'
 import { ShowCall } from '@/components/actions/ShowCall'
 import { ErrorNote } from '@/components/ui/Feedback'
 import { replayCall } from '@/domain/calls'
@@ -8,7 +8,7 @@ import { useReplay } from './useReplay'
 
 interface ReplayProps {
   name: string
-  filter: LetterFilter
+  filter: DeadLetterFilter
   onClose: () => void
 }
 

@@ -5,8 +5,8 @@ import { deadLetter, operation } from '@/testing/factories'
 import { show } from '@/testing/render'
 import { given, problem } from '@/testing/server'
 import { Causes } from './Causes'
-import { LetterDrawer } from './LetterDrawer'
-import { LetterTable } from './LetterTable'
+import { DeadLetterDrawer } from './DeadLetterDrawer'
+import { DeadLetterTable } from './DeadLetterTable'
 import { ReplayDialog } from './ReplayDialog'
 
 const PATH = '/pipelines/orders/dead-letters'
@@ -14,7 +14,7 @@ const PATH = '/pipelines/orders/dead-letters'
 function open(fields = {}, readOnly: string | null = null) {
   const onClose = vi.fn()
   given.get(`${PATH}/abc1`, () => deadLetter(fields))
-  show(<LetterDrawer name="orders" id="abc1" readOnly={readOnly} onClose={onClose} />)
+  show(<DeadLetterDrawer name="orders" id="abc1" readOnly={readOnly} onClose={onClose} />)
   return onClose
 }
 
@@ -29,9 +29,9 @@ describe('one dead letter', () => {
 
   it('is repaired in place and sent, and the drawer closes', async () => {
     const sent: unknown[] = []
-    given.post(`${PATH}/replay`, async (request) => {
+    given.post(`${PATH}/retry`, async (request) => {
       sent.push(await request.json())
-      return operation({ kind: 'replay' })
+      return operation({ kind: 'retry' })
     })
     const onClose = open()
     await userEvent.click(await screen.findByRole('button', { name: 'Retry' }))
@@ -56,7 +56,7 @@ describe('one dead letter', () => {
   })
 
   it('that was replayed offers nothing more, and says why', async () => {
-    open({ state: 'REPLAYED' })
+    open({ state: 'RETRIED' })
     const button = await screen.findByRole('button', { name: 'Discard' })
     expect(button).toHaveAttribute('aria-disabled', 'true')
     expect(button).toHaveAccessibleDescription('This dead letter is retried already.')
@@ -77,7 +77,7 @@ describe('one dead letter', () => {
   })
 
   it('keeps its content from a viewer and asks for nothing', () => {
-    show(<LetterDrawer name="orders" id="abc1" readOnly="Your role is viewer." onClose={() => {}} />)
+    show(<DeadLetterDrawer name="orders" id="abc1" readOnly="Your role is viewer." onClose={() => {}} />)
     expect(screen.getByText(/The content is untrusted data. Your role is viewer./)).toBeInTheDocument()
   })
 })
@@ -85,7 +85,7 @@ describe('one dead letter', () => {
 describe('many dead letters', () => {
   it('are replayed by cause at a rate, and a refusal stays on the dialog', async () => {
     const sent: unknown[] = []
-    given.post(`${PATH}/replay`, async (request) => {
+    given.post(`${PATH}/retry`, async (request) => {
       sent.push(await request.json())
       return problem(409, 'not_replayable', 'shop does not read the topic orders-in any more.')
     })
@@ -103,19 +103,19 @@ describe('many dead letters', () => {
   })
 
   it('say in the list which were replayed, are being replayed, or may have been', () => {
-    const letters = [
-      deadLetter({ id: 'a', state: 'REPLAYED' }),
+    const deadLetters = [
+      deadLetter({ id: 'a', state: 'RETRIED' }),
       deadLetter({ id: 'b', operation: 'op-1' }),
       deadLetter({ id: 'c', in_doubt: true }),
     ]
-    show(<LetterTable letters={letters} onShow={() => {}} />)
+    show(<DeadLetterTable deadLetters={deadLetters} onShow={() => {}} />)
     for (const word of ['Retried', 'Retrying', 'In doubt']) expect(screen.getByText(word)).toBeInTheDocument()
   })
 
   it('are summed up by cause, and a cause narrows the list', async () => {
-    const cause = { component: 'sinks.lake', cause: 'too large', letters: 3, first_at: T, last_at: T }
+    const cause = { component: 'sinks.lake', cause: 'too large', dead_letters: 3, first_at: T, last_at: T }
     const onChoose = vi.fn()
-    const summary = { new: 3, replayed: 1, discarded: 0, causes: [cause], more_causes: false }
+    const summary = { new: 3, retried: 1, discarded: 0, causes: [cause], more_causes: false }
     show(<Causes summary={summary} onChoose={onChoose} />)
     expect(screen.getByText('3 new dead letters; 1 retried, 0 discarded')).toBeInTheDocument()
     await userEvent.click(screen.getByRole('button', { name: 'Show dead letters of sinks.lake: too large' }))

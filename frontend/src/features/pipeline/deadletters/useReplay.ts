@@ -1,5 +1,5 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { replayLetters } from '@/api/deadLetters'
+import { retryDeadLetters } from '@/api/deadLetters'
 import { keys } from '@/api/keys'
 import type { ReplayRequest } from '@/api/types'
 import { announce } from '@/components/ui/Announcer'
@@ -10,7 +10,7 @@ const NOTHING: ReplayRequest = { ids: null, filter: null, repair: null, rate: 10
 export function useReplay(name: string, onDone: () => void) {
   const client = useQueryClient()
   return useMutation({
-    mutationFn: (request: Partial<ReplayRequest>) => replayLetters(name, { ...NOTHING, ...request }),
+    mutationFn: (request: Partial<ReplayRequest>) => retryDeadLetters(name, { ...NOTHING, ...request }),
     onSuccess: (operation) => {
       client.setQueryData(keys.operation(name), operation)
       announce('Retrying dead letters.')

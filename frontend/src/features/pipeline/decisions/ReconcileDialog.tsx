@@ -3,7 +3,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { keys } from '@/api/keys'
 import { reconcile } from '@/api/ownership'
-import type { Believe, Pipeline } from '@/api/types'
+import type { SourceOfTruth, Pipeline } from '@/api/types'
 import { ConfirmByName } from '@/components/actions/ConfirmByName'
 import { ShowCall } from '@/components/actions/ShowCall'
 import { announce } from '@/components/ui/Announcer'
@@ -18,12 +18,12 @@ interface ReconcileProps {
 /** The two answers to a database that is older than its host, each with its expected impact. */
 export function ReconcileDialog({ pipeline: { name, host }, onClose }: ReconcileProps) {
   const client = useQueryClient()
-  const [believe, setBelieve] = useState<Believe>('host')
+  const [source_of_truth, setSourceOfTruth] = useState<SourceOfTruth>('host')
   const [reason, setReason] = useState('')
   const decision = useMutation({
-    mutationFn: () => reconcile(name, believe, reason),
+    mutationFn: () => reconcile(name, source_of_truth, reason),
     onSuccess: () => {
-      announce(`The ${believe} is the source of truth for ${name}.`)
+      announce(`The ${source_of_truth} is the source of truth for ${name}.`)
       onClose()
     },
     onSettled: () => client.invalidateQueries({ queryKey: keys.pipeline(name) }),
@@ -33,8 +33,8 @@ export function ReconcileDialog({ pipeline: { name, host }, onClose }: Reconcile
       <Stack gap="md">
         <Radio.Group
           label="Source of truth"
-          value={believe}
-          onChange={(value) => setBelieve(value === 'host' ? 'host' : 'database')}
+          value={source_of_truth}
+          onChange={(value) => setSourceOfTruth(value === 'host' ? 'host' : 'database')}
         >
           <Stack gap={10} mt={6}>
             <Radio
@@ -59,13 +59,13 @@ export function ReconcileDialog({ pipeline: { name, host }, onClose }: Reconcile
         <ConfirmByName
           name={name}
           keep="Cancel"
-          act={`Use the ${believe}`}
+          act={`Use the ${source_of_truth}`}
           pending={decision.isPending}
           onAct={() => decision.mutate()}
           onClose={onClose}
         >
           {decision.error && <ErrorNote error={decision.error} />}
-          <ShowCall call={reconcileCall(name, believe, reason)} subject="Reconcile" />
+          <ShowCall call={reconcileCall(name, source_of_truth, reason)} subject="Reconcile" />
         </ConfirmByName>
       </Stack>
     </Modal>

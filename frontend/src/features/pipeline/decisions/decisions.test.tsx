@@ -52,7 +52,7 @@ describe('the source of truth', () => {
     given.get('/session', () => session())
     given.post('/pipelines/orders/reconcile', async (request) => {
       asked(await request.json())
-      return { believe: 'database' }
+      return { source_of_truth: 'database' }
     })
     show(<Decisions pipeline={pipeline()} status={behind} />)
     await waitFor(() =>
@@ -66,7 +66,7 @@ describe('the source of truth', () => {
     await userEvent.type(screen.getByLabelText('Reason'), 'an old backup')
     await confirm('Use the database')
     await waitFor(() => expect(screen.queryByRole('dialog')).toBeNull())
-    expect(asked.mock.calls).toEqual([[{ believe: 'database', reason: 'an old backup' }]])
+    expect(asked.mock.calls).toEqual([[{ source_of_truth: 'database', reason: 'an old backup' }]])
   })
 
   it('is for administrators alone', async () => {

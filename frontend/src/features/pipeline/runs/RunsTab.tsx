@@ -117,15 +117,15 @@ function RunRow({ run, name, onStacks }: RowProps) {
   )
 }
 
-const RUNGS: Record<string, string> = {
+const STOP_STAGES: Record<string, string> = {
   token: 'Ended at a batch boundary',
   sigterm: 'Ended by an interrupt',
   sigkill: 'Killed',
 }
 
 /** The stage that its stop escalated to, and what was busy then. */
-function HowItEnded({ run: { rung, stuck } }: { run: Run }) {
-  const words = [RUNGS[rung], stuck.length > 0 && `busy: ${stuck.join(', ')}`].filter(Boolean)
+function HowItEnded({ run: { stop_stage, stuck } }: { run: Run }) {
+  const words = [STOP_STAGES[stop_stage], stuck.length > 0 && `busy: ${stuck.join(', ')}`].filter(Boolean)
   return words.length > 0 && <div className="dim">{words.join('; ')}</div>
 }
 

@@ -51,7 +51,7 @@ export function StacksDialog({ run, onClose }: { run: Run; onClose: () => void }
         {!data && !error && <Loading />}
         {data?.dumps.length === 0 && <Empty title="No dumps" />}
         {data?.dumps.map((each) => (
-          <DumpView key={`${each.at} ${each.rung} ${each.number}`} dump={each} />
+          <DumpView key={`${each.at} ${each.stop_stage} ${each.number}`} dump={each} />
         ))}
       </Stack>
     </Modal>
@@ -71,7 +71,7 @@ function DumpView({ dump }: { dump: Dump }) {
   return (
     <section className={classes.dump}>
       <h3 className={classes.title}>
-        <Moment at={dump.at} />, {TAKEN[dump.rung] ?? dump.rung}
+        <Moment at={dump.at} />, {TAKEN[dump.stop_stage] ?? dump.stop_stage}
         {dump.number > 0 && ` ${dump.number}`}
       </h3>
       {dump.stuck.length > 0 && <p className={classes.stuck}>Busy: {dump.stuck.join(', ')}</p>}

@@ -7,7 +7,7 @@ import { given } from '@/testing/server'
 import { StacksDialog } from './StacksDialog'
 
 const dump: Stacks['dumps'][number] = {
-  rung: 'live',
+  stop_stage: 'live',
   number: 0,
   asked: 'a1',
   at: T0,

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from pipelines.domain.base.values import ByteSize
 from pipelines.domain.definitions.parts.component import ChannelSpec, field
-from pipelines.domain.definitions.sources.intake import Limits
+from pipelines.domain.definitions.sources.push_source import Limits
 
 
 class FileChannel(ChannelSpec, Limits):

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal, Self
 from pydantic import model_validator
 
 from pipelines.domain.definitions.parts.component import ChannelSpec, field
-from pipelines.domain.definitions.sources.intake import check_transactions_fit
+from pipelines.domain.definitions.sources.push_source import check_transactions_fit
 
 
 class MemoryChannel(ChannelSpec):

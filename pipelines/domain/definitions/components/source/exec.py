@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from pipelines.domain.base.roles import Role
 from pipelines.domain.base.values import Syntax, refuse
 from pipelines.domain.definitions.parts.component import field
-from pipelines.domain.definitions.sources.intake import IntakeSourceSpec
+from pipelines.domain.definitions.sources.push_source import PushSourceSpec
 
 Argument = Annotated[str, Field(max_length=32_768)]
 Charset = Annotated[
@@ -17,7 +17,7 @@ Charset = Annotated[
 ]
 
 
-class ExecSource(IntakeSourceSpec):
+class ExecSource(PushSourceSpec):
     """Runs a command and takes each line of its output. What the command printed before the ingest buffer had it is
     lost if the agent ends: at most once up to the buffer, at least once from there. Only administrators may publish
     it."""

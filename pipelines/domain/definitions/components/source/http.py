@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from pipelines.domain.base.values import ByteSize, DirectoryPath, Syntax, refuse
 from pipelines.domain.definitions.parts.component import field
-from pipelines.domain.definitions.sources.intake import IntakeSourceSpec
+from pipelines.domain.definitions.sources.push_source import PushSourceSpec
 
 Address = Annotated[
     str, Syntax("bad_address", r"[0-9A-Fa-f:.]{2,45}|[A-Za-z0-9][A-Za-z0-9.-]{0,252}", "Write an address or host name.")
@@ -16,7 +16,7 @@ Address = Annotated[
 UrlPath = Annotated[str, Syntax("invalid_path", r"/[A-Za-z0-9._~/-]{0,255}", 'Start with "/", as in "/events".')]
 
 
-class HttpSource(IntakeSourceSpec):
+class HttpSource(PushSourceSpec):
     """Takes events by POST. An event that was answered with 200 is in the ingest buffer, and is delivered. A full
     buffer is answered with 503 and Retry-After, and names what holds it up."""
 
@@ -39,7 +39,7 @@ class HttpSource(IntakeSourceSpec):
         "The bearer token that every request must carry, as a reference. Without it, every client that reaches the "
         "port can send.",
         default=None,
-        example="${secret:shop-intake}",
+        example="${secret:shop-ingest}",
         max_length=1024,
     )
     max_request_bytes: Annotated[ByteSize, Field(ge=1)] = field(
@@ -48,10 +48,12 @@ class HttpSource(IntakeSourceSpec):
     tls_certificate: DirectoryPath | None = field(
         "The file with the certificate chain (PEM) on the owning host; with it, the port speaks TLS 1.2 or newer only.",
         default=None,
-        example="/etc/headgate/intake.pem",
+        example="/etc/headgate/ingest_buffer.pem",
     )
     tls_key: DirectoryPath | None = field(
-        "The file with the private key (PEM) on the owning host.", default=None, example="/etc/headgate/intake.key"
+        "The file with the private key (PEM) on the owning host.",
+        default=None,
+        example="/etc/headgate/ingest_buffer.key",
     )
 
     @model_validator(mode="after")

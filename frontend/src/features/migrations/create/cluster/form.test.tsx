@@ -25,7 +25,7 @@ async function write(label: string, text: string) {
   fireEvent.change(await screen.findByLabelText(label), { target: { value: text } })
 }
 
-async function begin() {
+async function start() {
   showRouted(<MigrationForm pipeline={pipeline} kind="cluster" given={{}} />)
   await userEvent.click(await screen.findByPlaceholderText('Choose a component'))
   await userEvent.click(await screen.findByText('sources.shop'))
@@ -49,7 +49,7 @@ it('asks for another cluster, field by field', async () => {
       { source: 'other', channel: 'a', topic: 'x', partition: 0 },
     ],
   }))
-  await begin()
+  await start()
   expect(next()).toHaveAccessibleDescription("Enter the topic of the mirror's offset syncs first.")
   await userEvent.click(screen.getByLabelText('Given offsets, per partition'))
   await userEvent.click(button('Add all partitions'))
@@ -74,7 +74,7 @@ it('shows what the server finds at the field that it means', async () => {
     finding({ path: 'sources.shop.options["sasl.password"]', message: 'A secret.', suggestion: '' }),
     finding({ path: 'sinks.out', message: 'Elsewhere.', suggestion: '' }),
   ])
-  await begin()
+  await start()
   await write('Offset syncs topic', 'a b')
   await waitFor(() => expect(screen.getByLabelText('Bootstrap servers')).toBeInvalid())
   expect(screen.getByLabelText('Bootstrap servers')).toHaveAccessibleDescription(/No broker. host:port/)
@@ -100,7 +100,7 @@ it('shows what the server finds at the field that it means', async () => {
 }, 20_000)
 
 it('is there again after a reload, with the component as it is now', async () => {
-  await begin()
+  await start()
   cleanup()
   const moved = detail({ definition: { sources: { shop: { ...shop, bootstrap_servers: 'older:9092' } } } })
   showRouted(<MigrationForm pipeline={moved} kind="cluster" given={{}} />)

@@ -1,0 +1,28 @@
+import { useQuery } from '@tanstack/react-query'
+import { useParams } from '@tanstack/react-router'
+import { ledgerTotalsQuery } from '@/api/ledger'
+import { ErrorNote, Loading } from '@/components/ui/Feedback'
+import { usePollInterval } from '@/lib/live/LiveProvider'
+import { Batches } from './Batches'
+import { Positions } from './Positions'
+import { Summary } from './Summary'
+import classes from '../pipeline.module.css'
+
+/** What was read and what became of it: in all, by position, batch by batch. */
+export function LedgerTab() {
+  const { name } = useParams({ from: '/pipelines/$name' })
+  const {
+    data: ledgerTotals,
+    error,
+    refetch,
+  } = useQuery({ ...ledgerTotalsQuery(name), refetchInterval: usePollInterval() / 3 })
+  return (
+    <div className={classes.stack}>
+      {error && !ledgerTotals && <ErrorNote error={error} onRetry={() => void refetch()} />}
+      {!ledgerTotals && !error && <Loading />}
+      {ledgerTotals && <Summary name={name} ledgerTotals={ledgerTotals} />}
+      <Batches name={name} channels={ledgerTotals?.channels.map(({ channel }) => channel) ?? []} />
+      {ledgerTotals && <Positions positions={ledgerTotals.positions} />}
+    </div>
+  )
+}

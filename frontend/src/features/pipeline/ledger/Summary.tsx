@@ -1,0 +1,121 @@
+import { Link } from '@tanstack/react-router'
+import { IconAlertTriangle, IconCheck, IconMailExclamation } from '@tabler/icons-react'
+import type { ChannelLedgerTotals, LedgerSummary } from '@/api/types'
+import { Empty } from '@/components/ui/Feedback'
+import { Panel } from '@/components/ui/Panel'
+import { SourceToChannel } from '@/components/ui/SourceToChannel'
+import { Table } from '@/components/ui/Table'
+import { ToneBadge } from '@/components/ui/ToneBadge'
+import { count, plural } from '@/lib/format'
+import { inWords } from './words'
+import classes from './ledger.module.css'
+
+const COLUMNS: { key: keyof ChannelLedgerTotals; label: string }[] = [
+  { key: 'read', label: 'Read' },
+  { key: 'added', label: 'Added' },
+  { key: 'delivered', label: 'Delivered' },
+  { key: 'routed_elsewhere', label: 'Routed elsewhere' },
+  { key: 'filtered', label: 'Filtered' },
+  { key: 'unrouted', label: 'Unrouted' },
+  { key: 'dead_lettered', label: 'Dead-lettered' },
+  { key: 'dropped_optional', label: 'Dropped' },
+  { key: 'gaps', label: 'Gaps' },
+  { key: 'overlaps', label: 'Overlaps' },
+  { key: 'duplicates_max', label: 'Possible duplicates' },
+]
+/** Shown always; the others only where one of them is not zero. */
+const ALWAYS = new Set<keyof ChannelLedgerTotals>([
+  'read',
+  'delivered',
+  'filtered',
+  'gaps',
+  'overlaps',
+  'duplicates_max',
+])
+
+/** The ledger totals of every channel: read and added on one side, what became of it on the other. */
+export function Summary({ name, ledgerTotals }: { name: string; ledgerTotals: LedgerSummary }) {
+  const columns = COLUMNS.filter(
+    ({ key }) => ALWAYS.has(key) || ledgerTotals.channels.some((channel) => channel[key] !== 0),
+  )
+  return (
+    <Panel
+      title="Ledger totals"
+      note={<Verdict balanced={ledgerTotals.balanced} />}
+      actions={<DeadLetters name={name} ledgerTotals={ledgerTotals} />}
+      flush
+    >
+      <p className={classes.sentence} data-bad={!ledgerTotals.balanced || undefined} data-testid="books">
+        {inWords(ledgerTotals)}
+      </p>
+      {ledgerTotals.channels.length === 0 ? (
+        <Empty title="No batch has been delivered yet" />
+      ) : (
+        <Table
+          label="Ledger totals by channel"
+          head={
+            <>
+              <th>Channel</th>
+              {columns.map(({ key, label }) => (
+                <th key={key} className="num">
+                  {label}
+                </th>
+              ))}
+              <th className="num">Batches</th>
+              <th>Balance</th>
+            </>
+          }
+        >
+          {ledgerTotals.channels.map((channel) => (
+            <tr key={`${channel.source} ${channel.channel}`}>
+              <th scope="row">
+                <SourceToChannel source={channel.source} channel={channel.channel} />
+              </th>
+              {columns.map(({ key }) => (
+                <td key={key} className="num" data-bad={isBad(key, channel) || undefined}>
+                  {count(channel[key] as number)}
+                </td>
+              ))}
+              <td className="num">{count(channel.batches)}</td>
+              <td>
+                <Verdict balanced={channel.balanced} />
+              </td>
+            </tr>
+          ))}
+        </Table>
+      )}
+    </Panel>
+  )
+}
+
+function isBad(key: keyof ChannelLedgerTotals, channel: ChannelLedgerTotals): boolean {
+  return (key === 'gaps' || key === 'overlaps') && channel[key] !== 0
+}
+
+/** Leads from the number to the dead letters themselves. */
+function DeadLetters({ name, ledgerTotals }: { name: string; ledgerTotals: LedgerSummary }) {
+  const number = ledgerTotals.channels.reduce(
+    (sum, { dead_lettered, unrouted }) => sum + dead_lettered + unrouted,
+    0,
+  )
+  if (number === 0) return null
+  return (
+    <Link to="/pipelines/$name/dead-letters" params={{ name }}>
+      <ToneBadge tone="warn" icon={IconMailExclamation}>
+        {plural(number, 'dead letter')}
+      </ToneBadge>
+    </Link>
+  )
+}
+
+export function Verdict({ balanced }: { balanced: boolean }) {
+  return balanced ? (
+    <ToneBadge tone="ok" icon={IconCheck}>
+      Balanced
+    </ToneBadge>
+  ) : (
+    <ToneBadge tone="bad" icon={IconAlertTriangle}>
+      Unbalanced
+    </ToneBadge>
+  )
+}

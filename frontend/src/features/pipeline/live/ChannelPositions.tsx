@@ -1,0 +1,81 @@
+import type { Phase, QueryStatus } from '@/api/types'
+import { Empty } from '@/components/ui/Feedback'
+import { Panel } from '@/components/ui/Panel'
+import { Table } from '@/components/ui/Table'
+import { Ago } from '@/components/ui/Time'
+import { count, duration, plural, rate } from '@/lib/format'
+import { useNow } from '@/lib/clock'
+import { SinkGroup } from './SinkGroup'
+import classes from './live.module.css'
+
+/** Where every channel stands in its source, partition by partition. */
+export function ChannelPositions({ queries, phase }: { queries: QueryStatus[]; phase: Phase }) {
+  return (
+    <Panel title="Positions" note="the next offset of each channel" flush>
+      {queries.length === 0 && (
+        <Empty title="No channel is reading">
+          {phase === 'STOPPED'
+            ? 'The Ledger tab has the positions where the next start resumes.'
+            : 'Positions appear with the first batch.'}
+        </Empty>
+      )}
+      {queries.map((query) => (
+        <Channel key={`${query.source}.${query.channel}`} query={query} />
+      ))}
+    </Panel>
+  )
+}
+
+function Channel({ query }: { query: QueryStatus }) {
+  const title = `${query.source} to ${query.channel}`
+  return (
+    <section aria-label={title}>
+      <h3 className={classes.channel}>
+        {query.source} <span aria-hidden>→</span>
+        <span className="visually-hidden">to</span> {query.channel}
+        <span className={classes.facts}>
+          {rate(query.records_per_second)} records/s · {count(query.delivered)} delivered
+          {query.in_flight && ` · batch ${count(query.batch)} in flight`} · last batch{' '}
+          <Ago at={query.last_batch_at} />
+        </span>
+      </h3>
+      {query.group && <SinkGroup group={query.group} />}
+      {query.holding && <Holding query={query} />}
+      <Table
+        label={`Positions of ${title}`}
+        maxHeight={360}
+        head={
+          <>
+            <th>Topic</th>
+            <th className="num">Partition</th>
+            <th className="num">Next offset</th>
+            <th className="num">End</th>
+            <th className="num">Lag</th>
+          </>
+        }
+      >
+        {query.positions.map((positions) => (
+          <tr key={`${positions.topic} ${positions.partition}`}>
+            <td>{positions.topic}</td>
+            <td className="num">{positions.partition}</td>
+            <td className="num">{count(positions.next_offset)}</td>
+            <td className="num">{count(positions.end_offset)}</td>
+            <td className="num">{count(positions.lag)}</td>
+          </tr>
+        ))}
+      </Table>
+    </section>
+  )
+}
+
+function Holding({ query: { holding } }: { query: QueryStatus }) {
+  const now = useNow()
+  if (!holding) return null
+  const since = holding.since ? `, for ${duration(now - Date.parse(holding.since))}` : ''
+  return (
+    <p className={classes.holding}>
+      Delayed by {holding.component}, {plural(holding.attempts, 'attempt')}
+      {since}. {holding.cause}
+    </p>
+  )
+}

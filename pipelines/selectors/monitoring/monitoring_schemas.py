@@ -1,0 +1,225 @@
+"""What the API answers about lag, alerts and watched groups."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from pydantic import RootModel
+
+from pipelines.domain.monitoring.alert_rules import AlertRule, AlertState
+from pipelines.selectors.base.schemas import EventSchema, OperationSchema, Schema
+
+
+class LagPartitionSchema(Schema):
+    """The lag of one partition. `position`: the next offset to read; `records` that wait, the oldest of them for
+    `seconds`; null where it is not known. `source` and `channel` are empty for a consumer group of others."""
+
+    source: str
+    channel: str
+    topic: str
+    partition: int
+    position: int | None
+    end: int | None
+    records: int | None
+    seconds: float | None
+
+
+class LagPointSchema(Schema):
+    """One window of the series: positions of its last measurement, and the most that waited in it."""
+
+    at: datetime
+    records: int | None
+    seconds: float | None
+    partitions: list[LagPartitionSchema]
+
+
+class LagSchema(Schema):
+    """Lag now (`as_of`, where nothing waits at most 15 minutes ago) and over time, oldest first. `step`: seconds of a
+    point."""
+
+    as_of: datetime | None
+    records: int | None
+    seconds: float | None
+    partitions: list[LagPartitionSchema]
+    step: int
+    points: list[LagPointSchema]
+
+
+class AlertSchema(Schema):
+    """A problem that requires attention; `key` names what it is about."""
+
+    id: int
+    rule: str
+    key: str
+    pipeline: str | None
+    state: AlertState
+    message: str
+    data: dict[str, Any]
+    opened_at: datetime
+    changed_at: datetime
+    acknowledged_by: str
+    acknowledged_at: datetime | None
+    resolved_at: datetime | None
+
+
+class RuleSettingsSchema(Schema):
+    """When a rule raises an alert; null thresholds never do."""
+
+    enabled: bool
+    for_seconds: float
+    records: int | None
+    seconds: float | None
+
+
+class RuleOverrideSchema(Schema):
+    """What is set for everything, for a label or for a pipeline; what is null comes from the wider settings."""
+
+    label: str
+    pipeline: str
+    enabled: bool | None = None
+    for_seconds: float | None = None
+    records: int | None = None
+    seconds: float | None = None
+    updated_by: str
+    updated_at: datetime
+
+
+class RuleSchema(Schema):
+    """A rule, its settings without any override, and the overrides, the more special the later."""
+
+    rule: AlertRule
+    description: str
+    defaults: RuleSettingsSchema
+    overrides: list[RuleOverrideSchema]
+
+
+class RulesSchema(RootModel[list[RuleSchema]]):
+    """All rules."""
+
+
+class MemberSchema(Schema):
+    """A member of a consumer group."""
+
+    client: str
+    host: str
+
+
+class ExternalGroupSchema(Schema):
+    """An external consumer group that is monitored, with its last measurement. `simple`: it never has members;
+    offsets are committed from outside."""
+
+    id: int
+    group: str
+    bootstrap_servers: str
+    interval: float
+    max_rate: float | None
+    leap_records: int | None
+    host: str | None
+    created_at: datetime
+    created_by: str
+    inspected_at: datetime | None
+    error: str
+    state: str
+    simple: bool
+    coordinator: str
+    members: list[MemberSchema]
+    records: int | None
+
+
+class ExternalGroupDetailSchema(ExternalGroupSchema):
+    """The same with its partitions as they were seen last, and the last events of its commits, newest first."""
+
+    partitions: list[LagPartitionSchema]
+    events: list[EventSchema]
+
+
+class SnapshotSchema(LagPointSchema):
+    """One measurement of a group, or a window of them."""
+
+    state: str
+    coordinator: str
+    members: list[MemberSchema]
+
+
+class SnapshotsSchema(Schema):
+    """Snapshots of a group, oldest first."""
+
+    step: int
+    points: list[SnapshotSchema]
+
+
+class ResetPartitionSchema(Schema):
+    """What a reset does to one partition: `replay` records come again, `skip` are passed over; `gone` of those that
+    were to come again are deleted already. `basis`: `snapshot` (what the group had committed then) or `record_times`
+    (the last offset that was surely appended before)."""
+
+    topic: str
+    partition: int
+    committed: int | None
+    target: int
+    basis: str
+    replay: int
+    skip: int
+    gone: int
+
+
+class SinkEffectSchema(Schema):
+    """What duplicates mean to one sink of a pipeline that the group belongs to."""
+
+    pipeline: str
+    source: str
+    channel: str
+    sink: str
+    type: str
+    duplicates_max: int
+    effect: str
+
+
+class GroupPlanSchema(Schema):
+    """A reset of a consumer group to where it was at `target_time`, against what was seen of it at `as_of`. Headgate
+    does not carry it out; `reset_csv` is what kafka-consumer-groups takes with --reset-offsets --from-file."""
+
+    group: str
+    bootstrap_servers: str
+    event: int
+    event_message: str
+    target_time: datetime
+    as_of: datetime | None
+    state: str
+    members: int
+    replay: int
+    skip: int
+    gone: int
+    partitions: list[ResetPartitionSchema]
+    sinks: list[SinkEffectSchema]
+    warnings: list[str]
+    reset_csv: str
+
+
+class RangePlanSchema(Schema):
+    """What a replay of [start, end) does: so many offsets come again, at most, in so many batches. The channel has read
+    up to `read_up_to`; `hash` applies the plan."""
+
+    source: str
+    channel: str
+    topic: str
+    partition: int
+    start: int
+    end: int
+    read_up_to: int
+    offsets: int
+    batches: int
+    sinks: list[SinkEffectSchema]
+    hash: str
+
+
+class RangeReplaySchema(OperationSchema):
+    """A replay of [start, end) that was asked for. `progress`: `done` `of` so many offsets, and what came of them."""
+
+    source: str
+    channel: str
+    topic: str
+    partition: int
+    start: int
+    end: int

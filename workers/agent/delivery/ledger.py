@@ -1,0 +1,406 @@
+"""The books of one (source, channel) in this run: where it stands, what is in hand, and what became of every record."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pipelines.domain.base.positions import PartitionPosition, PartitionRange
+from pipelines.domain.ledger.journal import (
+    Done,
+    Planned,
+    PositionChange,
+    Positions,
+    Replayed,
+    Resolved,
+    SinkFailed,
+    SinkSwitched,
+)
+from pipelines.domain.ledger.ledger import Counts
+from pipelines.domain.ledger.sink_groups import GroupStatus, Switch
+from pipelines.domain.runs.protocol import Holding, PartitionProgress, QueryStatus
+from workers import crash_points
+from workers.agent.delivery.dead_letters import DeadLetterQueue
+from workers.agent.delivery.delivery import Delivery, Failure, Listener, SinkGroup
+from workers.agent.graph.batch import Batch, Classifier
+from workers.agent.positions.checkpoint import Offsets, ranges
+from workers.agent.run_dir.journal_writer import Journal
+from workers.agent.sink_processors import AllFailed
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_RATE_WINDOW = 5.0
+_LEFT_ALONE = 60.0
+"""Seconds without an attempt after an optional channel has kept others waiting."""
+_SINK_ENDS_AGE = 1.0
+
+
+@dataclass
+class Progress:
+    """What a channel has done in this run."""
+
+    finished: int = 0
+    idle_checks: int = 0
+    counts: Counts = field(default_factory=Counts)
+    balanced: bool = True
+    first_delivered_at: float | None = None
+    last_batch_at: float | None = None
+    holding: Holding | None = None
+    recent: deque[tuple[float, int]] = field(default_factory=lambda: deque([(time.monotonic(), 0)]))
+
+    def start(self) -> None:
+        """A batch begins. After a silence, as of a standby or a pause, records per second count from here."""
+        if time.monotonic() - self.recent[-1][0] > _RATE_WINDOW:
+            self.recent = deque([(time.monotonic(), self.counts.read)])
+
+    def rate(self) -> float:
+        """Records read per second over the last few seconds."""
+        now = time.monotonic()
+        while len(self.recent) > 1 and self.recent[1][0] < now - _RATE_WINDOW:
+            self.recent.popleft()
+        start, before = self.recent[0]
+        return (self.counts.read - before) / max(now - start, 1.0)
+
+
+class ChannelLedger:
+    """`optional`: a failing sink holds nobody up; what it does not take in one round is counted as dropped. `overrun`:
+    offsets count events, and those that the source let go of before they were read are counted as dropped."""
+
+    def __init__(
+        self,
+        source: str,
+        channel: str,
+        *,
+        group: SinkGroup,
+        classifier: Classifier,
+        dead_letter_queue: DeadLetterQueue,
+        journal: Journal,
+        optional: bool = False,
+        overrun: bool = False,
+    ) -> None:
+        self.source, self.channel = source, channel
+        self.name = f"{source}.{channel}"
+        self.group = group
+        self.progress = Progress()
+        self.positions: Offsets = {}
+        self.ends: Offsets = {}
+        self.done_batch = -1
+        self.on_change: Callable[[], None] = lambda: None
+        self._classifier = classifier
+        self._dead_letter_queue = dead_letter_queue
+        self._journal = journal
+        self.optional = optional
+        self._left_alone_until = 0.0
+        self._overrun = overrun
+        self._open: tuple[Planned, Resolved, bool] | None = None
+        self._started: tuple[Planned, float] | None = None
+        self._sink_ends: tuple[float, dict[str, list[PartitionPosition]]] | None = None
+
+    def continue_from(self, positions: Offsets, done_batch: int | None) -> None:
+        """Take over where the ledger stands."""
+        self.positions = dict(positions)
+        self.done_batch = -1 if done_batch is None else done_batch
+
+    def resolve(self, planned: Planned) -> None:
+        """Ask the sinks how much of a batch is there that was planned and never done, and write that down."""
+        resolution = self.group.resolve(planned)
+        resolved = Resolved(
+            source=self.source,
+            channel=self.channel,
+            batch=planned.batch,
+            delivered_before=resolution.delivered_before,
+            complete=resolution.complete,
+        )
+        self._journal.append(resolved)
+        crash_points.reach("agent.resolved")
+        self._open = planned, resolved, resolution.committed
+
+    def replayed(self, number: int) -> None:
+        """Spark ran a batch again that is done."""
+        self._journal.append(Replayed(source=self.source, channel=self.channel, batch=number))
+
+    def deliver(self, frame: DataFrame, number: int, ends: Offsets) -> None:
+        """Plan a batch, deliver it, keep its dead letters, and write that it is done."""
+        started = time.monotonic()
+        self.progress.start()
+        self._journal_added_partitions(ends)
+        planned = self._plan(number, ends)
+        self._journal.append(planned)
+        crash_points.reach("agent.planned")
+        done = self._with_overrun(self._done(planned, frame, started))
+        self._journal.append(done)
+        crash_points.reach("agent.done")
+        self._finish(done, ends)
+
+    def warm_up(self, events: DataFrame) -> None:
+        """Go the way of a batch without events up to the sinks; nobody is told of it."""
+        nothing = Planned(source=self.source, channel=self.channel, batch=0, ranges=[])
+        self.group.warm_up(Batch(events, nothing, self._classifier))
+
+    def start(self, number: int) -> None:
+        """Plan a batch whose end is not known yet (real-time mode)."""
+        planned = Planned(
+            source=self.source,
+            channel=self.channel,
+            batch=number,
+            open_ended=True,
+            ranges=_from_here(self.positions),
+            sink_ends=self._open[0].sink_ends if self._open else self._known_ends(number),
+        )
+        self._journal.append(planned)
+        self.progress.start()
+        self._started = planned, time.monotonic()
+
+    def probe_sinks(self, number: int) -> None:
+        """Keep the sinks' ends fresh: a batch that begins by itself needs those from before its beginning."""
+        self._ends_of_sinks(number)
+
+    def _known_ends(self, number: int) -> dict[str, list[PartitionPosition]]:
+        return self._sink_ends[1] if self._sink_ends else self._ends_of_sinks(number)
+
+    def end(self, number: int, ends: Offsets, counts: Counts, sink: str) -> None:
+        """The batch that was begun is over, and its sink has all of it (real-time mode)."""
+        self._journal_added_partitions(ends)
+        done = Done(
+            source=self.source,
+            channel=self.channel,
+            batch=number,
+            ranges=ranges(self.positions, ends),
+            counts=counts,
+            duplicates_max=self._open[1].delivered_before if self._open else 0,
+            sink=sink,
+            attempts=1,
+            ms=_ms_since(self._started[1]) if self._started else 0,
+        )
+        self._journal.append(done)
+        self._started = None
+        self._finish(done, ends)
+
+    def broken_off(self) -> None:
+        """The batch that was begun was given up; whatever of it the sink holds comes again, and is announced."""
+        if self._started:
+            self.resolve(self._started[0])
+            self._started = None
+
+    def _done(self, planned: Planned, frame: DataFrame, started: float) -> Done:
+        batch = Batch(frame, planned, self._classifier)
+        if time.monotonic() < self._left_alone_until:
+            return self._dropped(batch, started)
+        try:
+            delivery = self.group.deliver(batch, self._listener(planned.batch), patient=not self.optional)
+        except AllFailed:
+            return self._dropped(batch, started)
+        crash_points.reach("agent.delivered")
+        sink = self.group.sinks[delivery.sink]
+        self._dead_letter_queue.take(planned, delivery.pass_, sink.place.path)
+        crash_points.reach("agent.dead_letters")
+        return Done(
+            source=self.source,
+            channel=self.channel,
+            batch=planned.batch,
+            ranges=planned.ranges,
+            counts=delivery.counts,
+            duplicates_max=self._duplicates(planned, delivery),
+            sink=delivery.sink,
+            attempts=delivery.attempts,
+            ms=_ms_since(started),
+        )
+
+    def abort(self) -> None:
+        """Others wait for this optional channel: cancel its write, and drop its batches for a while."""
+        self._left_alone_until = time.monotonic() + _LEFT_ALONE
+        if writing := self.group.writing:
+            writing.deadline.expire()
+
+    def _with_overrun(self, done: Done) -> Done:
+        lost = sum(each.end - each.start for each in done.ranges) - done.counts.read if self._overrun else 0
+        return done.model_copy(update={"counts": done.counts + Counts(read=lost, dropped_optional=lost)})
+
+    def _dropped(self, batch: Batch, started: float) -> Done:
+        """An optional channel whose sinks all failed: its events are counted, and dead ones are kept all the same."""
+        attempt = batch.attempt()
+        attempt.events.count()
+        counts = attempt.counts
+        self._dead_letter_queue.take(batch.planned, attempt, "")
+        return Done(
+            source=self.source,
+            channel=self.channel,
+            batch=batch.planned.batch,
+            ranges=batch.planned.ranges,
+            counts=counts.model_copy(
+                update={"delivered": 0, "dropped_optional": counts.dropped_optional + counts.delivered}
+            ),
+            sink="",
+            attempts=max(1, len(self.group.sinks)),
+            ms=_ms_since(started),
+        )
+
+    def _journal_added_partitions(self, ends: Offsets) -> None:
+        added = [
+            PositionChange(topic=key[0], partition=key[1], new=0) for key in sorted(ends.keys() - self.positions.keys())
+        ]
+        if added:
+            self.positions = {**self.positions, **{(change.topic, change.partition): 0 for change in added}}
+            entry = Positions(source=self.source, channel=self.channel, changes=added, origin="partition added")
+            self._journal.append(entry)
+
+    def _plan(self, number: int, ends: Offsets) -> Planned:
+        """A batch that comes again keeps the sinks' ends of its first attempt: all of its copies are counted."""
+        return Planned(
+            source=self.source,
+            channel=self.channel,
+            batch=number,
+            ranges=ranges(self.positions, ends),
+            sink_ends=self._open[0].sink_ends if self._open else self._ends_of_sinks(number),
+        )
+
+    def _ends_of_sinks(self, number: int) -> dict[str, list[PartitionPosition]]:
+        """The sinks' ends, at most a second old: older ones only mean a few more records to look at in recovery."""
+        if self.optional:
+            return {}
+        now = time.monotonic()
+        if self._sink_ends is None or now - self._sink_ends[0] > _SINK_ENDS_AGE:
+            self._sink_ends = now, self.group.ends(self._listener(number))
+        return self._sink_ends[1]
+
+    def _duplicates(self, planned: Planned, delivery: Delivery) -> int:
+        """Records that sinks may hold twice: counted in the sinks where an attempt went before this delivery."""
+        before = self._open[1].delivered_before if self._open else 0
+        if (self._open and self._open[2]) or (before == 0 and not delivery.before):
+            return 0
+        if not delivery.before:
+            return before
+        touched = self.group.sinks.keys() if before else delivery.before.keys()
+        return self._duplicates_here(planned, delivery, before) + sum(
+            self._copies_elsewhere(planned, sink, delivery) for sink in touched - {delivery.sink}
+        )
+
+    def _duplicates_here(self, planned: Planned, delivery: Delivery, before: int) -> int:
+        found = self.group.resolve_in(delivery.sink, planned)
+        if found.committed:
+            return 0
+        if found.complete and delivery.sink not in delivery.abandoned:
+            return max(0, found.delivered_before - delivery.counts.delivered)
+        return before + delivery.before[delivery.sink] * delivery.counts.delivered
+
+    def _copies_elsewhere(self, planned: Planned, sink: str, delivery: Delivery) -> int:
+        """What a member of the group holds of a batch that another one took in the end; one whose attempt was
+        abandoned may get all of it yet."""
+        found = self.group.resolve_in(sink, planned)
+        if found.complete and sink not in delivery.abandoned:
+            return found.delivered_before
+        return max(1, delivery.before[sink]) * planned.bound
+
+    def _listener(self, number: int) -> Listener:
+        def failed(failure: Failure) -> None:
+            self.progress.holding = Holding(
+                component=f"sinks.{failure.sink}", cause=failure.cause, attempts=failure.attempt, since=failure.since
+            )
+            self._journal.append(
+                SinkFailed(
+                    source=self.source,
+                    channel=self.channel,
+                    batch=number,
+                    sink=failure.sink,
+                    attempt=failure.attempt,
+                    cause=failure.cause,
+                )
+            )
+            self.on_change()
+
+        def switched(switch: Switch) -> None:
+            self._journal.append(
+                SinkSwitched(
+                    source=self.source,
+                    channel=self.channel,
+                    batch=number,
+                    group=self.group.name,
+                    **switch.model_dump(),
+                )
+            )
+            self.on_change()
+
+        return Listener(failed, switched)
+
+    def _finish(self, done: Done, ends: Offsets) -> None:
+        """The positions come last: who sees them sees what was delivered, and that nothing is held up any more."""
+        progress = self.progress
+        self._open = None
+        progress.holding = None
+        progress.balanced = done.counts.balanced
+        progress.counts = progress.counts + done.counts
+        progress.last_batch_at = time.time()
+        progress.recent.append((time.monotonic(), progress.counts.read))
+        if done.counts.delivered and progress.first_delivered_at is None:
+            progress.first_delivered_at = progress.last_batch_at
+        self.done_batch = done.batch
+        self.positions = dict(ends)
+        progress.finished += 1
+
+    @property
+    def moving(self) -> bool:
+        """A batch was finished, or there is provably nothing to read."""
+        return self.progress.finished > 0 or self.progress.idle_checks > 0
+
+    @property
+    def lag(self) -> int:
+        """Records that are not done, as far as the ends were seen."""
+        return sum(max(0, end - self.positions.get(key, 0)) for key, end in self.ends.items())
+
+    def saw_ends(self, ends: Offsets, *, resting: bool) -> None:
+        """Note where the log ends now; nothing left to read while nothing is in hand is progress, too."""
+        self.ends = ends
+        if resting and all(self.positions.get(key, 0) >= end for key, end in ends.items()):
+            self.progress.idle_checks += 1
+
+    def status(self, batch: int | None, *, in_flight: bool, holding: Holding | None) -> QueryStatus:
+        """What status.json says of this channel; `holding` of its source, where that is away."""
+        progress = self.progress
+        positions, ends = dict(self.positions), self.ends
+        return QueryStatus(
+            source=self.source,
+            channel=self.channel,
+            batch=batch,
+            in_flight=in_flight,
+            read=progress.counts.read,
+            delivered=progress.counts.delivered,
+            filtered=progress.counts.filtered,
+            records_per_second=round(progress.rate(), 1),
+            first_delivered_at=progress.first_delivered_at,
+            last_batch_at=progress.last_batch_at,
+            last_batch_balanced=progress.balanced,
+            positions=[
+                PartitionProgress(
+                    topic=topic, partition=number, next_offset=at, end_offset=_end(ends.get((topic, number)), at)
+                )
+                for (topic, number), at in sorted(positions.items())
+            ],
+            holding=progress.holding or holding,
+            group=self._group_status(),
+        )
+
+    def _group_status(self) -> GroupStatus | None:
+        if not self.group.name:
+            return None
+        pools = self.group.pools()
+        return GroupStatus(name=self.group.name, processor=self.group.kind, **pools.model_dump())
+
+
+def _end(seen: int | None, position: int) -> int | None:
+    """The log ends at the position at least: it was seen before the position moved there."""
+    return None if seen is None else max(seen, position)
+
+
+def _from_here(offsets: Offsets) -> list[PartitionRange]:
+    return [
+        PartitionRange(topic=topic, partition=number, start=at, end=at)
+        for (topic, number), at in sorted(offsets.items())
+    ]
+
+
+def _ms_since(started: float) -> int:
+    return round((time.monotonic() - started) * 1000)

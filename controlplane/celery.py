@@ -9,6 +9,7 @@ import ctypes
 import os
 import signal
 import sys
+from functools import cached_property
 from typing import Any
 
 from celery import Celery
@@ -23,8 +24,16 @@ from controlplane.loader import Loader
 HOUSEKEEPING_SECONDS = 60.0
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
+
+class _Application(Celery):  # type: ignore[misc]
+    @cached_property
+    def loader(self) -> Loader:
+        """Imports modules for the application."""
+        return Loader(app=self)
+
+
 _path = sys.path[:]
-app = Celery("headgate", loader=Loader)
+app = _Application("headgate")
 # Celery puts the current directory first, where files of the user may have the names of our packages.
 sys.path[:] = _path
 app.conf.update(

@@ -72,14 +72,14 @@ class UserFactory(DjangoModelFactory[User]):
 
 
 class HostFactory(DjangoModelFactory[Host]):
-    """A host that was seen just now. `heard`: for as long as any test may take, however slow the machine is."""
+    """A host that was seen just now. `responding`: for as long as any test may take, however slow the machine is."""
 
     class Meta:
         model = Host
         django_get_or_create = ("name",)
 
     class Params:
-        heard = factory.Trait(seen_at=factory.LazyFunction(lambda: now() + timedelta(hours=1)))
+        responding = factory.Trait(seen_at=factory.LazyFunction(lambda: now() + timedelta(hours=1)))
 
     name = "alpha"
     seen_at = factory.LazyFunction(now)

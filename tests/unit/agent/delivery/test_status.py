@@ -138,5 +138,5 @@ def test_an_idle_look_is_progress_only_while_the_gate_is_open_and_nothing_is_lef
 def test_a_position_beyond_the_end_that_was_seen_last_is_no_negative_lag(stage: Stage) -> None:
     stage.bench.ledger.positions = {KEY: 5}
     stage.bench.query.saw_ends({KEY: 3})
-    (cursor,) = stage.bench.query.statuses()[0].cursor
-    assert (stage.bench.ledger.lag, cursor.next_offset, cursor.end_offset) == (0, 5, 5)
+    (position,) = stage.bench.query.statuses()[0].positions
+    assert (stage.bench.ledger.lag, position.next_offset, position.end_offset) == (0, 5, 5)

@@ -17,7 +17,7 @@ def replay(apps, schema_editor):
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("pipelines", "0023_on_timeout"),
+        ("pipelines", "0024_open_batches"),
     ]
 
     operations = [

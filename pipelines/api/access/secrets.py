@@ -14,8 +14,8 @@ from pipelines.domain.base.roles import Role
 from pipelines.foundation.errors import Conflict
 from pipelines.foundation.keyring import Keyring, StoreClosed
 from pipelines.models import Secret
+from pipelines.selectors.access.schemas import RotationSchema, SecretSchema
 from pipelines.selectors.access.secrets import secret_schemas
-from pipelines.selectors.base import schemas
 from pipelines.services.access import secrets
 
 
@@ -42,7 +42,7 @@ class SecretList(View):
     roles = {"GET": Role.OPERATOR}
     queries = {"GET": PageQuery}
 
-    @extend_schema(operation_id="list_secrets", responses=Page[schemas.SecretSchema])
+    @extend_schema(operation_id="list_secrets", responses=Page[SecretSchema])
     def get(self, request: Request) -> Response:
         """List secrets by name, with the pipelines that refer to them; never a value."""
         keyring = opened_if_possible()
@@ -55,9 +55,7 @@ class SecretDetail(View):
     roles = {"PUT": Role.ADMIN}
     queries = {"DELETE": ForceQuery}
 
-    @extend_schema(
-        operation_id="put_secret", request=SecretBody, responses={200: schemas.SecretSchema, 201: schemas.SecretSchema}
-    )
+    @extend_schema(operation_id="put_secret", request=SecretBody, responses={200: SecretSchema, 201: SecretSchema})
     def put(self, request: Request, name: str) -> Response:
         """Store a value: version 1 of a new secret, or the next version. A run takes it at its next start."""
         value = self.body(SecretBody).value.get_secret_value()
@@ -78,10 +76,10 @@ class SecretRotation(View):
 
     roles = {"POST": Role.ADMIN}
 
-    @extend_schema(operation_id="rotate_secrets", request=ActionBody, responses=schemas.RotationSchema)
+    @extend_schema(operation_id="rotate_secrets", request=ActionBody, responses=RotationSchema)
     @idempotent
     def post(self, request: Request) -> Response:
         """Encrypt every secret anew under the current key; the values stay. `unreadable`: those that no key reads."""
         self.body(ActionBody)
         done = secrets.rotate(keyring=_opened(), actor=self.actor)
-        return answer(schemas.RotationSchema(rotated=done.rotated, unreadable=done.unreadable))
+        return answer(RotationSchema(rotated=done.rotated, unreadable=done.unreadable))

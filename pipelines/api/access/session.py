@@ -17,14 +17,14 @@ from pipelines.api.http.base import View, answer
 from pipelines.api.http.permissions import role_of
 from pipelines.api.http.problems import request_id
 from pipelines.api.http.requests import LoginBody
-from pipelines.selectors.base import schemas
+from pipelines.selectors.lifecycle.schemas import SessionSchema
 from pipelines.services.access import sessions
 from pipelines.services.base.audit import Actor
 
 
-def _session_schema(request: Request, user: AbstractBaseUser | AnonymousUser) -> schemas.SessionSchema:
+def _session_schema(request: Request, user: AbstractBaseUser | AnonymousUser) -> SessionSchema:
     role = role_of(user)
-    return schemas.SessionSchema(
+    return SessionSchema(
         authenticated=user.is_authenticated,
         user=user.get_username() if user.is_authenticated else None,
         role=role.word if role else None,
@@ -38,12 +38,12 @@ class Session(View):
 
     permission_classes = [AllowAny]
 
-    @extend_schema(operation_id="get_session", responses=schemas.SessionSchema)
+    @extend_schema(operation_id="get_session", responses=SessionSchema)
     def get(self, request: Request) -> Response:
         """Say who is asking, and give the CSRF token that writes with a session need."""
         return answer(_session_schema(request, request.user))
 
-    @extend_schema(operation_id="log_in", request=LoginBody, responses=schemas.SessionSchema)
+    @extend_schema(operation_id="log_in", request=LoginBody, responses=SessionSchema)
     @method_decorator(sensitive_variables())
     def post(self, request: Request) -> Response:
         """Log in with user name and password."""

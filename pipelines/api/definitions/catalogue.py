@@ -9,21 +9,21 @@ from rest_framework.response import Response
 from pipelines.api.http.base import View, answer
 from pipelines.domain.definitions.parts import registry
 from pipelines.domain.definitions.parts.component import ComponentSpec
-from pipelines.selectors.base import schemas
+from pipelines.selectors.lifecycle.schemas import ComponentTypeSchema, ComponentTypesSchema
 
 
 class ComponentList(View):
     """Types of components."""
 
-    @extend_schema(operation_id="list_components", responses=schemas.ComponentTypesSchema)
+    @extend_schema(operation_id="list_components", responses=ComponentTypesSchema)
     def get(self, request: Request) -> Response:
         """List every type of component with its JSON Schema."""
-        return answer(schemas.ComponentTypesSchema([_component(spec) for spec in registry.all()]))
+        return answer(ComponentTypesSchema([_component(spec) for spec in registry.all()]))
 
 
-def _component(spec: type[ComponentSpec]) -> schemas.ComponentTypeSchema:
+def _component(spec: type[ComponentSpec]) -> ComponentTypeSchema:
     schema = registry.json_schema(spec.kind, spec.type_name())
-    return schemas.ComponentTypeSchema(
+    return ComponentTypeSchema(
         kind=spec.kind,
         type=spec.type_name(),
         title=spec.title,

@@ -20,7 +20,7 @@ from pipelines.domain.base.findings import Finding
 from pipelines.foundation.errors import HeadgateError, Invalid, NotFound, TooManyRequests, Unavailable
 from pipelines.foundation.interceptors import allowed_interceptors
 from pipelines.foundation.rehearsal import RehearsalFailed, rehearse
-from pipelines.selectors.base import schemas
+from pipelines.selectors.lifecycle.schemas import RehearsalSchema
 from pipelines.services.definitions import definitions
 
 _LOCK = "rehearsal.lock"
@@ -30,7 +30,7 @@ _SHOWN = ("path", "code", "message", "suggestion")
 class Rehearse(View):
     """Of a definition that need not be stored."""
 
-    @extend_schema(operation_id="rehearse_definition", request=RehearsalBody, responses=schemas.RehearsalSchema)
+    @extend_schema(operation_id="rehearse_definition", request=RehearsalBody, responses=RehearsalSchema)
     def post(self, request: Request) -> Response:
         """Send sample events through a definition; one rehearsal at a time."""
         body = self.body(RehearsalBody)
@@ -43,7 +43,7 @@ class Rehearse(View):
 class RehearsePipeline(PipelineView):
     """Of a stored pipeline."""
 
-    @extend_schema(operation_id="rehearse_pipeline", request=RehearsalOfPipelineBody, responses=schemas.RehearsalSchema)
+    @extend_schema(operation_id="rehearse_pipeline", request=RehearsalOfPipelineBody, responses=RehearsalSchema)
     def post(self, request: Request, name: str) -> Response:
         """Send sample events through the present revision of a pipeline; one rehearsal at a time."""
         revision = self.pipeline.current_revision
@@ -52,7 +52,7 @@ class RehearsePipeline(PipelineView):
         return answer(_rehearsed(revision.definition, self.body(RehearsalOfPipelineBody)))
 
 
-def _rehearsed(definition: dict[str, Any], body: RehearsalOfPipelineBody) -> schemas.RehearsalSchema:
+def _rehearsed(definition: dict[str, Any], body: RehearsalOfPipelineBody) -> RehearsalSchema:
     environment = settings.HEADGATE
     with _alone(environment.state / _LOCK):
         try:
@@ -64,7 +64,7 @@ def _rehearsed(definition: dict[str, Any], body: RehearsalOfPipelineBody) -> sch
             )
         except RehearsalFailed as failure:
             raise _problem(failure) from None
-    return schemas.RehearsalSchema.model_validate(result)
+    return RehearsalSchema.model_validate(result)
 
 
 @contextmanager

@@ -15,14 +15,14 @@ from pipelines.api.lifecycle.pipelines import validated
 from pipelines.domain.definitions.document.diff import diff
 from pipelines.foundation.errors import NotFound
 from pipelines.models import Pipeline, Revision
-from pipelines.selectors.base import schemas
 from pipelines.selectors.lifecycle.pipelines import etag, get_pipeline
+from pipelines.selectors.lifecycle.schemas import ChangeSchema, DiffSchema, RevisionSchema
 from pipelines.services.definitions import definitions, revisions
 
 
-def revision_schema(revision: Revision) -> schemas.RevisionSchema:
+def revision_schema(revision: Revision) -> RevisionSchema:
     """One revision as the API shows it."""
-    return schemas.RevisionSchema(
+    return RevisionSchema(
         number=revision.number,
         digest=revision.digest,
         created_at=revision.created_at,
@@ -46,7 +46,7 @@ class RevisionList(PipelineView):
     parser_classes = [StrictJSONParser, YAMLTextParser]
     queries = {"GET": PageQuery}
 
-    @extend_schema(operation_id="list_revisions", responses=Page[schemas.RevisionSchema])
+    @extend_schema(operation_id="list_revisions", responses=Page[RevisionSchema])
     def get(self, request: Request, name: str) -> Response:
         """List revisions, newest first."""
         rows = Revision.objects.filter(pipeline=self.pipeline)
@@ -56,7 +56,7 @@ class RevisionList(PipelineView):
         operation_id="create_revision",
         parameters=[OPTIONAL_IF_MATCH],
         request={"application/json": RevisionBody, "application/yaml": str},
-        responses={201: schemas.RevisionSchema, 200: schemas.RevisionSchema},
+        responses={201: RevisionSchema, 200: RevisionSchema},
     )
     @idempotent
     def post(self, request: Request, name: str) -> Response:
@@ -84,7 +84,7 @@ class RevisionList(PipelineView):
 class RevisionDetail(PipelineView):
     """One revision."""
 
-    @extend_schema(operation_id="get_revision", responses=schemas.RevisionSchema)
+    @extend_schema(operation_id="get_revision", responses=RevisionSchema)
     def get(self, request: Request, name: str, number: int) -> Response:
         """Show a revision."""
         return answer(revision_schema(get_revision(self.pipeline, number)))
@@ -95,13 +95,13 @@ class RevisionDiff(PipelineView):
 
     queries = {"GET": DiffQuery}
 
-    @extend_schema(operation_id="diff_revisions", responses=schemas.DiffSchema)
+    @extend_schema(operation_id="diff_revisions", responses=DiffSchema)
     def get(self, request: Request, name: str, number: int) -> Response:
         """Compare a revision with another one, or with the one before."""
         against = self.query(DiffQuery).against or max(1, number - 1)
         new, old = get_revision(self.pipeline, number), get_revision(self.pipeline, against)
         changes = [
-            schemas.ChangeSchema(path=each.path, op=each.op, old=each.old, new=each.new)
+            ChangeSchema(path=each.path, op=each.op, old=each.old, new=each.new)
             for each in diff(old.definition, new.definition)
         ]
-        return answer(schemas.DiffSchema(from_=against, to=number, changes=changes))
+        return answer(DiffSchema(from_=against, to=number, changes=changes))

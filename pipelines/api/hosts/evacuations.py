@@ -16,7 +16,15 @@ from pipelines.api.http.requests import Instant, Shape, Text
 from pipelines.domain.base.roles import Role
 from pipelines.domain.migration.observation import ObservationRules
 from pipelines.models import ApprovalPolicy, Evacuation, FreezeWindow
-from pipelines.selectors.migration import migration_schemas as schemas
+from pipelines.selectors.migration.schemas import (
+    ApprovalPolicySchema,
+    EvacuationSchema,
+    FreezeSchema,
+    evacuation_schema,
+    evacuation_schemas,
+    freeze_schema,
+    policy_schema,
+)
 from pipelines.services.hosts import evacuations
 from pipelines.services.migration import rules as migration_rules
 
@@ -74,13 +82,13 @@ class EvacuationList(View):
     roles = {"POST": Role.ADMIN}
     queries = {"GET": PageQuery}
 
-    @extend_schema(operation_id="list_evacuations", responses=Page[schemas.EvacuationSchema])
+    @extend_schema(operation_id="list_evacuations", responses=Page[EvacuationSchema])
     def get(self, request: Request) -> Response:
         """List evacuations, newest first."""
         rows = Evacuation.objects.all()
-        return page(rows, ["-created_at", "-id"], self.query(PageQuery), schemas.evacuation_schemas)
+        return page(rows, ["-created_at", "-id"], self.query(PageQuery), evacuation_schemas)
 
-    @extend_schema(operation_id="evacuate_host", request=EvacuationBody, responses={201: schemas.EvacuationSchema})
+    @extend_schema(operation_id="evacuate_host", request=EvacuationBody, responses={201: EvacuationSchema})
     @idempotent
     def post(self, request: Request) -> Response:
         """Move every running pipeline of a host elsewhere, by migrations of the kind `host`."""
@@ -93,22 +101,22 @@ class EvacuationList(View):
             rules=body.rules,
             actor=self.actor,
         )
-        return answer(schemas.evacuation_schema(made), 201, Location=f"/api/v1/evacuations/{made.pk}")
+        return answer(evacuation_schema(made), 201, Location=f"/api/v1/evacuations/{made.pk}")
 
 
 class EvacuationDetail(View):
     """One evacuation."""
 
-    @extend_schema(operation_id="get_evacuation", responses=schemas.EvacuationSchema)
+    @extend_schema(operation_id="get_evacuation", responses=EvacuationSchema)
     def get(self, request: Request, evacuation_id: UUID) -> Response:
         """Show an evacuation with its migrations, and what stays and why."""
-        return answer(schemas.evacuation_schema(evacuations.get(evacuation_id)))
+        return answer(evacuation_schema(evacuations.get(evacuation_id)))
 
-    @extend_schema(operation_id="cancel_evacuation", responses=schemas.EvacuationSchema)
+    @extend_schema(operation_id="cancel_evacuation", responses=EvacuationSchema)
     def delete(self, request: Request, evacuation_id: UUID) -> Response:
         """Cancel an evacuation: no further migration starts; those in progress continue."""
         row = evacuations.cancel(evacuation=evacuations.get(evacuation_id), actor=self.actor)
-        return answer(schemas.evacuation_schema(row))
+        return answer(evacuation_schema(row))
 
 
 class PolicyList(View):
@@ -119,15 +127,13 @@ class PolicyList(View):
 
     @extend_schema(
         operation_id="list_approval_policies",
-        responses=Page[schemas.ApprovalPolicySchema],
+        responses=Page[ApprovalPolicySchema],
     )
     def get(self, request: Request) -> Response:
         """List approval policies; of those that concern a pipeline the strictest counts."""
-        return page(ApprovalPolicy.objects.all(), ["id"], self.query(PageQuery), each(schemas.policy_schema))
+        return page(ApprovalPolicy.objects.all(), ["id"], self.query(PageQuery), each(policy_schema))
 
-    @extend_schema(
-        operation_id="set_approval_policy", request=PolicyBody, responses={201: schemas.ApprovalPolicySchema}
-    )
+    @extend_schema(operation_id="set_approval_policy", request=PolicyBody, responses={201: ApprovalPolicySchema})
     @idempotent
     def post(self, request: Request) -> Response:
         """Set how many users must approve, replacing the policy of the same scope."""
@@ -139,7 +145,7 @@ class PolicyList(View):
             expiry_seconds=body.expiry_seconds,
             actor=self.actor,
         )
-        return answer(schemas.policy_schema(row), 201)
+        return answer(policy_schema(row), 201)
 
 
 class PolicyDetail(View):
@@ -158,12 +164,12 @@ class FreezeList(View):
     roles = {"POST": Role.ADMIN}
     queries = {"GET": PageQuery}
 
-    @extend_schema(operation_id="list_freezes", responses=Page[schemas.FreezeSchema])
+    @extend_schema(operation_id="list_freezes", responses=Page[FreezeSchema])
     def get(self, request: Request) -> Response:
         """List freezes, newest first."""
-        return page(FreezeWindow.objects.all(), ["-id"], self.query(PageQuery), each(schemas.freeze_schema))
+        return page(FreezeWindow.objects.all(), ["-id"], self.query(PageQuery), each(freeze_schema))
 
-    @extend_schema(operation_id="add_freeze", request=FreezeBody, responses={201: schemas.FreezeSchema})
+    @extend_schema(operation_id="add_freeze", request=FreezeBody, responses={201: FreezeSchema})
     @idempotent
     def post(self, request: Request) -> Response:
         """Set a period in which no migration starts; those in progress continue."""
@@ -176,7 +182,7 @@ class FreezeList(View):
             reason=body.reason,
             actor=self.actor,
         )
-        return answer(schemas.freeze_schema(row), 201)
+        return answer(freeze_schema(row), 201)
 
 
 class FreezeDetail(View):

@@ -9,9 +9,10 @@ from rest_framework.response import Response
 from pipelines.api.http.base import PipelineView, View, answer, idempotent
 from pipelines.api.http.requests import ActionBody, DeclareLostBody, DrainBody
 from pipelines.domain.base.roles import Role
-from pipelines.selectors.base import schemas
 from pipelines.selectors.hosts import capacity
+from pipelines.selectors.hosts.schemas import HostDetailSchema, HostsSchema
 from pipelines.selectors.runs.runs import run_schema
+from pipelines.selectors.runs.schemas import RunSchema
 from pipelines.services.hosts import hosts
 from pipelines.services.runs import ownership
 
@@ -19,16 +20,16 @@ from pipelines.services.runs import ownership
 class HostList(View):
     """Machines with a worker."""
 
-    @extend_schema(operation_id="list_hosts", responses=schemas.HostsSchema)
+    @extend_schema(operation_id="list_hosts", responses=HostsSchema)
     def get(self, request: Request) -> Response:
         """List every host that ever reported."""
-        return answer(schemas.HostsSchema(capacity.hosts()))
+        return answer(HostsSchema(capacity.hosts()))
 
 
 class HostDetail(View):
     """One machine with a worker."""
 
-    @extend_schema(operation_id="get_host", responses=schemas.HostDetailSchema)
+    @extend_schema(operation_id="get_host", responses=HostDetailSchema)
     def get(self, request: Request, name: str) -> Response:
         """Show a host with the pipelines that have a place there, and what ties each to it."""
         return answer(capacity.host(name))
@@ -45,7 +46,7 @@ class DrainHost(View):
 
     roles = {"POST": Role.ADMIN}
 
-    @extend_schema(operation_id="drain_host", request=DrainBody, responses=schemas.HostDetailSchema)
+    @extend_schema(operation_id="drain_host", request=DrainBody, responses=HostDetailSchema)
     @idempotent
     def post(self, request: Request, name: str) -> Response:
         """Take no new agents, and move each pipeline that is not tied to the host once another has room for it."""
@@ -58,7 +59,7 @@ class UndrainHost(View):
 
     roles = {"POST": Role.ADMIN}
 
-    @extend_schema(operation_id="undrain_host", request=ActionBody, responses=schemas.HostDetailSchema)
+    @extend_schema(operation_id="undrain_host", request=ActionBody, responses=HostDetailSchema)
     @idempotent
     def post(self, request: Request, name: str) -> Response:
         """Take new agents again; nothing moves back by itself."""
@@ -76,7 +77,7 @@ class DeclareLost(PipelineView):
         operation_id="declare_pipeline_lost",
         description=f"Declare the run of a silent host lost, so that the next one can start. {ownership.CONSEQUENCE}",
         request=DeclareLostBody,
-        responses=schemas.RunSchema,
+        responses=RunSchema,
     )
     @idempotent
     def post(self, request: Request, name: str) -> Response:

@@ -14,11 +14,13 @@ from pipelines.api.http.requests import LedgerQuery, LogQuery, PipelineQuery
 from pipelines.domain.base.roles import Role
 from pipelines.foundation.errors import NotFound
 from pipelines.models import AuditRow, Run
-from pipelines.selectors.base import schemas
 from pipelines.selectors.ledger import ledger
+from pipelines.selectors.ledger.schemas import LedgerBatchSchema, LedgerTotalsSchema
 from pipelines.selectors.monitoring.events import audit_schema
+from pipelines.selectors.monitoring.schemas import AuditSchema
 from pipelines.selectors.runs.logs import read_log
 from pipelines.selectors.runs.runs import run_schema, runs
+from pipelines.selectors.runs.schemas import LogSchema, RunSchema
 
 
 class Ledger(PipelineView):
@@ -26,7 +28,7 @@ class Ledger(PipelineView):
 
     queries = {"GET": LedgerQuery}
 
-    @extend_schema(operation_id="list_ledger", responses=Page[schemas.LedgerBatchSchema])
+    @extend_schema(operation_id="list_ledger", responses=Page[LedgerBatchSchema])
     def get(self, request: Request, name: str) -> Response:
         """List batches, newest first."""
         query = self.query(LedgerQuery)
@@ -37,7 +39,7 @@ class Ledger(PipelineView):
 class LedgerSummary(PipelineView):
     """The books in sum."""
 
-    @extend_schema(operation_id="get_ledger_summary", responses=schemas.LedgerTotalsSchema)
+    @extend_schema(operation_id="get_ledger_summary", responses=LedgerTotalsSchema)
     def get(self, request: Request, name: str) -> Response:
         """Show the ledger totals of every channel over all runs, and the positions."""
         return answer(ledger.ledger_totals(self.pipeline))
@@ -48,7 +50,7 @@ class PipelineRuns(PipelineView):
 
     queries = {"GET": PageQuery}
 
-    @extend_schema(operation_id="list_runs", responses=Page[schemas.RunSchema])
+    @extend_schema(operation_id="list_runs", responses=Page[RunSchema])
     def get(self, request: Request, name: str) -> Response:
         """List runs, newest first."""
         return page(runs(pipeline=self.pipeline), ["-number"], self.query(PageQuery), each(run_schema))
@@ -64,7 +66,7 @@ def _run(run_id: int) -> Run:
 class RunDetail(View):
     """One run."""
 
-    @extend_schema(operation_id="get_run", responses=schemas.RunSchema)
+    @extend_schema(operation_id="get_run", responses=RunSchema)
     def get(self, request: Request, run_id: int) -> Response:
         """Show a run."""
         return answer(run_schema(_run(run_id)))
@@ -77,7 +79,7 @@ class RunLog(View):
 
     @extend_schema(
         operation_id="get_run_log",
-        responses={(200, "application/json"): schemas.LogSchema, (200, "text/plain"): str},
+        responses={(200, "application/json"): LogSchema, (200, "text/plain"): str},
     )
     def get(self, request: Request, run_id: int) -> HttpResponse | Response:
         """Show the last lines of the log, or what follows a byte offset; `format=text` gives the text alone."""
@@ -100,7 +102,7 @@ class Audit(View):
     roles = {"GET": Role.OPERATOR}
     queries = {"GET": PipelineQuery}
 
-    @extend_schema(operation_id="list_audit", responses=Page[schemas.AuditSchema])
+    @extend_schema(operation_id="list_audit", responses=Page[AuditSchema])
     def get(self, request: Request) -> Response:
         """List the audit, newest first."""
         query = self.query(PipelineQuery)

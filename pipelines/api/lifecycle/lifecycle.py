@@ -24,7 +24,7 @@ from pipelines.domain.lifecycle.operations import OnTimeout
 from pipelines.foundation.database import in_database
 from pipelines.foundation.errors import Conflict, NotFound
 from pipelines.models import Operation
-from pipelines.selectors.base import schemas
+from pipelines.selectors.base.schemas import OperationSchema, allowed_action_schema
 from pipelines.selectors.lifecycle.operations import operation_schema, operations
 from pipelines.selectors.lifecycle.situations import situation_of
 from pipelines.services.lifecycle import lifecycle
@@ -54,7 +54,7 @@ class ActionView(PipelineView):
 
     def _allowed(self) -> list[dict[str, Any]]:
         found = allowed_actions(situation_of(self.pipeline), self.role)
-        return [schemas.allowed_action_schema(a).model_dump() for a in found]
+        return [allowed_action_schema(a).model_dump() for a in found]
 
 
 def _action(kind: OperationKind, sentence: str) -> type[ActionView]:
@@ -67,7 +67,7 @@ def _action(kind: OperationKind, sentence: str) -> type[ActionView]:
             operation_id=f"{kind.replace('-', '_')}_pipeline",
             description=sentence,
             request=ActionBody,
-            responses={202: schemas.OperationSchema},
+            responses={202: OperationSchema},
         )
         @idempotent
         def post(self, request: Request, name: str) -> Response:
@@ -95,7 +95,7 @@ class PausePipeline(ActionView):
         operation_id="pause_pipeline",
         description="Pause: consumption stops, the process stays warm. Done when verified.",
         request=PauseBody,
-        responses={202: schemas.OperationSchema},
+        responses={202: OperationSchema},
     )
     @idempotent
     def post(self, request: Request, name: str) -> Response:
@@ -108,7 +108,7 @@ class StopPipeline(ActionView):
 
     action = OperationKind.STOP
 
-    @extend_schema(operation_id="stop_pipeline", request=StopBody, responses={202: schemas.OperationSchema})
+    @extend_schema(operation_id="stop_pipeline", request=StopBody, responses={202: OperationSchema})
     @idempotent
     def post(self, request: Request, name: str) -> Response:
         """Stop: the process ends. With `drain` the batch in hand and what was read is written first."""
@@ -125,7 +125,7 @@ class RestartPipeline(ActionView):
         operation_id="restart_pipeline",
         description="Drain, end the process and start a new one.",
         request=RestartBody,
-        responses={202: schemas.OperationSchema},
+        responses={202: OperationSchema},
     )
     @idempotent
     def post(self, request: Request, name: str) -> Response:
@@ -138,7 +138,7 @@ class OperationList(View):
 
     queries = {"GET": PipelineQuery}
 
-    @extend_schema(operation_id="list_operations", responses=Page[schemas.OperationSchema])
+    @extend_schema(operation_id="list_operations", responses=Page[OperationSchema])
     def get(self, request: Request) -> Response:
         """List operations, newest first."""
         query = self.query(PipelineQuery)
@@ -152,7 +152,7 @@ class OperationDetail(View):
     roles = {"DELETE": Role.OPERATOR}
     queries = {"GET": WaitQuery}
 
-    @extend_schema(operation_id="get_operation", responses=schemas.OperationSchema)
+    @extend_schema(operation_id="get_operation", responses=OperationSchema)
     def get(self, request: Request, operation_id: UUID) -> Response:
         """Show an operation; with `wait` the answer comes when it has ended, or after so many seconds."""
         response = answer(operation_schema(_operation(operation_id)))
@@ -161,7 +161,7 @@ class OperationDetail(View):
         )
         return response
 
-    @extend_schema(operation_id="cancel_operation", responses=schemas.OperationSchema)
+    @extend_schema(operation_id="cancel_operation", responses=OperationSchema)
     def delete(self, request: Request, operation_id: UUID) -> Response:
         """Cancel a start, a pause or a replay that has not ended yet."""
         operation = lifecycle.cancel(operation=_operation(operation_id), actor=self.actor)

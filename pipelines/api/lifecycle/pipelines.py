@@ -35,8 +35,8 @@ from pipelines.api.http.requests import (
 from pipelines.domain.definitions.checks.validate import Validation, validate_data, validate_text
 from pipelines.foundation.errors import NotFound
 from pipelines.models import Pipeline
-from pipelines.selectors.base import schemas
 from pipelines.selectors.ledger import ledger
+from pipelines.selectors.ledger.schemas import SeriesSchema
 from pipelines.selectors.lifecycle.pipelines import (
     archived,
     archived_schema,
@@ -47,6 +47,13 @@ from pipelines.selectors.lifecycle.pipelines import (
     pipeline_schemas,
     pipelines,
     status_schema,
+)
+from pipelines.selectors.lifecycle.schemas import (
+    ArchivedPipelineSchema,
+    PipelineDetailSchema,
+    PipelineSchema,
+    StatusSchema,
+    ValidationSchema,
 )
 from pipelines.services.definitions import definitions
 from pipelines.services.ledger import archive
@@ -65,7 +72,7 @@ class PipelineList(View):
 
     @extend_schema(
         operation_id="list_pipelines",
-        responses=Page[schemas.PipelineSchema],
+        responses=Page[PipelineSchema],
     )
     def get(self, request: Request) -> Response:
         """List pipelines by name."""
@@ -75,7 +82,7 @@ class PipelineList(View):
     @extend_schema(
         operation_id="create_pipeline",
         request={"application/json": RevisionBody, "application/yaml": str},
-        responses={201: schemas.PipelineDetailSchema},
+        responses={201: PipelineDetailSchema},
     )
     @idempotent
     def post(self, request: Request) -> Response:
@@ -111,7 +118,7 @@ def _matching(query: PipelinesQuery) -> QuerySet[Pipeline]:
 class PipelineDetail(PipelineView):
     """One pipeline."""
 
-    @extend_schema(operation_id="get_pipeline", responses=schemas.PipelineDetailSchema)
+    @extend_schema(operation_id="get_pipeline", responses=PipelineDetailSchema)
     def get(self, request: Request, name: str) -> Response:
         """Show a pipeline with its definition."""
         return answer(detail_schema(self.pipeline, self.role), ETag=etag(self.pipeline))
@@ -120,7 +127,7 @@ class PipelineDetail(PipelineView):
         operation_id="update_pipeline",
         parameters=[IF_MATCH],
         request=DetailsBody,
-        responses=schemas.PipelineDetailSchema,
+        responses=PipelineDetailSchema,
     )
     def patch(self, request: Request, name: str) -> Response:
         """Change description or labels. If-Match is required. 403 where labels would lift approvals or a freeze, which
@@ -150,7 +157,7 @@ class PipelineDetail(PipelineView):
 class PipelineStatus(PipelineView):
     """What is known of a pipeline now."""
 
-    @extend_schema(operation_id="get_pipeline_status", responses=schemas.StatusSchema)
+    @extend_schema(operation_id="get_pipeline_status", responses=StatusSchema)
     def get(self, request: Request, name: str) -> Response:
         """Show phase, conditions, run, queries, components and findings."""
         return answer(status_schema(self.pipeline, self.role))
@@ -161,7 +168,7 @@ class PipelineSeries(PipelineView):
 
     queries = {"GET": SeriesQuery}
 
-    @extend_schema(operation_id="get_pipeline_series", responses=schemas.SeriesSchema)
+    @extend_schema(operation_id="get_pipeline_series", responses=SeriesSchema)
     def get(self, request: Request, name: str) -> Response:
         """Show rate and lag of the last minutes."""
         return answer(ledger.series_schema(self.pipeline, self.query(SeriesQuery).minutes))
@@ -175,14 +182,14 @@ class Validate(View):
     @extend_schema(
         operation_id="validate_definition",
         request={"application/json": DefinitionBody, "application/yaml": str},
-        responses=schemas.ValidationSchema,
+        responses=ValidationSchema,
     )
     def post(self, request: Request) -> Response:
         """Validate a definition; every finding at once, and nothing is stored."""
         validation = validated(self.body(DefinitionBody).definition)
         definition = validation.definition
         return answer(
-            schemas.ValidationSchema(
+            ValidationSchema(
                 valid=validation.valid,
                 findings=validation.findings,
                 definition=definition.plain() if definition else None,
@@ -198,7 +205,7 @@ class ArchivedPipelineList(View):
 
     @extend_schema(
         operation_id="list_archived_pipelines",
-        responses=Page[schemas.ArchivedPipelineSchema],
+        responses=Page[ArchivedPipelineSchema],
     )
     def get(self, request: Request) -> Response:
         """List deleted pipelines, newest first."""

@@ -9,7 +9,7 @@ from rest_framework.response import Response
 from pipelines.api.http.base import PipelineView, answer, idempotent
 from pipelines.api.http.requests import ReconcileBody
 from pipelines.domain.base.roles import Role
-from pipelines.selectors.base import schemas
+from pipelines.selectors.lifecycle.schemas import ReconciledSchema
 from pipelines.services.lifecycle import reconciling
 
 
@@ -18,7 +18,7 @@ class Reconcile(PipelineView):
 
     roles = {"POST": Role.ADMIN}
 
-    @extend_schema(operation_id="reconcile_pipeline", request=ReconcileBody, responses={202: schemas.ReconciledSchema})
+    @extend_schema(operation_id="reconcile_pipeline", request=ReconcileBody, responses={202: ReconciledSchema})
     @idempotent
     def post(self, request: Request, name: str) -> Response:
         """Set the source of truth: the host, whose journals are then ingested, or the database, which resumes from
@@ -27,4 +27,4 @@ class Reconcile(PipelineView):
         reconciling.decide(
             pipeline=self.pipeline, source_of_truth=body.source_of_truth, reason=body.reason, actor=self.actor
         )
-        return answer(schemas.ReconciledSchema(source_of_truth=body.source_of_truth), 202)
+        return answer(ReconciledSchema(source_of_truth=body.source_of_truth), 202)

@@ -28,9 +28,14 @@ from pipelines.domain.migration.specs import problems
 from pipelines.foundation.errors import HeadgateError, Invalid
 from pipelines.models import Migration, Revision
 from pipelines.selectors.lifecycle.pipelines import get_pipeline, pipelines
-from pipelines.selectors.migration import migration_schemas as schemas
 from pipelines.selectors.migration.evidence import document
 from pipelines.selectors.migration.migrations import get_migration, listed, reverse_of
+from pipelines.selectors.migration.schemas import (
+    MigrationDetailSchema,
+    MigrationSchema,
+    detail_schema,
+    migration_schema,
+)
 from pipelines.services.base import audit
 from pipelines.services.migration import migrations as services
 from pipelines.services.migration.plans import read_spec
@@ -141,7 +146,7 @@ class MigrationList(MigrationBase):
 
     @extend_schema(
         operation_id="list_migrations",
-        responses=Page[schemas.MigrationSchema],
+        responses=Page[MigrationSchema],
     )
     def get(self, request: Request) -> Response:
         """List migrations, newest first."""
@@ -149,11 +154,9 @@ class MigrationList(MigrationBase):
         groups = {"open": OPEN_STAGES, "final": FINAL_STAGES}
         stages = None if query.state is None else groups.get(query.state, {query.state})
         rows = listed(pipeline=query.pipeline, stages=stages)
-        return page(rows, ["-created_at", "-id"], query, each(schemas.migration_schema))
+        return page(rows, ["-created_at", "-id"], query, each(migration_schema))
 
-    @extend_schema(
-        operation_id="create_migration", request=MigrationBody, responses={201: schemas.MigrationDetailSchema}
-    )
+    @extend_schema(operation_id="create_migration", request=MigrationBody, responses={201: MigrationDetailSchema})
     @idempotent
     def post(self, request: Request) -> Response:
         """Write a migration down and plan it. Nothing is touched: PLANNED, or DRAFT with everything that blocks it."""
@@ -161,7 +164,7 @@ class MigrationList(MigrationBase):
         pipeline = get_pipeline(body.pipeline)
         require_spec_rights(self, pipeline.name, body.spec)
         made = services.create(pipeline=pipeline, kind=body.kind, spec=body.spec, reason=body.reason, actor=self.actor)
-        return answer(schemas.detail_schema(made), 201, Location=f"/api/v1/migrations/{made.pk}")
+        return answer(detail_schema(made), 201, Location=f"/api/v1/migrations/{made.pk}")
 
     def _asked(self) -> MigrationBody:
         """What is asked for; raises Invalid with everything that is wrong with the request, its spec and the definition
@@ -188,74 +191,74 @@ class MigrationList(MigrationBase):
 class MigrationDetail(MigrationBase):
     """One migration."""
 
-    @extend_schema(operation_id="get_migration", responses=schemas.MigrationDetailSchema)
+    @extend_schema(operation_id="get_migration", responses=MigrationDetailSchema)
     def get(self, request: Request, migration_id: UUID) -> Response:
         """Show a migration: plan, steps with their evidence, what can be done next and what that costs."""
-        return answer(schemas.detail_schema(get_migration(migration_id)))
+        return answer(detail_schema(get_migration(migration_id)))
 
 
 class PlanMigration(MigrationBase):
     """Planning again."""
 
-    @extend_schema(operation_id="plan_migration", request=ActionBody, responses=schemas.MigrationDetailSchema)
+    @extend_schema(operation_id="plan_migration", request=ActionBody, responses=MigrationDetailSchema)
     @idempotent
     def post(self, request: Request, migration_id: UUID) -> Response:
         """Plan against the present; another plan has another hash, and needs approvals of its own."""
         self.body(ActionBody)
-        return answer(schemas.detail_schema(services.plan(migration=get_migration(migration_id), actor=self.actor)))
+        return answer(detail_schema(services.plan(migration=get_migration(migration_id), actor=self.actor)))
 
 
 class ApproveMigration(MigrationBase):
     """Somebody's word for a plan."""
 
-    @extend_schema(operation_id="approve_migration", request=HashBody, responses=schemas.MigrationDetailSchema)
+    @extend_schema(operation_id="approve_migration", request=HashBody, responses=MigrationDetailSchema)
     @idempotent
     def post(self, request: Request, migration_id: UUID) -> Response:
         """Approve the plan with this hash. 409 `plan_stale` for any other; its author may not where others have to."""
         named, row = self.body(HashBody).hash, get_migration(migration_id)
         self.require_rights(row)
-        return answer(schemas.detail_schema(services.approve(migration=row, named=named, actor=self.actor)))
+        return answer(detail_schema(services.approve(migration=row, named=named, actor=self.actor)))
 
 
 class AdvanceMigration(MigrationBase):
     """Letting it go on."""
 
-    @extend_schema(operation_id="advance_migration", request=HashBody, responses={202: schemas.MigrationDetailSchema})
+    @extend_schema(operation_id="advance_migration", request=HashBody, responses={202: MigrationDetailSchema})
     @idempotent
     def post(self, request: Request, migration_id: UUID) -> Response:
         """Begin, pass the gate at which it waits, commit now, or try again what has failed. 409 where nothing waits."""
         named, row = self.body(HashBody).hash, get_migration(migration_id)
         self.require_rights(row)
-        return answer(schemas.detail_schema(services.advance(migration=row, named=named, actor=self.actor)), 202)
+        return answer(detail_schema(services.advance(migration=row, named=named, actor=self.actor)), 202)
 
 
 class AbortMigration(MigrationBase):
     """Giving it up."""
 
-    @extend_schema(operation_id="abort_migration", request=WhyBody, responses={202: schemas.MigrationDetailSchema})
+    @extend_schema(operation_id="abort_migration", request=WhyBody, responses={202: MigrationDetailSchema})
     @idempotent
     def post(self, request: Request, migration_id: UUID) -> Response:
         """Cancel a migration before anything has changed: the old agent continues. One that requires action is
         closed."""
         reason, row = self.body(WhyBody).reason, get_migration(migration_id)
-        return answer(schemas.detail_schema(services.abort(migration=row, reason=reason, actor=self.actor)), 202)
+        return answer(detail_schema(services.abort(migration=row, reason=reason, actor=self.actor)), 202)
 
 
 class RollbackMigration(MigrationBase):
     """Taking it back."""
 
-    @extend_schema(operation_id="rollback_migration", request=WhyBody, responses={202: schemas.MigrationDetailSchema})
+    @extend_schema(operation_id="rollback_migration", request=WhyBody, responses={202: MigrationDetailSchema})
     @idempotent
     def post(self, request: Request, migration_id: UUID) -> Response:
         """Roll back a migration; `choices` has the expected impact."""
         reason, row = self.body(WhyBody).reason, get_migration(migration_id)
-        return answer(schemas.detail_schema(services.rollback(migration=row, reason=reason, actor=self.actor)), 202)
+        return answer(detail_schema(services.rollback(migration=row, reason=reason, actor=self.actor)), 202)
 
 
 class RevertMigration(MigrationBase):
     """The way back from one that was committed."""
 
-    @extend_schema(operation_id="revert_migration", request=WhyBody, responses={201: schemas.MigrationDetailSchema})
+    @extend_schema(operation_id="revert_migration", request=WhyBody, responses={201: MigrationDetailSchema})
     @idempotent
     def post(self, request: Request, migration_id: UUID) -> Response:
         """Plan the opposite of a committed migration, as one of its own. Nothing is touched: PLANNED, or DRAFT."""
@@ -263,7 +266,7 @@ class RevertMigration(MigrationBase):
         if row.stage == MigrationStage.COMMITTED and isinstance(spec := reverse_of(row), dict):
             require_spec_rights(self, row.pipeline.name, spec)
         made = services.revert(migration=row, reason=reason, actor=self.actor)
-        return answer(schemas.detail_schema(made), 201, Location=f"/api/v1/migrations/{made.pk}")
+        return answer(detail_schema(made), 201, Location=f"/api/v1/migrations/{made.pk}")
 
 
 class MigrationEvidence(MigrationBase):

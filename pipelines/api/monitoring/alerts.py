@@ -14,7 +14,7 @@ from pipelines.domain.base.roles import Role
 from pipelines.domain.monitoring.alert_rules import AlertRule
 from pipelines.foundation.errors import NotFound
 from pipelines.selectors.monitoring import alerts as reading
-from pipelines.selectors.monitoring import monitoring_schemas as schemas
+from pipelines.selectors.monitoring.schemas import AlertSchema, RuleOverrideSchema, RulesSchema
 from pipelines.services.monitoring import alerts
 
 
@@ -23,7 +23,7 @@ class AlertList(View):
 
     queries = {"GET": AlertsQuery}
 
-    @extend_schema(operation_id="list_alerts", responses=Page[schemas.AlertSchema])
+    @extend_schema(operation_id="list_alerts", responses=Page[AlertSchema])
     def get(self, request: Request) -> Response:
         """List alerts, newest first."""
         query = self.query(AlertsQuery)
@@ -34,7 +34,7 @@ class AlertList(View):
 class AcknowledgeAlert(View):
     """Saying that one has seen it."""
 
-    @extend_schema(operation_id="acknowledge_alert", request=ActionBody, responses=schemas.AlertSchema)
+    @extend_schema(operation_id="acknowledge_alert", request=ActionBody, responses=AlertSchema)
     @idempotent
     def post(self, request: Request, alert_id: int) -> Response:
         """Acknowledge an alert; it stands until its cause is gone."""
@@ -45,7 +45,7 @@ class AcknowledgeAlert(View):
 class AlertRules(View):
     """When rules raise alerts."""
 
-    @extend_schema(operation_id="list_alert_rules", responses=schemas.RulesSchema)
+    @extend_schema(operation_id="list_alert_rules", responses=RulesSchema)
     def get(self, request: Request) -> Response:
         """List all rules with their defaults and what is set."""
         return answer(reading.rules_schema())
@@ -57,7 +57,7 @@ class AlertRuleDetail(View):
     roles = {"DELETE": Role.OPERATOR}
     queries = {"DELETE": RuleScope}
 
-    @extend_schema(operation_id="set_alert_rule", request=RuleBody, responses=schemas.RuleOverrideSchema)
+    @extend_schema(operation_id="set_alert_rule", request=RuleBody, responses=RuleOverrideSchema)
     def put(self, request: Request, rule: str) -> Response:
         """Set a rule for everything, for a label or for one pipeline, in place of what was set there before."""
         body = self.body(RuleBody)

@@ -17,8 +17,8 @@ from pipelines.api.http.base import View, in_place_of
 from pipelines.api.http.paging import Page, each, page
 from pipelines.api.http.requests import PipelineQuery, StreamQuery
 from pipelines.api.monitoring import stream
-from pipelines.selectors.base import schemas
 from pipelines.selectors.monitoring.events import event_schema, events
+from pipelines.selectors.monitoring.schemas import EventSchema
 
 
 class Events(View):
@@ -28,7 +28,7 @@ class Events(View):
 
     @extend_schema(
         operation_id="list_events",
-        responses={(200, "application/json"): Page[schemas.EventSchema], (200, stream.MEDIA_TYPE): str},
+        responses={(200, "application/json"): Page[EventSchema], (200, stream.MEDIA_TYPE): str},
     )
     def get(self, request: Request) -> Response:
         """List events, newest first; with `Accept: text/event-stream`, a stream of them as they happen."""

@@ -12,9 +12,15 @@ from pipelines.api.http.watch_requests import GroupBody, GroupPlanBody, GroupsQu
 from pipelines.domain.base.roles import Role
 from pipelines.foundation.errors import BadRequest
 from pipelines.models import ExternalGroup
-from pipelines.selectors.monitoring import monitoring_schemas as schemas
 from pipelines.selectors.monitoring import watching as reading
 from pipelines.selectors.monitoring.lag import lag_schema
+from pipelines.selectors.monitoring.schemas import (
+    ExternalGroupDetailSchema,
+    ExternalGroupSchema,
+    GroupPlanSchema,
+    LagSchema,
+    SnapshotsSchema,
+)
 from pipelines.services.monitoring import watching
 from pipelines.services.monitoring.watching import ExternalGroupSettings
 
@@ -24,7 +30,7 @@ class PipelineLag(PipelineView):
 
     queries = {"GET": SeriesQuery}
 
-    @extend_schema(operation_id="get_lag", responses=schemas.LagSchema)
+    @extend_schema(operation_id="get_lag", responses=LagSchema)
     def get(self, request: Request, name: str) -> Response:
         """Show the lag of every partition in records and in seconds, now and over time."""
         query = self.query(SeriesQuery)
@@ -38,7 +44,7 @@ class ExternalGroups(View):
 
     @extend_schema(
         operation_id="list_external_groups",
-        responses=Page[schemas.ExternalGroupSchema],
+        responses=Page[ExternalGroupSchema],
     )
     def get(self, request: Request) -> Response:
         """List external consumer groups with their last measurement."""
@@ -46,7 +52,7 @@ class ExternalGroups(View):
         rows = ExternalGroup.objects.all()
         return page(rows.filter(name=query.group) if query.group else rows, ["id"], query, reading.group_schemas)
 
-    @extend_schema(operation_id="watch_group", request=GroupBody, responses={201: schemas.ExternalGroupSchema})
+    @extend_schema(operation_id="watch_group", request=GroupBody, responses={201: ExternalGroupSchema})
     @idempotent
     def post(self, request: Request) -> Response:
         """Monitor an external consumer group; the first measurement follows within seconds."""
@@ -62,7 +68,7 @@ class ExternalGroupDetail(View):
 
     roles = {"DELETE": Role.OPERATOR}
 
-    @extend_schema(operation_id="get_external_group", responses=schemas.ExternalGroupDetailSchema)
+    @extend_schema(operation_id="get_external_group", responses=ExternalGroupDetailSchema)
     def get(self, request: Request, group_id: int) -> Response:
         """Show a group with its partitions as they were seen last."""
         return answer(reading.group_detail_schema(reading.get_group(group_id)))
@@ -79,7 +85,7 @@ class ExternalGroupLag(View):
 
     queries = {"GET": SeriesQuery}
 
-    @extend_schema(operation_id="get_external_group_lag", responses=schemas.SnapshotsSchema)
+    @extend_schema(operation_id="get_external_group_lag", responses=SnapshotsSchema)
     def get(self, request: Request, group_id: int) -> Response:
         """Show what the group had committed, its lag, coordinator and members over time."""
         query = self.query(SeriesQuery)
@@ -89,7 +95,7 @@ class ExternalGroupLag(View):
 class ExternalGroupPlan(View):
     """What a reset of a group would do."""
 
-    @extend_schema(operation_id="plan_group_reset", request=GroupPlanBody, responses=schemas.GroupPlanSchema)
+    @extend_schema(operation_id="plan_group_reset", request=GroupPlanBody, responses=GroupPlanSchema)
     def post(self, request: Request, group_id: int) -> Response:
         """Plan a reset to before an event: offsets, records that come again or are skipped, and what duplicates do to
         the sinks of a pipeline that the group belongs to. Nothing is changed."""

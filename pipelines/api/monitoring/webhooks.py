@@ -16,8 +16,8 @@ from pipelines.api.http.requests import ActionBody, Shape, Text
 from pipelines.domain.base.roles import Role
 from pipelines.domain.monitoring.webhooks import DeliveryState
 from pipelines.models import Webhook
-from pipelines.selectors.monitoring import webhook_schemas as schemas
 from pipelines.selectors.monitoring import webhooks as reading
+from pipelines.selectors.monitoring.schemas import DeliverySchema, WebhookSchema
 from pipelines.services.monitoring import webhooks
 from pipelines.services.monitoring.webhooks import WebhookSettings
 
@@ -60,12 +60,12 @@ class WebhookList(AdminView):
 
     queries = {"GET": PageQuery}
 
-    @extend_schema(operation_id="list_webhooks", responses=Page[schemas.WebhookSchema])
+    @extend_schema(operation_id="list_webhooks", responses=Page[WebhookSchema])
     def get(self, request: Request) -> Response:
         """List webhooks with how they are doing."""
         return page(Webhook.objects.all(), ["id"], self.query(PageQuery), reading.webhook_schemas)
 
-    @extend_schema(operation_id="create_webhook", request=WebhookBody, responses={201: schemas.WebhookSchema})
+    @extend_schema(operation_id="create_webhook", request=WebhookBody, responses={201: WebhookSchema})
     @idempotent
     def post(self, request: Request) -> Response:
         """Send what happens from now on to an endpoint."""
@@ -82,7 +82,7 @@ class WebhookList(AdminView):
 class WebhookDetail(AdminView):
     """One endpoint."""
 
-    @extend_schema(operation_id="get_webhook", responses=schemas.WebhookSchema)
+    @extend_schema(operation_id="get_webhook", responses=WebhookSchema)
     def get(self, request: Request, webhook_id: int) -> Response:
         """Show a webhook."""
         return _shown(reading.get_webhook(webhook_id))
@@ -91,7 +91,7 @@ class WebhookDetail(AdminView):
         operation_id="update_webhook",
         parameters=[OPTIONAL_IF_MATCH],
         request=WebhookChangeBody,
-        responses=schemas.WebhookSchema,
+        responses=WebhookSchema,
     )
     def patch(self, request: Request, webhook_id: int) -> Response:
         """Change a webhook, or enable or disable it. When it is disabled, its waiting deliveries are canceled."""
@@ -116,7 +116,7 @@ class WebhookDetail(AdminView):
 class PingWebhook(AdminView):
     """A trial."""
 
-    @extend_schema(operation_id="ping_webhook", request=ActionBody, responses={202: schemas.DeliverySchema})
+    @extend_schema(operation_id="ping_webhook", request=ActionBody, responses={202: DeliverySchema})
     @idempotent
     def post(self, request: Request, webhook_id: int) -> Response:
         """Send an event `webhook.ping`, once; the delivery shows the result."""
@@ -133,7 +133,7 @@ class DeliveryList(AdminView):
 
     @extend_schema(
         operation_id="list_webhook_deliveries",
-        responses=Page[schemas.DeliverySchema],
+        responses=Page[DeliverySchema],
     )
     def get(self, request: Request, webhook_id: int) -> Response:
         """List deliveries, newest first."""
@@ -145,7 +145,7 @@ class DeliveryList(AdminView):
 class DeliveryDetail(AdminView):
     """One message."""
 
-    @extend_schema(operation_id="get_webhook_delivery", responses=schemas.DeliverySchema)
+    @extend_schema(operation_id="get_webhook_delivery", responses=DeliverySchema)
     def get(self, request: Request, webhook_id: int, delivery_id: int) -> Response:
         """Show a delivery."""
         return answer(reading.delivery_schema(reading.get_delivery(webhook_id, delivery_id)))
@@ -154,7 +154,7 @@ class DeliveryDetail(AdminView):
 class RetryDelivery(AdminView):
     """Sending a message again."""
 
-    @extend_schema(operation_id="retry_webhook_delivery", request=ActionBody, responses={202: schemas.DeliverySchema})
+    @extend_schema(operation_id="retry_webhook_delivery", request=ActionBody, responses={202: DeliverySchema})
     @idempotent
     def post(self, request: Request, webhook_id: int, delivery_id: int) -> Response:
         """Send a delivery now, with the same webhook-id, whatever became of it before."""

@@ -21,10 +21,10 @@ from pipelines.domain.positions.plan import Goal
 from pipelines.foundation import clock
 from pipelines.foundation.errors import Invalid, NotFound, Unavailable
 from pipelines.models import PositionInspection
-from pipelines.selectors.base import position_schemas as schemas
 from pipelines.selectors.hosts.hosts import supervised
 from pipelines.selectors.positions.positions import get_inspection, plan_schema, positions_schema
 from pipelines.selectors.positions.resets import decided
+from pipelines.selectors.positions.schemas import PlanSchema, PositionsSchema
 from pipelines.services.positions import positions
 
 MAX_WAIT = 30.0
@@ -36,7 +36,7 @@ class Positions(PipelineView):
 
     queries = {"GET": PositionsQuery}
 
-    @extend_schema(operation_id="get_positions", responses=schemas.PositionsSchema)
+    @extend_schema(operation_id="get_positions", responses=PositionsSchema)
     def get(self, request: Request, name: str) -> Response:
         """Show ledger, checkpoint, group and log range of each partition, with a verdict. The host is asked; `wait`
         says for how many seconds its answer is waited for before the last known one is given."""
@@ -65,7 +65,7 @@ class Positions(PipelineView):
 class PlanPositions(PipelineView):
     """What a decision would do."""
 
-    @extend_schema(operation_id="plan_positions", request=PositionsPlanBody, responses=schemas.PlanSchema)
+    @extend_schema(operation_id="plan_positions", request=PositionsPlanBody, responses=PlanSchema)
     def post(self, request: Request, name: str) -> Response:
         """Plan, per partition, which records another position would skip and reread. Nothing is changed; `hash` applies
         it.
@@ -99,7 +99,7 @@ class PlanPositions(PipelineView):
 class PositionsPlan(PipelineView):
     """A plan that was asked for."""
 
-    @extend_schema(operation_id="get_positions_plan", responses=schemas.PlanSchema)
+    @extend_schema(operation_id="get_positions_plan", responses=PlanSchema)
     def get(self, request: Request, name: str, inspection_id: UUID) -> Response:
         """Show a plan; `state` is PENDING until the host has answered."""
         inspection = (
@@ -121,7 +121,7 @@ class PositionsPlan(PipelineView):
 class ApplyPositions(PipelineView):
     """The decision."""
 
-    @extend_schema(operation_id="apply_positions", request=PositionsApplyBody, responses=schemas.PlanSchema)
+    @extend_schema(operation_id="apply_positions", request=PositionsApplyBody, responses=PlanSchema)
     @idempotent
     def post(self, request: Request, name: str) -> Response:
         """Do what a reviewed plan said, while STOPPED or BLOCKED: the next start begins a new lineage from there. 409

@@ -12,10 +12,16 @@ from pipelines.api.http.base import PipelineView, answer, idempotent
 from pipelines.api.http.paging import Page, page
 from pipelines.api.http.requests import DeadLettersPageQuery, DeadLettersQuery, DiscardBody, RepairBody, ReplayBody
 from pipelines.domain.base.roles import Role
-from pipelines.selectors.base import schemas
+from pipelines.selectors.base.schemas import OperationSchema
 from pipelines.selectors.lifecycle.operations import operation_schema
 from pipelines.selectors.reprocessing import dead_letters as selecting
 from pipelines.selectors.reprocessing.dead_letters import DeadLetterFilter
+from pipelines.selectors.reprocessing.schemas import (
+    DeadLetterDetailSchema,
+    DeadLetterSchema,
+    DeadLettersSummarySchema,
+    DiscardedSchema,
+)
 from pipelines.services.reprocessing import dead_letters, retries
 from pipelines.services.reprocessing.retries import Repair, RetryRequest
 
@@ -31,7 +37,7 @@ class DeadLetterList(PipelineView):
 
     @extend_schema(
         operation_id="list_dead_letters",
-        responses=Page[schemas.DeadLetterSchema],
+        responses=Page[DeadLetterSchema],
     )
     def get(self, request: Request, name: str) -> Response:
         """List dead letters without their content, newest first."""
@@ -48,7 +54,7 @@ class DeadLettersSummary(PipelineView):
 
     @extend_schema(
         operation_id="get_dead_letters_summary",
-        responses=schemas.DeadLettersSummarySchema,
+        responses=DeadLettersSummarySchema,
     )
     def get(self, request: Request, name: str) -> Response:
         """Count dead letters by state, and the new ones by component and cause."""
@@ -60,7 +66,7 @@ class DeadLetterDetail(PipelineView):
 
     roles = {"GET": Role.OPERATOR}
 
-    @extend_schema(operation_id="get_dead_letter", responses=schemas.DeadLetterDetailSchema)
+    @extend_schema(operation_id="get_dead_letter", responses=DeadLetterDetailSchema)
     def get(self, request: Request, name: str, dead_letter_id: str) -> Response:
         """Show a dead letter with its content."""
         return answer(selecting.detail_schema(selecting.get_dead_letter(self.pipeline, dead_letter_id)))
@@ -69,7 +75,7 @@ class DeadLetterDetail(PipelineView):
 class RetryDeadLetters(PipelineView):
     """Sending dead letters back to their source."""
 
-    @extend_schema(operation_id="retry_dead_letters", request=ReplayBody, responses={202: schemas.OperationSchema})
+    @extend_schema(operation_id="retry_dead_letters", request=ReplayBody, responses={202: OperationSchema})
     @idempotent
     def post(self, request: Request, name: str) -> Response:
         """Send new dead letters back to their source, the oldest first. Each comes again as a new record, through all
@@ -82,13 +88,13 @@ class RetryDeadLetters(PipelineView):
 class DiscardDeadLetters(PipelineView):
     """Giving dead letters up."""
 
-    @extend_schema(operation_id="discard_dead_letters", request=DiscardBody, responses=schemas.DiscardedSchema)
+    @extend_schema(operation_id="discard_dead_letters", request=DiscardBody, responses=DiscardedSchema)
     @idempotent
     def post(self, request: Request, name: str) -> Response:
         """Discard new dead letters; they stay in the list until they expire."""
         body = self.body(DiscardBody)
         number = dead_letters.discard(pipeline=self.pipeline, ids=body.ids, reason=body.reason, actor=self.actor)
-        return answer(schemas.DiscardedSchema(discarded=number))
+        return answer(DiscardedSchema(discarded=number))
 
 
 def _wanted(body: ReplayBody) -> RetryRequest:

@@ -11,9 +11,9 @@ from pipelines.api.http.base import PipelineView, answer, idempotent
 from pipelines.api.http.requests import QuarantineBody
 from pipelines.domain.base.states import OperationKind
 from pipelines.domain.runs.crashes import Suspect
-from pipelines.selectors.base import schemas
 from pipelines.selectors.lifecycle.operations import operation_schema
 from pipelines.selectors.runs import crashes
+from pipelines.selectors.runs.schemas import QuarantineSchema
 from pipelines.services.lifecycle import lifecycle
 from pipelines.services.reprocessing import quarantines
 
@@ -21,12 +21,12 @@ from pipelines.services.reprocessing import quarantines
 class Quarantines(PipelineView):
     """The quarantine of a pipeline."""
 
-    @extend_schema(operation_id="get_quarantine", responses=schemas.QuarantineSchema)
+    @extend_schema(operation_id="get_quarantine", responses=QuarantineSchema)
     def get(self, request: Request, name: str) -> Response:
         """Show what is in quarantine, and which records the last runs crashed at."""
         return answer(crashes.quarantine_schema(self.pipeline))
 
-    @extend_schema(operation_id="put_in_quarantine", request=QuarantineBody, responses={201: schemas.QuarantineSchema})
+    @extend_schema(operation_id="put_in_quarantine", request=QuarantineBody, responses={201: QuarantineSchema})
     @idempotent
     def post(self, request: Request, name: str) -> Response:
         """Quarantine records: the next run makes dead letters of them and resumes after them."""

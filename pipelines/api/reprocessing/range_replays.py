@@ -13,8 +13,9 @@ from pipelines.api.http.requests import Shape, Text
 from pipelines.domain.reprocessing.range_replay import RangeReplayRequest
 from pipelines.selectors.base.schemas import OperationSchema
 from pipelines.selectors.lifecycle.operations import operation_schema
-from pipelines.selectors.monitoring.monitoring_schemas import RangePlanSchema, RangeReplaySchema, SinkEffectSchema
+from pipelines.selectors.monitoring.schemas import SinkEffectSchema
 from pipelines.selectors.reprocessing.range_replays import replay_schema, replays_of
+from pipelines.selectors.reprocessing.schemas import RangePlanSchema, RangeReplaySchema
 from pipelines.services.reprocessing import range_replays
 from pipelines.services.reprocessing.range_replays import Plan
 

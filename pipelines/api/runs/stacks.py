@@ -16,7 +16,7 @@ from pipelines.api.lifecycle.lifecycle import repeated
 from pipelines.foundation.errors import NotFound
 from pipelines.models import Run
 from pipelines.selectors.runs.runs import runs
-from pipelines.selectors.runs.stack_schemas import AskedDumpSchema, StacksSchema
+from pipelines.selectors.runs.schemas import AskedDumpSchema, StacksSchema
 from pipelines.selectors.runs.stacks import stacks
 from pipelines.services.runs.stacks import ask
 

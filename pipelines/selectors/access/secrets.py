@@ -12,7 +12,7 @@ from pipelines.domain.definitions.document.references import references
 from pipelines.domain.monitoring.webhooks import secret_name
 from pipelines.foundation.keyring import Keyring, Undecryptable
 from pipelines.models import Pipeline, Secret, Webhook
-from pipelines.selectors.base.schemas import SecretSchema
+from pipelines.selectors.access.schemas import SecretSchema
 
 
 def ciphertexts(names: Collection[str]) -> dict[str, str]:

@@ -16,8 +16,8 @@ from pipelines.domain.hosts.moving import ties
 from pipelines.foundation import clock
 from pipelines.foundation.errors import NotFound
 from pipelines.models import Evacuation, Host, Migration, Pipeline, Position, Run
-from pipelines.selectors.base.schemas import GuestSchema, HostDetailSchema, HostSchema
 from pipelines.selectors.hosts.hosts import LOST_AFTER, host_rows, host_schema
+from pipelines.selectors.hosts.schemas import GuestSchema, HostDetailSchema, HostSchema
 from pipelines.selectors.runs import runs as run_selectors
 
 _MEMORY = "definition__placement__launcher__driver_memory"

@@ -11,7 +11,7 @@ from pipelines.domain.hosts.capacity import Room
 from pipelines.domain.lifecycle.operations import OnTimeout
 from pipelines.foundation import clock
 from pipelines.models import Host
-from pipelines.selectors.base.schemas import HostSchema, HostState, MessagesSchema
+from pipelines.selectors.hosts.schemas import HostSchema, HostState, MessagesSchema
 
 SUPERVISED_WITHIN = timedelta(seconds=5)
 LOST_AFTER = timedelta(seconds=30)

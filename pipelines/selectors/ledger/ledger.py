@@ -11,7 +11,7 @@ from pipelines.domain.base.states import LedgerState
 from pipelines.domain.ledger.ledger import COUNTERS, Counts
 from pipelines.foundation import clock
 from pipelines.models import LedgerBatch, Pipeline, Position, Sample
-from pipelines.selectors.base.schemas import (
+from pipelines.selectors.ledger.schemas import (
     ChannelLedgerTotals,
     LedgerBatchSchema,
     LedgerTotalsSchema,

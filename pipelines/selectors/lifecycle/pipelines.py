@@ -27,18 +27,16 @@ from pipelines.domain.lifecycle.actions import Situation, allowed_actions
 from pipelines.domain.lifecycle.conditions import Condition, ConditionStatus, ConditionType, Known, completed, headline
 from pipelines.foundation.errors import NotFound
 from pipelines.models import Host, Pipeline, Run
-from pipelines.selectors.base.schemas import (
-    AllowedActionSchema,
+from pipelines.selectors.base.schemas import AllowedActionSchema, allowed_action_schema
+from pipelines.selectors.hosts.hosts import supervised
+from pipelines.selectors.lifecycle.schemas import (
     ArchivedPipelineSchema,
     ConditionSchema,
-    LiveSchema,
     OpenOperation,
     PipelineDetailSchema,
     PipelineSchema,
     StatusSchema,
-    allowed_action_schema,
 )
-from pipelines.selectors.hosts.hosts import supervised
 from pipelines.selectors.lifecycle.situations import is_open, migrating
 from pipelines.selectors.positions.positions import choice_schemas
 from pipelines.selectors.runs.live import (
@@ -49,6 +47,7 @@ from pipelines.selectors.runs.live import (
     recorded_frame,
 )
 from pipelines.selectors.runs.runs import living_runs, run_schema, runs
+from pipelines.selectors.runs.schemas import LiveSchema
 
 LAST_RUNS = 5
 

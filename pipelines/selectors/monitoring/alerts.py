@@ -6,7 +6,7 @@ from django.db.models import QuerySet
 
 from pipelines.domain.monitoring.alert_rules import DEFAULTS, RULE_DESCRIPTIONS, STANDING, AlertRule, AlertState
 from pipelines.models import Alert, AlertSetting
-from pipelines.selectors.monitoring.monitoring_schemas import (
+from pipelines.selectors.monitoring.schemas import (
     AlertSchema,
     RuleOverrideSchema,
     RuleSchema,

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from django.db.models import Max, QuerySet
 
 from pipelines.models import AuditRow, Event
-from pipelines.selectors.base.schemas import AuditSchema, EventSchema
+from pipelines.selectors.monitoring.schemas import AuditSchema, EventSchema
 
 
 def events(*, pipeline: str | None = None) -> QuerySet[Event]:

@@ -15,7 +15,7 @@ from pipelines.domain.monitoring.alert_rules import Facts
 from pipelines.domain.monitoring.lag import MOST_CELLS, MOST_POINTS, STEPS, from_rows, positions_of, step_for
 from pipelines.foundation import clock
 from pipelines.models import LagPoint, Pipeline, Position, Revision, Run
-from pipelines.selectors.monitoring.monitoring_schemas import LagPartitionSchema, LagPointSchema, LagSchema
+from pipelines.selectors.monitoring.schemas import LagPartitionSchema, LagPointSchema, LagSchema
 from pipelines.selectors.runs.runs import living_runs
 
 DEFAULT_SPAN = timedelta(hours=1)

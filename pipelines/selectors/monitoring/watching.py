@@ -19,7 +19,7 @@ from pipelines.foundation.errors import Conflict, NotFound
 from pipelines.models import Event, ExternalGroup, GroupSnapshot, Pipeline, Position
 from pipelines.selectors.monitoring.events import event_schema, moment
 from pipelines.selectors.monitoring.lag import last_before, point_fields, window
-from pipelines.selectors.monitoring.monitoring_schemas import (
+from pipelines.selectors.monitoring.schemas import (
     ExternalGroupDetailSchema,
     ExternalGroupSchema,
     GroupPlanSchema,

@@ -9,7 +9,7 @@ from django.db.models import Count, QuerySet
 from pipelines.domain.monitoring.webhooks import OPEN, DeliveryState
 from pipelines.foundation.errors import NotFound
 from pipelines.models import Delivery, Webhook
-from pipelines.selectors.monitoring.webhook_schemas import DeliverySchema, WebhookSchema
+from pipelines.selectors.monitoring.schemas import DeliverySchema, WebhookSchema
 
 
 def get_webhook(webhook_id: int) -> Webhook:

@@ -12,7 +12,8 @@ from pipelines.domain.base.states import InspectionState, LedgerState
 from pipelines.domain.positions.plan import Plan, PlannedMove, Survey, choices
 from pipelines.foundation import clock
 from pipelines.models import LedgerBatch, LogIdentity, Pipeline, Position, PositionInspection
-from pipelines.selectors.base.position_schemas import (
+from pipelines.selectors.hosts.hosts import supervised
+from pipelines.selectors.positions.schemas import (
     ChoiceSchema,
     ImpossibleSchema,
     InspectionErrorSchema,
@@ -22,7 +23,6 @@ from pipelines.selectors.base.position_schemas import (
     PositionFindingSchema,
     PositionsSchema,
 )
-from pipelines.selectors.hosts.hosts import supervised
 from pipelines.selectors.runs.runs import last_active
 
 

@@ -15,14 +15,14 @@ from django.db.models import Count, Max, Min, Q, QuerySet
 from pipelines.domain.base.states import DeadLetterState, OperationKind
 from pipelines.foundation.errors import NotFound
 from pipelines.models import DeadLetter, Operation, Pipeline
-from pipelines.selectors.base.schemas import (
+from pipelines.selectors.lifecycle.situations import OPEN_STATES
+from pipelines.selectors.reprocessing.schemas import (
     DeadLetterCauseSchema,
     DeadLetterDetailSchema,
     DeadLetterSchema,
     DeadLettersSummarySchema,
     HeaderSchema,
 )
-from pipelines.selectors.lifecycle.situations import OPEN_STATES
 
 MAX_CAUSES = 50
 

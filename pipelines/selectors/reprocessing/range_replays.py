@@ -12,7 +12,7 @@ from pipelines.foundation import clock
 from pipelines.models import LedgerBatch, Operation, Pipeline
 from pipelines.selectors.lifecycle.operations import operation_schema
 from pipelines.selectors.lifecycle.situations import OPEN_STATES
-from pipelines.selectors.monitoring.monitoring_schemas import RangeReplaySchema
+from pipelines.selectors.reprocessing.schemas import RangeReplaySchema
 from pipelines.selectors.runs.runs import living_runs
 
 LATELY = timedelta(minutes=10)

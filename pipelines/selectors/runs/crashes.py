@@ -18,8 +18,8 @@ from pipelines.domain.runs.crashes import (
     recognised,
 )
 from pipelines.models import LedgerBatch, Pipeline, Position, Quarantine, Run
-from pipelines.selectors.base.schemas import QuarantinedSchema, QuarantineSchema, SuspectSchema
 from pipelines.selectors.runs.runs import active_runs
+from pipelines.selectors.runs.schemas import QuarantinedSchema, QuarantineSchema, SuspectSchema
 
 Place = tuple[str, str, str, int]
 

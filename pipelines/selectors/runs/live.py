@@ -8,7 +8,7 @@ from typing import Any
 
 from pipelines.domain.runs.protocol import ComponentStatus, IngestBufferStatus, QueryStatus
 from pipelines.models import Pipeline, Run
-from pipelines.selectors.base.schemas import (
+from pipelines.selectors.runs.schemas import (
     ComponentStateSchema,
     FailedSinkSchema,
     GroupSchema,

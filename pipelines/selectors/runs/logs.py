@@ -10,7 +10,7 @@ from pipelines.domain.base.states import RunState
 from pipelines.domain.runs.protocol import LOG
 from pipelines.foundation.errors import Conflict, NotFound
 from pipelines.models import Run
-from pipelines.selectors.base.schemas import LogSchema
+from pipelines.selectors.runs.schemas import LogSchema
 
 MAX_BYTES = 1024 * 1024
 

@@ -8,7 +8,7 @@ from django.db.models import Max, QuerySet
 
 from pipelines.domain.base.states import RunOutcome, RunRole, RunState
 from pipelines.models import Pipeline, Run, RunNumber
-from pipelines.selectors.base.schemas import RunSchema
+from pipelines.selectors.runs.schemas import RunSchema
 
 
 def active_runs() -> QuerySet[Run]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pipelines.domain.runs.protocol import DUMPS, STACKS, Dump, Dumps
 from pipelines.models import Run
-from pipelines.selectors.runs.stack_schemas import DumpSchema, StackFileSchema, StacksSchema
+from pipelines.selectors.runs.schemas import DumpSchema, StackFileSchema, StacksSchema
 
 MAX_BYTES = 2 * 1024 * 1024
 """Of all texts of an answer together."""

@@ -1,4 +1,4 @@
-"""What the API answers about migrations."""
+"""What the API answers about migrations, evacuations and their rules."""
 
 from __future__ import annotations
 

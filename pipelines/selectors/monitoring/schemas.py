@@ -1,14 +1,15 @@
-"""What the API answers about lag, alerts and watched groups."""
+"""What the API answers about events, lag, alerts, external consumer groups and webhooks."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from typing import Any
 
-from pydantic import RootModel
+from pydantic import Field, RootModel
 
 from pipelines.domain.monitoring.alert_rules import AlertRule, AlertState
-from pipelines.selectors.base.schemas import EventSchema, OperationSchema, Schema
+from pipelines.domain.monitoring.webhooks import DeliveryState
+from pipelines.selectors.base.schemas import Schema
 
 
 class LagPartitionSchema(Schema):
@@ -197,29 +198,71 @@ class GroupPlanSchema(Schema):
     reset_csv: str
 
 
-class RangePlanSchema(Schema):
-    """What a replay of [start, end) does: so many offsets come again, at most, in so many batches. The channel has read
-    up to `read_up_to`; `hash` applies the plan."""
+class EventSchema(Schema):
+    """Something that happened. `run` is the run's number, `actor` the user who asked, or `system`."""
 
-    source: str
-    channel: str
-    topic: str
-    partition: int
-    start: int
-    end: int
-    read_up_to: int
-    offsets: int
-    batches: int
-    sinks: list[SinkEffectSchema]
-    hash: str
+    id: int
+    at: datetime
+    kind: str = Field(examples=["phase.changed"])
+    pipeline: str | None
+    actor: str
+    run: int | None
+    message: str
+    data: dict[str, Any]
 
 
-class RangeReplaySchema(OperationSchema):
-    """A replay of [start, end) that was asked for. `progress`: `done` `of` so many offsets, and what came of them."""
+class AuditSchema(Schema):
+    """Who asked for what."""
 
-    source: str
-    channel: str
-    topic: str
-    partition: int
-    start: int
-    end: int
+    id: int
+    at: datetime
+    actor: str
+    action: str
+    pipeline: str
+    request_id: str
+    address: str
+    before: Any
+    after: Any
+    outcome: str
+
+
+class WebhookSchema(Schema):
+    """An endpoint. `waiting`: deliveries that are not over; `failing_since`: no attempt has succeeded since then;
+    `disabled_reason`: why it was switched off by itself, else empty."""
+
+    id: int
+    url: str
+    events: list[str]
+    secrets: list[str] = Field(description="References, never values.")
+    description: str
+    enabled: bool
+    disabled_reason: str
+    waiting: int
+    failing_since: datetime | None
+    last_success_at: datetime | None
+    created_at: datetime
+    created_by: str
+    updated_at: datetime
+    updated_by: str
+    etag: str
+
+
+class DeliverySchema(Schema):
+    """An event on its way to an endpoint. `message_id`: the header webhook-id of every attempt; `response_status`: of
+    the last answer, null without one."""
+
+    id: int
+    webhook: int
+    message_id: str
+    event: int
+    type: str
+    pipeline: str | None
+    happened_at: datetime
+    state: DeliveryState
+    attempts: int
+    next_attempt_at: datetime | None
+    last_attempt_at: datetime | None
+    response_status: int | None
+    last_error: str
+    created_at: datetime
+    ended_at: datetime | None

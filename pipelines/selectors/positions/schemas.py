@@ -1,4 +1,4 @@
-"""What the API answers about positions: shapes, units and nothing else. Offsets are those of the source."""
+"""What the API answers about positions: what an inspection found, choices and plans."""
 
 from __future__ import annotations
 
@@ -6,15 +6,8 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict
-
 from pipelines.domain.base.states import InspectionState
-
-
-class Schema(BaseModel):
-    """An answer: immutable, and every field is always there."""
-
-    model_config = ConfigDict(frozen=True)
+from pipelines.selectors.base.schemas import Schema
 
 
 class PartitionStateSchema(Schema):

@@ -1,0 +1,30 @@
+"""What the API answers about secrets and the audit trail."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pydantic import Field
+
+from pipelines.selectors.base.schemas import Schema
+
+
+class SecretSchema(Schema):
+    """A secret without its value. `readable`: a key of this server decrypts it; null while the store has no key."""
+
+    name: str
+    version: int
+    created_at: datetime
+    created_by: str
+    updated_at: datetime
+    updated_by: str
+    readable: bool | None
+    used_by: list[str] = Field(description="Pipelines whose current revision refers to it.")
+    webhooks: list[int] = Field(description="Webhooks that it signs.")
+
+
+class RotationSchema(Schema):
+    """How many secrets are under the current key now, and those that no key decrypts."""
+
+    rotated: int
+    unreadable: list[str]

@@ -1,0 +1,79 @@
+"""What the API answers about hosts."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import RootModel
+
+from pipelines.domain.base.states import DesiredState, Phase
+from pipelines.domain.lifecycle.operations import OnTimeout
+from pipelines.selectors.base.schemas import Schema
+
+
+class MessagesSchema(Schema):
+    """Whether messages reach a worker. BUSY: every task slot is busy; AWAY: the broker does not answer; FULL: it
+    accepts nothing more; DEAF: the worker is unresponsive and is restarted. Without messages it acts a second
+    later."""
+
+    state: Literal["HEALTHY", "BUSY", "AWAY", "FULL", "UNRESPONSIVE"]
+    detail: str
+    since: datetime
+    at: datetime
+    round_trip_ms: float | None
+
+
+class HostState(StrEnum):
+    """UP: seen within the last 30 s. LOST: not seen for longer."""
+
+    UP = "UP"
+    LOST = "LOST"
+
+
+class HostSchema(Schema):
+    """A machine with a worker. LOST: not seen for 30 s; supervised: seen within 5 s. `agents` live there; `promised`
+    and `memory_promised` (bytes) also count pipelines that are about to have one. `slots` and `memory_limit`
+    bound them. `drained_at`: since when it takes no new agents; `on_timeout`: whether an agent that is to leave
+    and does not end its batch in time continues (`abort`) or is stopped. `lease_epoch` grows when another
+    supervisor takes the host."""
+
+    name: str
+    state: HostState
+    seen_at: datetime | None
+    supervised: bool
+    agents: int
+    cores: int
+    memory_bytes: int
+    state_dir: str
+    version: str
+    messages: MessagesSchema | None
+    lease_epoch: int
+    slots: int | None
+    memory_limit: int | None
+    promised: int
+    memory_promised: int
+    drained_at: datetime | None
+    drained_by: str
+    on_timeout: OnTimeout
+
+
+class GuestSchema(Schema):
+    """A pipeline of a host. `tied`: why it is not moved from there by itself, in words; empty where it can be."""
+
+    name: str
+    phase: Phase
+    desired_state: DesiredState
+    live_run: int | None
+    tied: list[str]
+
+
+class HostDetailSchema(HostSchema):
+    """A host with the pipelines that have a place there."""
+
+    pipelines: list[GuestSchema]
+
+
+class HostsSchema(RootModel[list[HostSchema]]):
+    """All hosts."""

@@ -1,0 +1,107 @@
+"""What the API answers about the ledger: batches, totals, positions, series."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pipelines.domain.base.states import LedgerState
+from pipelines.selectors.base.schemas import Schema
+
+
+class RangeSchema(Schema):
+    """The half-open range [start, end) of offsets of one partition."""
+
+    topic: str
+    partition: int
+    start: int
+    end: int
+
+
+class LedgerBatchSchema(Schema):
+    """One batch, or several adjoining ones of a run taken in together. `run` is the run's number."""
+
+    id: int
+    run: int
+    source: str
+    channel: str
+    first_batch: int
+    last_batch: int
+    state: LedgerState
+    read: int
+    added: int
+    delivered: int
+    routed_elsewhere: int
+    filtered: int
+    unrouted: int
+    dead_lettered: int
+    dropped_optional: int
+    duplicates_max: int
+    gaps: int
+    overlaps: int
+    ranges: list[RangeSchema]
+    sink: str
+    attempts: int
+    planned_at: datetime | None
+    done_at: datetime | None
+    balanced: bool
+
+
+class ChannelLedgerTotals(Schema):
+    """The ledger totals of one (source, channel). `open_batches`: planned and not acknowledged yet."""
+
+    source: str
+    channel: str
+    read: int
+    added: int
+    delivered: int
+    routed_elsewhere: int
+    filtered: int
+    unrouted: int
+    dead_lettered: int
+    dropped_optional: int
+    duplicates_max: int
+    gaps: int
+    overlaps: int
+    batches: int
+    open_batches: int
+    balanced: bool
+
+
+class PositionSchema(Schema):
+    """The next offset to read of one partition."""
+
+    source: str
+    channel: str
+    topic: str
+    partition: int
+    next_offset: int
+    updated_at: datetime
+
+
+class LedgerTotalsSchema(Schema):
+    """The ledger totals of a pipeline over all its runs. `balanced`: every record has one verdict, no gap and no
+    overlap."""
+
+    channels: list[ChannelLedgerTotals]
+    read: int
+    delivered: int
+    filtered: int
+    duplicates_max: int
+    gaps: int
+    overlaps: int
+    balanced: bool
+    positions: list[PositionSchema]
+
+
+class PointSchema(Schema):
+    """One point of a chart."""
+
+    at: datetime
+    records_per_second: float
+    lag_records: int | None
+
+
+class SeriesSchema(Schema):
+    """Rate and lag over time, oldest first."""
+
+    points: list[PointSchema]

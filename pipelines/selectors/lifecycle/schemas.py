@@ -1,0 +1,200 @@
+"""What the API answers about pipelines, their revisions and their state."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from pydantic import ConfigDict, Field, RootModel
+
+from pipelines.domain.base.findings import Finding
+from pipelines.domain.base.states import DesiredState, OperationKind, OperationState, Phase, StopReason
+from pipelines.domain.lifecycle.conditions import ConditionStatus, ConditionType
+from pipelines.domain.lifecycle.reconciling import SourceOfTruth
+from pipelines.selectors.base.schemas import AllowedActionSchema, Schema
+from pipelines.selectors.positions.schemas import ChoiceSchema
+from pipelines.selectors.runs.schemas import (
+    ComponentStateSchema,
+    IngestBufferSchema,
+    LiveSchema,
+    QuerySchema,
+    RunSchema,
+)
+
+
+class OpenOperation(Schema):
+    """The operation under way, in short."""
+
+    id: UUID
+    kind: OperationKind
+    state: OperationState
+
+
+class PipelineSchema(Schema):
+    """A pipeline: what is wanted (`desired_state`, `generation`), what was seen (`phase`, `observed_generation`)."""
+
+    name: str
+    description: str
+    labels: dict[str, str]
+    headline: str = Field(description="Its state in one sentence.")
+    desired_state: DesiredState
+    phase: Phase
+    phase_since: datetime
+    phase_reason: str
+    phase_message: str
+    stop_reason: StopReason | None
+    generation: int
+    observed_generation: int
+    revision: int | None
+    host: str | None
+    created_at: datetime
+    updated_at: datetime
+    etag: str
+    live: LiveSchema
+    restart_count: int
+    next_restart_at: datetime | None
+    supervised: bool
+    operation: OpenOperation | None
+    allowed_actions: list[AllowedActionSchema]
+
+
+class PipelineDetailSchema(PipelineSchema):
+    """A pipeline with its current definition, as canonical JSON and as YAML."""
+
+    definition: dict[str, Any]
+    definition_yaml: str
+
+
+class ArchivedPipelineSchema(Schema):
+    """A deleted pipeline; its ledger is kept until it is purged."""
+
+    id: UUID
+    name: str
+    description: str
+    archived_at: datetime
+    revision: int | None
+    runs: int
+
+
+class RevisionSchema(Schema):
+    """One immutable definition."""
+
+    number: int
+    digest: str
+    created_at: datetime
+    created_by: str
+    note: str
+    definition: dict[str, Any]
+
+
+class ChangeSchema(Schema):
+    """One difference between two definitions."""
+
+    path: str
+    op: Literal["add", "remove", "change"]
+    old: Any
+    new: Any
+
+
+class DiffSchema(Schema):
+    """The differences from revision `from` to revision `to`."""
+
+    model_config = ConfigDict(serialize_by_alias=True, validate_by_name=True)
+
+    from_: int = Field(alias="from")
+    to: int
+    changes: list[ChangeSchema]
+
+
+class ValidationSchema(Schema):
+    """Every finding on a definition; `definition` is its canonical form where it is valid."""
+
+    valid: bool
+    findings: list[Finding]
+    definition: dict[str, Any] | None
+    digest: str | None
+
+
+class SampleEventSchema(Schema):
+    """An event; its body as text, or in base64 where it is none."""
+
+    headers: dict[str, str]
+    body: str | None = None
+    body_base64: str | None = None
+
+
+class RehearsedDeadLetterSchema(Schema):
+    """An event that cannot be processed: which component says so, and why."""
+
+    event: SampleEventSchema
+    component: str
+    cause: str
+
+
+class RehearsalSchema(Schema):
+    """What became of sample events: what each channel would get, and the others."""
+
+    channels: dict[str, list[SampleEventSchema]]
+    filtered: int
+    unrouted: list[SampleEventSchema]
+    dead_letters: list[RehearsedDeadLetterSchema]
+
+
+class ConditionSchema(Schema):
+    """One statement about a pipeline, true, false or unknown, since when and why."""
+
+    type: ConditionType
+    status: ConditionStatus
+    reason: str
+    message: str
+    last_transition_time: datetime
+
+
+class StatusSchema(PipelineSchema):
+    """Everything that is known of a pipeline now. `lag`: records waiting, null where it is not reported.
+
+    `run`: the living one; `runs`: the last five, newest first. `choices`: where a position asks for a decision, the
+    possible positions with what each would skip or reread.
+    """
+
+    conditions: list[ConditionSchema]
+    lag: int | None
+    run: RunSchema | None
+    runs: list[RunSchema]
+    queries: list[QuerySchema]
+    ingest_buffers: list[IngestBufferSchema]
+    components: list[ComponentStateSchema]
+    findings: list[Finding]
+    choices: list[ChoiceSchema]
+
+
+class ReconciledSchema(Schema):
+    """The source of truth that a user has set."""
+
+    source_of_truth: SourceOfTruth
+
+
+class ComponentTypeSchema(Schema):
+    """A type of component that a definition may use, with its JSON Schema."""
+
+    kind: str
+    type: str
+    title: str
+    description: str
+    schema_: dict[str, Any] = Field(alias="schema")
+
+    model_config = ConfigDict(serialize_by_alias=True, validate_by_name=True)
+
+
+class ComponentTypesSchema(RootModel[list[ComponentTypeSchema]]):
+    """All types of components."""
+
+
+class SessionSchema(Schema):
+    """Who is asking; `csrf_token` goes into the header X-CSRFToken of every write with a session."""
+
+    authenticated: bool
+    user: str | None
+    role: Literal["viewer", "operator", "admin"] | None
+    csrf_token: str

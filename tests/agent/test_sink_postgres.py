@@ -53,7 +53,7 @@ CREATE TABLE shop.events (
 COLUMNS = {
     "n": "body.n",
     "name": "body.name",
-    "impact": "body.impact",
+    "price": "body.price",
     "at": "body.at",
     "even": "body.even",
     "doc": "body.doc",
@@ -69,7 +69,7 @@ def test_values_arrive_in_the_types_of_the_table_and_bad_events_are_refused(
     session: SparkSession, server: str, database: psycopg.Connection[Any]
 ) -> None:
     database.execute(TABLE)
-    more = {"name": 'Zoë "\\', "impact": 1.5, "at": "2026-01-31T12:00:00Z", "even": True, "doc": {"a": [1, "x"]}}
+    more = {"name": 'Zoë "\\', "price": 1.5, "at": "2026-01-31T12:00:00Z", "even": True, "doc": {"a": [1, "x"]}}
     events = [
         *numbered(20, **more),
         Given(b'{"n": 20}', {"country": "CZ", "small": "-7", "tags": "{a,b}"}),

@@ -18,7 +18,7 @@ from tests.e2e.test_page_with_content import fill, filled, on_every_page, right_
 
 ORDERS = "/pipelines/orders"
 LISTS = {"/": "Pipelines", "/hosts": "Hosts"}
-OTHERS = {"/alerts": "Alerts", "/groups": "Watched groups"}
+OTHERS = {"/alerts": "Alerts", "/groups": "External consumer groups"}
 EMPTY = {"/secrets": "Secrets", "/webhooks": "Webhooks", "/events": "Events"}
 PAGES = {
     f"{ORDERS}/positions": "orders",

@@ -4,13 +4,21 @@ from django.db import migrations, models
 
 from pipelines.domain.base.states import DeadLetterState
 
+STOP_STAGES = {"token": "DRAIN", "sigterm": "INTERRUPT", "sigkill": "KILL"}
+
 
 def retry(apps, schema_editor):
+    runs = apps.get_model("pipelines", "Run").objects
+    for old, new in STOP_STAGES.items():
+        runs.filter(stop_stage=old).update(stop_stage=new)
     apps.get_model("pipelines", "Operation").objects.filter(kind="replay").update(kind="retry")
     apps.get_model("pipelines", "DeadLetter").objects.filter(state="REPLAYED").update(state="RETRIED")
 
 
 def replay(apps, schema_editor):
+    runs = apps.get_model("pipelines", "Run").objects
+    for old, new in STOP_STAGES.items():
+        runs.filter(stop_stage=new).update(stop_stage=old)
     apps.get_model("pipelines", "Operation").objects.filter(kind="retry").update(kind="replay")
     apps.get_model("pipelines", "DeadLetter").objects.filter(state="RETRIED").update(state="REPLAYED")
 

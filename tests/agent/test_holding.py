@@ -66,7 +66,7 @@ def test_a_batch_is_held_while_its_sink_is_away_and_delivered_when_it_is_back(
     started = time.monotonic()
     run.order(Command.STOP, kill_in=30)
     record = run.wait_exit()
-    assert (record.exit_code, record.stop_stage) == (0, "token")
+    assert (record.exit_code, record.stop_stage) == (0, "DRAIN")
     assert time.monotonic() - started < at_most(15)
 
 

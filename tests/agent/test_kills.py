@@ -27,7 +27,7 @@ def test_killed_processes_at_full_rate_lose_nothing_and_double_what_was_announce
         run.wait_delivered(2 * BATCH)
         run.order(stop, kill_in=30)
         record = run.wait_exit()
-        assert (record.exit_code, record.stop_stage) == (0, "token")
+        assert (record.exit_code, record.stop_stage) == (0, "DRAIN")
     pipeline.ingest()
     assert pipeline.possible_duplicates == 0
     assert max(topics.numbers().values()) == 1

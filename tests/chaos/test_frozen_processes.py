@@ -95,7 +95,7 @@ def test_a_stop_of_a_frozen_driver_is_enforced_by_its_keeper(agent: Agent) -> No
     agent.signal(signal.SIGSTOP)
     agent.act("stop", drain=False)
     assert (agent.pipeline["phase"], agent.pipeline["stop_reason"]) == ("STOPPED", "WATCHDOG")
-    assert (agent.run["outcome"], agent.run["stop_stage"]) == ("KILLED", "sigkill")
+    assert (agent.run["outcome"], agent.run["stop_stage"]) == ("KILLED", "KILL")
     assert token not in HostProcesses().holders()
 
 

@@ -204,7 +204,7 @@ def obeys_in_the_end(case: Case, neighbour: Run, how: str) -> None:
     beside.goes_on()
     record = case.stop(run)
     other.goes_on()
-    assert (record.exit_code, record.killed_by, record.stop_stage) == (0, None, "sigterm")
+    assert (record.exit_code, record.killed_by, record.stop_stage) == (0, None, "INTERRUPT")
     assert {path for dump in dumps(run) for path in dump.stuck} == {INTERCEPTOR}
     assert run.of_kind(Interrupted)[0].stuck == [INTERCEPTOR]
     assert run.status is not None
@@ -231,7 +231,7 @@ def test_a_component_that_nothing_interrupts_is_killed_at_the_deadline(case: Cas
     beside.goes_on()
     record = case.stop(run)
     other.goes_on()
-    assert (record.signal, record.killed_by, record.stop_stage) == (signal.SIGKILL, "keeper", "sigkill")
+    assert (record.signal, record.killed_by, record.stop_stage) == (signal.SIGKILL, "keeper", "KILL")
     assert TIMEOUT <= record.boottime - case.stopped_at < LATEST
     named = INTERCEPTOR if how == "masked" else "sinks.lake"
     taken = dumps(run)
@@ -259,7 +259,7 @@ def test_the_watchdog_in_the_driver_needs_neither_the_interpreters_lock_nor_a_ke
     wait_for(lambda: state(driver) in {"Z", None}, "the watchdog", TIMEOUT + 30)
     os.kill(keeper, signal.SIGCONT)
     record = run.wait_exit()
-    assert (record.killed_by, record.stop_stage) == ("agent", "sigkill")
+    assert (record.killed_by, record.stop_stage) == ("agent", "KILL")
 
 
 def state(pid: int) -> str | None:

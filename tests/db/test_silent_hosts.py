@@ -484,7 +484,7 @@ class TestDrain:
         assert site.where(pipeline) == "a"
         assert hosts.drain(name="a", actor=ANA, on_timeout=OnTimeout.STOP)
         site.pass_time(60)
-        assert (site.where(pipeline), Run.objects.get(number=1).stop_stage) == ("b", "sigterm")
+        assert (site.where(pipeline), Run.objects.get(number=1).stop_stage) == ("b", "INTERRUPT")
 
     def test_nothing_is_stopped_while_there_is_no_room_elsewhere(self, site: Site) -> None:
         pipeline = site.running()

@@ -64,7 +64,7 @@ class TestForce:
         assert operation.message == CONSEQUENCES[Action.FORCE_STOP]
         stage.pass_time(5)
         run = ended(pipeline)
-        assert (run.outcome, run.stop_stage, pipeline.stop_reason) == ("KILLED", "sigkill", "USER")
+        assert (run.outcome, run.stop_stage, pipeline.stop_reason) == ("KILLED", "KILL", "USER")
         operation.refresh_from_db()
         assert operation.state == OperationState.SUCCEEDED
 
@@ -140,7 +140,8 @@ class TestDumps:
     def dumped(self, stage: Stage, *numbers: int) -> None:
         directory = next(iter(stage.host.directories.values()))
         taken = [
-            Dump(stop_stage="sigterm", number=n, at=float(n), stuck=["sinks.lake"], files=[f"{n}.txt"]) for n in numbers
+            Dump(stop_stage="INTERRUPT", number=n, at=float(n), stuck=["sinks.lake"], files=[f"{n}.txt"])
+            for n in numbers
         ]
         directory.documents[protocol.DUMPS] = Dumps(token=Run.objects.get().token, taken=taken)
 
@@ -200,7 +201,7 @@ class TestStacks:
         dump = Dump(
             stop_stage="live", asked="ab", at=5.0, stuck=["sinks.lake"], files=["a-driver.txt", "../../../../secret"]
         )
-        older = Dump(stop_stage="sigterm", number=1, at=4.0, files=[])
+        older = Dump(stop_stage="INTERRUPT", number=1, at=4.0, files=[])
         Dumps(token=run.token, taken=[older, dump]).store(directory / protocol.DUMPS)
         where = settings.HEADGATE.model_copy(update={"state": tmp_path, "host": run.host_id})
         with override_settings(HEADGATE=where):
@@ -208,7 +209,7 @@ class TestStacks:
 
     def test_the_dumps_are_shown_newest_first_and_nothing_else_is(self, here: Run) -> None:
         shown = client(Role.VIEWER).get(f"/api/v1/runs/{here.pk}/stacks").json()
-        assert [dump["stop_stage"] for dump in shown["dumps"]] == ["live", "sigterm"]
+        assert [dump["stop_stage"] for dump in shown["dumps"]] == ["live", "INTERRUPT"]
         text, foreign = shown["dumps"][0]["files"]
         assert (text["process"], text["text"], foreign["text"]) == ("driver", "in sinks.lake", "")
         only = client(Role.VIEWER).get(f"/api/v1/runs/{here.pk}/stacks?asked=ab").json()["dumps"]
@@ -228,7 +229,7 @@ class TestStacks:
         assert client(Role.OPERATOR).post(url, {}, format="json").json()["code"] == "run_ended"
 
     def test_of_a_run_elsewhere_what_is_recorded_is_shown(self, pipeline: Pipeline) -> None:
-        dump = Dump(stop_stage="sigterm", number=1, at=4.0, stuck=["sinks.lake"], files=["x-driver.txt"])
+        dump = Dump(stop_stage="INTERRUPT", number=1, at=4.0, stuck=["sinks.lake"], files=["x-driver.txt"])
         run = RunFactory.create(pipeline=pipeline, dumps=[dump.model_dump(mode="json")])
         shown = client(Role.VIEWER).get(f"/api/v1/runs/{run.pk}/stacks").json()
         assert shown["elsewhere"] == f"{run.host_id}:{run.run_dir}/stacks"

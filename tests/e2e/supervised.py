@@ -119,7 +119,7 @@ def killed(pipeline: Pipeline) -> None:
             "silent": [],
             "files": [f"{stop_stage}-jvm.txt"],
         }
-        for stop_stage, number in (("sigterm", 1), ("sigterm", 2), ("sigkill", 0))
+        for stop_stage, number in (("INTERRUPT", 1), ("INTERRUPT", 2), ("KILL", 0))
     ]
     RunFactory.create(
         pipeline=pipeline,
@@ -127,7 +127,7 @@ def killed(pipeline: Pipeline) -> None:
         state=RunState.ENDED,
         outcome=RunOutcome.KILLED,
         ended_at=now(),
-        stop_stage="sigkill",
+        stop_stage="KILL",
         exit_reason="The run did not end within cancel_timeout; sinks.out was at work.",
         dumps=dumps,
     )

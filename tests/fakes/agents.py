@@ -159,17 +159,17 @@ class Agent:
     def _escalate(self) -> None:
         control = self.control
         if control.fence_at is not None and self.host.boottime >= control.fence_at:
-            self.stop_stage = "sigkill"
+            self.stop_stage = "KILL"
             self._die(SIGKILL)
             return
         if control.command not in STOP_COMMANDS or control.boot_id != self.host.boot_id:
             return
-        self.stop_stage = self.stop_stage or "token"
+        self.stop_stage = self.stop_stage or "DRAIN"
         if control.kill_at is not None and self.host.boottime >= control.kill_at:
-            self.stop_stage = "sigkill"
+            self.stop_stage = "KILL"
             self._die(SIGKILL)
         elif control.term_at is not None and self.host.boottime >= control.term_at and not self.unresponsive:
-            self.stop_stage = "sigterm"
+            self.stop_stage = "INTERRUPT"
             self._die(SIGTERM)
 
     def _die(self, number: int) -> None:
@@ -180,7 +180,7 @@ class Agent:
         assert self.driver is not None
         if self.code is None and self.signal is None:
             self.signal = SIGKILL
-        by_keeper = self.signal == SIGKILL and self.stop_stage == "sigkill"
+        by_keeper = self.signal == SIGKILL and self.stop_stage == "KILL"
         record = ExitRecord(
             token=self.launch.token,
             exit_code=self.code,

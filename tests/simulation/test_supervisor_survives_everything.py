@@ -198,7 +198,7 @@ def test_a_stop_is_never_blocked_by_a_driver_that_ignores_everything(world: Worl
     world.run_until(lambda: world.phase is Phase.STOPPED, within=30)
     assert operation is not None
     run = Run.objects.get(pipeline_id=world.pipeline_id)
-    assert (run.outcome, run.stop_stage) == ("KILLED", "sigkill")
+    assert (run.outcome, run.stop_stage) == ("KILLED", "KILL")
     assert world.pipeline.stop_reason == "WATCHDOG"
 
 
@@ -299,7 +299,7 @@ def test_a_restart_that_could_not_drain_leaves_the_pipeline_as_it_was_unless_a_s
     world.run_until(lambda: world.settled() and Run.objects.count() == 2)
     assert operation is not None
     operation.refresh_from_db()
-    assert (operation.state, Run.objects.get(number=1).stop_stage) == ("SUCCEEDED", "sigterm")
+    assert (operation.state, Run.objects.get(number=1).stop_stage) == ("SUCCEEDED", "INTERRUPT")
 
 
 def test_a_drain_that_may_be_given_up_ends_the_process_once_the_batch_has_ended(world: World) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from workers.keeper import files
 
-StopStage = Literal["token", "sigterm", "sigkill"]
+StopStage = Literal["DRAIN", "INTERRUPT", "KILL"]
 _STOPS = {"stop", "drain_and_stop"}
 _LEAST_INTERVAL = 0.5
 """Seconds between two interrupts, however short the interval that was asked for."""
@@ -40,10 +40,10 @@ class Order:
     def due(self, now: float) -> Due | None:
         """The highest rung that is due."""
         if now >= min(self.kill_at, self.fence_at):
-            return Due("sigkill")
+            return Due("KILL")
         if now >= self.term_at:
-            return Due("sigterm", 1 + math.floor((now - self.term_at) / self.term_every))
-        return Due("token") if self.stop else None
+            return Due("INTERRUPT", 1 + math.floor((now - self.term_at) / self.term_every))
+        return Due("DRAIN") if self.stop else None
 
 
 def parse(document: dict[str, Any], boot_id: str) -> Order:

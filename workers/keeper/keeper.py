@@ -274,7 +274,7 @@ class Keeper:
         """A driver may have followed its order and ended before the next look here: it was told all the same."""
         self._control.poll()
         if self._stop_stage is None and self._control.order.stop:
-            self._stop_stage = "token"
+            self._stop_stage = "DRAIN"
 
     def _until_next_check(self) -> float:
         left = self._control.order.kill_at - time.clock_gettime(time.CLOCK_BOOTTIME)
@@ -330,9 +330,9 @@ class Keeper:
         self._stop_stage = due.stop_stage if due else None
         if due is None or self._escalated == (order.seq, due):
             return
-        if due.stop_stage == "sigkill":
+        if due.stop_stage == "KILL":
             self._kill()
-        elif due.stop_stage == "sigterm" and not self._aside(lambda: self._interrupt(due.number)):
+        elif due.stop_stage == "INTERRUPT" and not self._aside(lambda: self._interrupt(due.number)):
             return
         self._escalated = (order.seq, due)
 
@@ -355,7 +355,7 @@ class Keeper:
     def _interrupt(self, number: int) -> None:
         """Dump the stacks, tell the driver, interrupt its Python workers."""
         self._interrupted = True
-        dump = self._dumper.take("sigterm", number=number, timeout=_DUMP_TIMEOUT)
+        dump = self._dumper.take("INTERRUPT", number=number, timeout=_DUMP_TIMEOUT)
         at_work = ", ".join(dump["stuck"]) or "no component"
         self._log.say(f"interrupt {number} of the stop: SIGTERM to the driver; at work: {at_work}")
         self._signal_group(signal.SIGTERM)
@@ -366,7 +366,7 @@ class Keeper:
     def _kill(self) -> None:
         """The last rung. What no interrupt has dumped is dumped now, if that is quick."""
         self._log.say("the stop's last deadline has passed: SIGKILL to the run")
-        if not self._interrupted and self._aside(lambda: self._dumper.take("sigkill", timeout=_LAST_DUMP_TIMEOUT)):
+        if not self._interrupted and self._aside(lambda: self._dumper.take("KILL", timeout=_LAST_DUMP_TIMEOUT)):
             self._await_dump(_LAST_DUMP_TIMEOUT)
         self._signal_group(signal.SIGKILL)
         processes.kill_all(self._token)
@@ -398,8 +398,8 @@ class Keeper:
         self._control.poll()
         code = os.waitstatus_to_exitcode(status)
         killed_by = self._killed_by(code)
-        self._stop_stage = "sigkill" if killed_by else self._stop_stage
-        self._dumper.rest("sigkill" if killed_by else "crash")
+        self._stop_stage = "KILL" if killed_by else self._stop_stage
+        self._dumper.rest("KILL" if killed_by else "crash")
         record = {
             "token": self._token,
             "exit_code": code if code >= 0 else None,
@@ -423,8 +423,8 @@ class Keeper:
     def _killed_by(self, code: int) -> str | None:
         """Who has carried out the last rung: this process, or the driver's own watchdog, which a keeper that was held
         up itself finds done."""
-        if self._stop_stage == "sigkill" and code == -signal.SIGKILL:
+        if self._stop_stage == "KILL" and code == -signal.SIGKILL:
             return "keeper"
         due = self._control.order.due(time.clock_gettime(time.CLOCK_BOOTTIME))
-        late = due is not None and due.stop_stage == "sigkill"
+        late = due is not None and due.stop_stage == "KILL"
         return "agent" if late and code == _WATCHDOG_EXIT else None

@@ -2148,7 +2148,7 @@ export interface components {
         };
         /**
          * Dump
-         * @description All stacks of a run at one moment. `stop_stage`: sigterm or sigkill where a stop took it (`number` counts its
+         * @description All stacks of a run at one moment. `stop_stage`: INTERRUPT or KILL where a stop took it (`number` counts its
          *     interrupts), live where a user asked (`asked`), else why. `stuck`: paths of the components that were at work;
          *     `silent`: processes that did not answer.
          */

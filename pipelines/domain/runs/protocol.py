@@ -285,10 +285,9 @@ class DumpOrder(Document):
 class Dump(BaseModel):
     """A dump of all stacks that the keeper has taken.
 
-    `stop_stage`: sigterm or sigkill where the ladder took it (`number` counts the interrupts of a stop), live where
-    somebody
-    asked with the order `asked`, drain where a migration gave its pause up, stalled where nothing moved, crash for what
-    a driver that ended by itself has left. `stuck`: paths of the components that were at work; `silent`: processes that
+    `stop_stage`: INTERRUPT or KILL where a stop took it (`number` counts the interrupts of a stop), live where a
+    user asked with the order `asked`, drain where a migration aborted its pause, stalled where nothing moved, crash
+    for what a driver that ended by itself has left. `stuck`: paths of the components that were at work; `silent`: processes that
     did not answer, for example because they block signals. `files` are names in the directory `stacks`.
     """
 
@@ -466,14 +465,14 @@ class ExitRecord(Document):
     """How the driver ended; the keeper's last act. `signal` is set where a signal ended it.
 
     `killed_by`: the keeper, the supervisor, or the watchdog inside the agent. `revoked`: the supervisor wrote it, for a
-    run that never began; no keeper begins a run that has this file.
+    run that never started; no keeper starts a run that has this file.
     """
 
     token: str
     exit_code: int | None = None
     signal: int | None = None
     killed_by: Literal["keeper", "supervisor", "agent"] | None = None
-    stop_stage: Literal["token", "sigterm", "sigkill"] | None = None
+    stop_stage: Literal["DRAIN", "INTERRUPT", "KILL"] | None = None
     reason: str = ""
     revoked: bool = False
     boottime: float

@@ -48,7 +48,7 @@ def run_schema(run: Run) -> RunSchema:
         exit_reason=run.exit_reason,
         stop_stage=run.stop_stage,
         stuck=sorted(
-            {path for dump in run.dumps if dump["stop_stage"] in {"sigterm", "sigkill"} for path in dump["stuck"]}
+            {path for dump in run.dumps if dump["stop_stage"] in {"INTERRUPT", "KILL"} for path in dump["stuck"]}
         ),
         dumps=[name for dump in run.dumps for name in dump["files"]],
         started_at=run.started_at,

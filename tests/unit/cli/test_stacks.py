@@ -49,7 +49,7 @@ def test_the_stacks_of_a_living_run_are_dumped_now_and_printed(orders: FakeApi) 
 
 def test_of_a_run_that_has_ended_the_newest_dump_is_shown_or_all(orders: FakeApi) -> None:
     orders.runs = [RUN | {"state": "ENDED"}]
-    shows(orders, dump(stop_stage="sigkill"), dump(stop_stage="sigterm"))
+    shows(orders, dump(stop_stage="KILL"), dump(stop_stage="INTERRUPT"))
     assert len(json.loads(run("runs", "stacks", "orders", "-o", "json").stdout)["dumps"]) == 1
     assert len(json.loads(run("runs", "stacks", "orders", "--all", "-o", "json").stdout)["dumps"]) == 2
     assert not orders.asked("POST")

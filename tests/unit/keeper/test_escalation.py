@@ -63,12 +63,12 @@ def text_of(run: Kept, name: str) -> str:
 def test_the_highest_rung_that_is_due_is_told_with_the_number_of_the_interrupt() -> None:
     order = Order(seq=1, stop=True, term_at=10, term_every=3, kill_at=20)
     assert [order.due(at) for at in (9, 10, 12.9, 13, 19, 20)] == [
-        Due("token"),
-        Due("sigterm", 1),
-        Due("sigterm", 1),
-        Due("sigterm", 2),
-        Due("sigterm", 4),
-        Due("sigkill"),
+        Due("DRAIN"),
+        Due("INTERRUPT", 1),
+        Due("INTERRUPT", 1),
+        Due("INTERRUPT", 2),
+        Due("INTERRUPT", 4),
+        Due("KILL"),
     ]
 
 
@@ -76,12 +76,12 @@ def test_an_interrupt_is_repeated_and_each_one_dumps_the_stacks_with_the_compone
     kept.start(COUNTS_TERMS).said("up")
     kept.order(term_at=0.1, kill_at=60, every=1.5)
     record = kept.exit()
-    assert (record.exit_code, record.stop_stage, record.killed_by) == (0, "sigterm", None)
+    assert (record.exit_code, record.stop_stage, record.killed_by) == (0, "INTERRUPT", None)
     found = dumps(kept)
-    assert [(dump.stop_stage, dump.number) for dump in found] == [("sigterm", 1), ("sigterm", 2), ("sigterm", 3)]
+    assert [(dump.stop_stage, dump.number) for dump in found] == [("INTERRUPT", 1), ("INTERRUPT", 2), ("INTERRUPT", 3)]
     assert {path for dump in found for path in dump.stuck} == {"sinks.lake"}
     (name,) = found[0].files
-    assert "-sigterm-1-driver.txt" in name
+    assert "-INTERRUPT-1-driver.txt" in name
     assert "at work: sinks.lake" in text_of(kept, name)
     assert "at work: sinks.lake" in kept.log
 
@@ -90,7 +90,7 @@ def test_a_driver_that_holds_the_interpreters_lock_is_dumped_and_killed_on_time(
     kept.start(HOLDS_THE_LOCK).said("up")
     kept.order(term_at=0.1, kill_at=1.5, every=60)
     record = kept.exit()
-    assert (record.signal, record.stop_stage, record.killed_by) == (signal.SIGKILL, "sigkill", "keeper")
+    assert (record.signal, record.stop_stage, record.killed_by) == (signal.SIGKILL, "KILL", "keeper")
     assert dumps(kept)[0].stuck == ["sinks.lake"]
     assert "heard" not in kept.log
 
@@ -99,7 +99,7 @@ def test_a_kill_without_an_interrupt_before_it_dumps_the_stacks_first(kept: Kept
     kept.start(COUNTS_TERMS).said("up")
     kept.order(term_at=0, kill_at=0)
     assert kept.exit().killed_by == "keeper"
-    assert [(dump.stop_stage, dump.stuck) for dump in dumps(kept)] == [("sigkill", ["sinks.lake"])]
+    assert [(dump.stop_stage, dump.stuck) for dump in dumps(kept)] == [("KILL", ["sinks.lake"])]
 
 
 def test_a_process_without_a_handler_is_not_ended_by_a_dump(kept: Kept) -> None:
@@ -159,8 +159,8 @@ named("sinks.lake")(lambda: ctypes.PyDLL(None).sleep(60))
     wait_for(lambda: not alive(driver))
     os.kill(keeper, signal.SIGCONT)
     record = kept.exit()
-    assert (record.exit_code, record.stop_stage, record.killed_by) == (1, "sigkill", "agent")
-    assert [(dump.stop_stage, dump.stuck) for dump in dumps(kept)] == [("sigkill", ["sinks.lake"])]
+    assert (record.exit_code, record.stop_stage, record.killed_by) == (1, "KILL", "agent")
+    assert [(dump.stop_stage, dump.stuck) for dump in dumps(kept)] == [("KILL", ["sinks.lake"])]
 
 
 def test_the_last_words_of_a_driver_that_crashes_are_kept(kept: Kept) -> None:

@@ -227,7 +227,7 @@ def test_a_stop_that_the_driver_follows_is_the_rung_token(kept: Kept) -> None:
     kept.driver()
     kept.order(term_at=30, kill_at=60)
     record = kept.exit()
-    assert (record.exit_code, record.stop_stage, record.killed_by, record.reason) == (0, "token", None, "asked")
+    assert (record.exit_code, record.stop_stage, record.killed_by, record.reason) == (0, "DRAIN", None, "asked")
 
 
 def test_a_stop_that_the_driver_follows_between_two_looks_is_the_rung_token(kept: Kept) -> None:
@@ -245,21 +245,21 @@ def test_a_stop_that_the_driver_follows_between_two_looks_is_the_rung_token(kept
     finally:
         os.kill(keeper, signal.SIGCONT)
     record = kept.exit()
-    assert (record.exit_code, record.stop_stage, record.reason) == (0, "token", "asked")
+    assert (record.exit_code, record.stop_stage, record.reason) == (0, "DRAIN", "asked")
 
 
 def test_a_driver_that_ignores_the_token_gets_sigterm(kept: Kept) -> None:
     kept.start(SLEEPER).said("up")
     kept.order(term_at=0.1, kill_at=60)
     record = kept.exit()
-    assert (record.signal, record.stop_stage, record.killed_by) == (signal.SIGTERM, "sigterm", None)
+    assert (record.signal, record.stop_stage, record.killed_by) == (signal.SIGTERM, "INTERRUPT", None)
 
 
 def test_a_driver_that_ignores_everything_is_killed_at_the_deadline(kept: Kept) -> None:
     kept.start(STUBBORN).said("up")
     kept.order(term_at=0.1, kill_at=0.6)
     record = kept.exit()
-    assert (record.signal, record.stop_stage, record.killed_by) == (signal.SIGKILL, "sigkill", "keeper")
+    assert (record.signal, record.stop_stage, record.killed_by) == (signal.SIGKILL, "KILL", "keeper")
 
 
 def test_a_withdrawn_stop_kills_nobody(kept: Kept) -> None:
@@ -281,7 +281,7 @@ def test_a_damaged_control_file_is_ignored_and_a_later_good_one_obeyed(kept: Kep
     kept.said("control.json is ignored")
     assert alive(kept.driver())
     kept.order(kill_at=0)
-    assert kept.exit().stop_stage == "sigkill"
+    assert kept.exit().stop_stage == "KILL"
 
 
 def test_the_log_is_rotated_by_size(kept: Kept) -> None:

@@ -34,7 +34,7 @@ def test_a_run_whose_lease_is_not_renewed_is_killed_when_its_grace_has_passed(ke
     kept.said("up")
     order(kept, owner=1, lease_until=boottime(), fence_at=boottime() + 1.0)
     record = kept.exit()
-    assert (record.killed_by, record.stop_stage, record.signal) == ("keeper", "sigkill", 9)
+    assert (record.killed_by, record.stop_stage, record.signal) == ("keeper", "KILL", 9)
 
 
 def test_a_run_whose_lease_is_renewed_goes_on(kept: Kept) -> None:

@@ -35,7 +35,7 @@ _OUTCOMES = {
     Exit.BAD_LAUNCH: RunOutcome.BLOCKED,
 }
 
-_ESCALATION = {"sigterm", "sigkill"}
+_ESCALATION = {"INTERRUPT", "KILL"}
 """Rungs of dumps that a stop has taken."""
 
 Findings = tuple[Mapping[str, Any], ...]
@@ -113,7 +113,7 @@ def _without_record(run: RunSnapshot, now: Now) -> Ended:
     control = run.control
     kill_at = control.kill_at if run.stopping and control and control.boot_id == now.boot_id else None
     if kill_at is not None and now.boottime >= kill_at:
-        return Ended(RunOutcome.KILLED, None, "it had not ended at the stop's deadline", "sigkill")
+        return Ended(RunOutcome.KILLED, None, "it had not ended at the stop's deadline", "KILL")
     if run.identity is not None and run.identity.keeper.boot_id != now.boot_id:
         return Ended(RunOutcome.LOST, None, "The host was restarted.")
     if run.spawned_here and run.identity is None:

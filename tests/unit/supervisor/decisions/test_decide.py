@@ -498,10 +498,10 @@ class TestEnds:
             assert end.phase is Phase.STOPPED
 
     def test_a_killed_stop_is_never_a_clean_one(self) -> None:
-        record = exited(None, signal=9, killed_by="keeper", stop_stage="sigkill")
+        record = exited(None, signal=9, killed_by="keeper", stop_stage="KILL")
         ended = dead(exit=record, control=control(Command.STOP))
         end = one(actions.EndRun, snapshot(desired=DesiredState.STOPPED, phase=Phase.STOPPING, run=ended))
-        assert (end.outcome, end.stop_stage, end.stop_reason) == (RunOutcome.KILLED, "sigkill", StopReason.WATCHDOG)
+        assert (end.outcome, end.stop_stage, end.stop_reason) == (RunOutcome.KILLED, "KILL", StopReason.WATCHDOG)
 
     def test_a_restart_ends_stopped_and_the_next_tick_starts(self) -> None:
         ended = dead(exit=exited(0), control=control(Command.DRAIN_AND_STOP, reason="restart"))
@@ -532,7 +532,7 @@ class TestEnds:
         part = ComponentStatus(name="lake", kind="sink", type="kafka", state="initialising")
         hung = dead(
             control=control(Command.STOP, reason="init_timeout"),
-            exit=exited(None, signal=15, stop_stage="sigterm"),
+            exit=exited(None, signal=15, stop_stage="INTERRUPT"),
             status=status(AgentPhase.PREFLIGHT, components=[part]),
         )
         end = one(actions.EndRun, snapshot(phase=Phase.PREFLIGHT, run=hung))

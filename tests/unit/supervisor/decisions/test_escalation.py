@@ -16,7 +16,7 @@ from tests.unit.supervisor.decisions.test_decide import NOW, control, dead, exit
 from workers.supervisor.decisions import actions
 from workers.supervisor.decisions.snapshot import OperationSnapshot
 
-INTERRUPT = Dump(stop_stage="sigterm", number=2, at=5.0, stuck=["sinks.lake"], files=["a.txt"])
+INTERRUPT = Dump(stop_stage="INTERRUPT", number=2, at=5.0, stuck=["sinks.lake"], files=["a.txt"])
 STOPPING = control(Command.STOP, reason="stop", term_at=1020.0, term_every=30.0, kill_at=1170.0)
 
 
@@ -36,7 +36,7 @@ def test_a_stop_by_force_kills_at_once_whatever_was_ordered_before(last: object)
 
 
 def test_a_run_that_was_killed_says_after_how_long_and_what_was_at_work() -> None:
-    record = exited(None, signal=9, killed_by="keeper", stop_stage="sigkill")
+    record = exited(None, signal=9, killed_by="keeper", stop_stage="KILL")
     ended = dead(exit=record, control=STOPPING, dumps=(INTERRUPT,), dumped_at=5.0)
     end = one(actions.EndRun, snapshot(desired=DesiredState.STOPPED, phase=Phase.STOPPING, run=ended))
     assert (end.outcome, end.stop_reason) == (RunOutcome.KILLED, StopReason.WATCHDOG)
@@ -45,13 +45,13 @@ def test_a_run_that_was_killed_says_after_how_long_and_what_was_at_work() -> Non
 
 
 def test_the_watchdog_inside_the_agent_kills_too_and_is_no_crash() -> None:
-    record = exited(1, killed_by="agent", stop_stage="sigkill")
+    record = exited(1, killed_by="agent", stop_stage="KILL")
     end = one(actions.EndRun, snapshot(phase=Phase.STOPPING, restart_run=1, run=dead(exit=record, control=STOPPING)))
-    assert (end.outcome, end.stop_stage, end.exit_code) == (RunOutcome.KILLED, "sigkill", None)
+    assert (end.outcome, end.stop_stage, end.exit_code) == (RunOutcome.KILLED, "KILL", None)
 
 
 def test_a_stop_by_force_is_the_users() -> None:
-    record = exited(None, signal=9, killed_by="keeper", stop_stage="sigkill")
+    record = exited(None, signal=9, killed_by="keeper", stop_stage="KILL")
     seen = snapshot(desired=DesiredState.STOPPED, force_stop=True, phase=Phase.STOPPING)
     end = one(actions.EndRun, replace(seen, run=dead(exit=record, control=STOPPING)))
     assert (end.outcome, end.stop_reason) == (RunOutcome.KILLED, StopReason.USER)

@@ -118,9 +118,9 @@ function RunRow({ run, name, onStacks }: RowProps) {
 }
 
 const STOP_STAGES: Record<string, string> = {
-  token: 'Ended at a batch boundary',
-  sigterm: 'Ended by an interrupt',
-  sigkill: 'Killed',
+  DRAIN: 'Ended at a batch boundary',
+  INTERRUPT: 'Ended by an interrupt',
+  KILL: 'Killed',
 }
 
 /** The stage that its stop escalated to, and what was busy then. */

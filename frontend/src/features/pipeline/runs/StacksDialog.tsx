@@ -59,8 +59,8 @@ export function StacksDialog({ run, onClose }: { run: Run; onClose: () => void }
 }
 
 const TAKEN: Record<string, string> = {
-  sigterm: 'by interrupt',
-  sigkill: 'before the kill',
+  INTERRUPT: 'by interrupt',
+  KILL: 'before the kill',
   live: 'on request',
   stalled: 'when it stalled',
   drain: 'when a pause timed out',

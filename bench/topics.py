@@ -6,10 +6,12 @@ import threading
 import time
 from collections.abc import Sequence
 
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 from bench.records import SHOP_HEADER, Delivered, body, sent_ns_of, shop
+from pipelines.domain.base.positions import TopicPartition
 
 PARTITIONS = 4
 _TIMEOUT = 30.0
@@ -41,11 +43,13 @@ class Topics:
         """How many records have been appended to the topics."""
         return sum(self._ends(names).values())
 
-    def _ends(self, names: Sequence[str]) -> dict[tuple[str, int], int]:
+    def _ends(self, names: Sequence[str]) -> dict[TopicPartition, int]:
         latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
-        wanted = {TopicPartition(name, number): latest for name in names for number in range(PARTITIONS)}
+        wanted = {ClientPartition(name, number): latest for name in names for number in range(PARTITIONS)}
         answers = self._admin.list_offsets(wanted, request_timeout=_TIMEOUT)
-        return {(at.topic, at.partition): future.result(_TIMEOUT).offset for at, future in answers.items()}
+        return {
+            TopicPartition(at.topic, at.partition): future.result(_TIMEOUT).offset for at, future in answers.items()
+        }
 
     def fill(self, name: str, count: int, *, with_shop: bool = False) -> None:
         """Append `count` numbered records, spread over the partitions, compressed with lz4."""
@@ -84,7 +88,7 @@ class Topics:
             }
         )
         try:
-            consumer.assign([TopicPartition(name, number, 0) for name, number in ends])
+            consumer.assign([ClientPartition(name, number, 0) for name, number in ends])
             last_message_at = time.monotonic()
             while left > 0:
                 messages = consumer.consume(_CONSUME, timeout=1)

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from pipelines.domain.base.positions import Frozen, PartitionPosition
+from pipelines.domain.base.positions import Frozen, PartitionPosition, TopicPartition
 from pipelines.domain.definitions.document.spec import Read
 from pipelines.domain.ledger.journal import Planned, read_entries
 from pipelines.domain.ledger.ledger import Counts
@@ -34,7 +34,7 @@ from workers.agent.sink_processors.default import Default
 
 P = TypeVar("P", bound=Frozen)
 TOPIC = "orders"
-KEY = (TOPIC, 0)
+KEY = TopicPartition(TOPIC, 0)
 
 
 class Context:
@@ -228,7 +228,7 @@ class Bench:
 
     def plan(self, number: int, *ends: int) -> None:
         """Do as Spark does before a batch; `ends` by partition."""
-        offsets = {(TOPIC, partition): end for partition, end in enumerate(ends)}
+        offsets = {TopicPartition(TOPIC, partition): end for partition, end in enumerate(ends)}
         _entry(self.checkpoint.path / "offsets" / str(number), json.dumps(dump(offsets)))
 
     def run(self, number: int, *ends: int) -> None:

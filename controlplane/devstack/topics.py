@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException
+from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from controlplane.install.tools.errors import SetupError
+from pipelines.domain.base.positions import TopicPartition
 from workers.agent.kafka.admin import KafkaCluster
 
 TIMEOUT = 30.0  # seconds for one request
@@ -54,8 +56,9 @@ def end_offsets(servers: str, topic: str) -> dict[int, int]:
         partitions = admin(servers).list_topics(topic, timeout=TIMEOUT).topics[topic]
         if partitions.error is not None:
             raise KafkaException(partitions.error)
-        ends = KafkaCluster.of(servers, {}).latest([(topic, partition) for partition in partitions.partitions], TIMEOUT)
-        return {partition: end for (_, partition), end in ends.items()}
+        keys = [TopicPartition(topic, partition) for partition in partitions.partitions]
+        ends = KafkaCluster.of(servers, {}).latest(keys, TIMEOUT)
+        return {key.partition: end for key, end in ends.items()}
     except KafkaException as error:
         raise SetupError(f"The offsets of {topic} could not be read: {error.args[0]}", _hint(servers)) from error
 
@@ -72,7 +75,7 @@ def read_all(servers: str, topic: str) -> Iterator[bytes]:
             "auto.offset.reset": "error",
         }
     )
-    consumer.assign([TopicPartition(topic, partition, 0) for partition in ends])
+    consumer.assign([ClientPartition(topic, partition, 0) for partition in ends])
     deadline = time.monotonic() + READ_TIMEOUT
     try:
         while ends:
@@ -82,7 +85,7 @@ def read_all(servers: str, topic: str) -> Iterator[bytes]:
                 if message.error() is not None:
                     raise SetupError(f"{topic} could not be read: {message.error()}", _hint(servers))
                 yield message.value() or b""
-            for place in consumer.position([TopicPartition(topic, partition) for partition in ends]):
+            for place in consumer.position([ClientPartition(topic, partition) for partition in ends]):
                 if place.offset >= ends[place.partition]:
                     del ends[place.partition]
     finally:

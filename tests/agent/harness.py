@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pipelines.domain.base.positions import PartitionPosition, SourceIdentity
+from pipelines.domain.base.positions import PartitionPosition, SourceIdentity, TopicPartition
 from pipelines.domain.base.states import Command, RunRole
 from pipelines.domain.definitions.document.spec import Definition
 from pipelines.domain.ledger import journal
@@ -48,10 +48,10 @@ T = TypeVar("T")
 class Ledger:
     """What a supervisor would have stored of one (source, channel)."""
 
-    positions: dict[tuple[str, int], int] = field(default_factory=dict)
+    positions: dict[TopicPartition, int] = field(default_factory=dict)
     done: list[Done] = field(default_factory=list)
     planned: Planned | None = None
-    decided: dict[tuple[str, int], int] = field(default_factory=dict)
+    decided: dict[TopicPartition, int] = field(default_factory=dict)
 
     def head(self, source: str, channel: str) -> QueryHead:
         """The ledger's head for launch.json."""
@@ -65,7 +65,7 @@ class Ledger:
         )
 
 
-def _in_order(offsets: dict[tuple[str, int], int]) -> list[PartitionPosition]:
+def _in_order(offsets: dict[TopicPartition, int]) -> list[PartitionPosition]:
     return [PartitionPosition(topic=t, partition=p, offset=o) for (t, p), o in sorted(offsets.items())]
 
 
@@ -160,12 +160,12 @@ class Run:
         """Wait until so many records are delivered in this run, all queries together."""
         return self.wait_status(lambda s: sum(q.delivered for q in s.queries) >= count, f"{count} delivered", timeout)
 
-    def wait_read(self, ends: Mapping[tuple[str, int], int], timeout: float = PATIENCE) -> Status:
+    def wait_read(self, ends: Mapping[TopicPartition, int], timeout: float = PATIENCE) -> Status:
         """Wait until every query is done with all that lies before these ends, by (topic, partition). A lag of zero
         says less: it is as old as the agent's last look at the log."""
 
         def reached(query: QueryStatus) -> bool:
-            at = {(positions.topic, positions.partition): positions.next_offset for positions in query.positions}
+            at = {TopicPartition(p.topic, p.partition): p.next_offset for p in query.positions}
             return all(at.get(key, 0) >= end for key, end in ends.items())
 
         return self.wait_status(lambda s: bool(s.queries) and all(map(reached, s.queries)), "all records", timeout)
@@ -351,7 +351,7 @@ class Pipeline:
         for entry in self.current.entries():
             payload = entry.payload()
             if isinstance(payload, Positions):
-                changes = {(c.topic, c.partition): c.new for c in payload.changes}
+                changes = {TopicPartition(c.topic, c.partition): c.new for c in payload.changes}
                 self.ledger[payload.source, payload.channel].positions.update(changes)
             elif isinstance(payload, Identified):
                 self.identities[payload.source] = payload
@@ -370,7 +370,7 @@ class Pipeline:
         self.lineage = max(self.run_number, self.lineage) + 1
         reported = {(row.source, row.channel, row.key): row.reported for row in survey.rows}
         for move in made.moves:
-            ledger, key = self.ledger[move.source, move.channel], (move.topic, move.partition)
+            ledger, key = self.ledger[move.source, move.channel], TopicPartition(move.topic, move.partition)
             ledger.done, ledger.planned = [], None
             ledger.positions[key] = move.new
             ledger.decided[key] = reported[move.source, move.channel, key]

@@ -6,9 +6,11 @@ import time
 from dataclasses import dataclass, field
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer
+from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import AdminClient
 
+from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.monitoring import watching
 from pipelines.domain.monitoring.watching import GroupInspection, Kind, Limits, inspected
 from tests.agent.topics import Topics
@@ -29,7 +31,7 @@ class Group:
     def __post_init__(self) -> None:
         self.name = f"billing-{self.topics.name}"
         self.cluster = ClusterAddress(self.topics.servers, {})
-        self.key = (self.topics.source, 0)
+        self.key = TopicPartition(self.topics.source, 0)
         self.admin = AdminClient({"bootstrap.servers": self.topics.servers})
         self.topics.produce(400)
 
@@ -64,7 +66,7 @@ def test_a_group_with_members_is_seen_with_its_coordinator_members_and_commits(g
     )
     consumer.subscribe([group.topics.source])
     wait_for(lambda: (seen := consumer.poll(1)) is not None and not seen.error(), "the group has a member that reads")
-    consumer.commit(offsets=[TopicPartition(*group.key, 40)], asynchronous=False)
+    consumer.commit(offsets=[ClientPartition(*group.key, 40)], asynchronous=False)
     assert group.inspection() == []
     assert group.last is not None
     description = group.last.description
@@ -92,10 +94,14 @@ def test_commits_that_vanish_go_back_and_go_on_beyond_the_log_are_seen(group: Gr
 def test_offsets_by_time_and_ranges_leave_out_what_there_is_not(group: Group) -> None:
     key, start = group.key, time.time()
     group.topics.produce(4)
-    later = group.brokers.offsets_at(group.cluster, {key: start - 0.001, (group.topics.source, 1): start + 3600})
+    later = group.brokers.offsets_at(
+        group.cluster, {key: start - 0.001, TopicPartition(group.topics.source, 1): start + 3600}
+    )
     assert later == {key: 100}
     group.topics.trim(0, 50)
-    found = group.brokers.ranges(group.cluster, {key, (group.topics.source, 77), ("no-such-topic", 0)})
+    found = group.brokers.ranges(
+        group.cluster, {key, TopicPartition(group.topics.source, 77), TopicPartition("no-such-topic", 0)}
+    )
     assert found == {key: (50, 101)}
 
 

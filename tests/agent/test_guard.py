@@ -11,7 +11,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
 from controlplane.install.services.kafka import running_kafka
-from pipelines.domain.base.positions import SourceIdentity
+from pipelines.domain.base.positions import SourceIdentity, TopicPartition
 from pipelines.domain.base.states import Command
 from pipelines.domain.ledger.journal import Done, Identified, Noticed, Planned, Positions, Repaired
 from pipelines.domain.positions.plan import Goal, Target, plan
@@ -149,10 +149,10 @@ def test_what_happens_while_it_is_stopped_is_found_before_a_record_is_read_and_e
     assert findings.keys() == {"BELOW_LOG_START"}
     assert "30 records" in findings["BELOW_LOG_START"].message
     assert decide(moved, run, Goal.LEDGER) == (30, 0)
-    ledger.positions[topics.source, 0] = 260
+    ledger.positions[TopicPartition(topics.source, 0)] = 260
     run, findings = refused(moved)
     assert findings.keys() == {"BEYOND_LOG_END"}
-    ledger.positions[topics.source, 0] = 100
+    ledger.positions[TopicPartition(topics.source, 0)] = 100
 
     lose_group(topics)
     topics.add_partitions(topics.source, 5)
@@ -231,8 +231,10 @@ def test_what_is_wrong_with_each_source_is_found_at_once_and_one_decision_leads_
     pipeline = make_pipeline()
     pipeline.definition["sources"] |= {"again": again.as_source(), "lost": lost.as_source()}
     topics.produce(400)
-    pipeline.ledger["shop", "lake"].positions = {(topics.source, n): 160 if n == 0 else 40 for n in range(4)}
-    pipeline.ledger["again", "lake"].positions = {(again.source, n): 100 for n in range(4)}
+    pipeline.ledger["shop", "lake"].positions = {
+        TopicPartition(topics.source, n): 160 if n == 0 else 40 for n in range(4)
+    }
+    pipeline.ledger["again", "lake"].positions = {TopicPartition(again.source, n): 100 for n in range(4)}
     old = SourceIdentity(source="again", cluster_id=cluster.cluster_id(), topics=cluster.topic_ids([again.source]))
     pipeline.identities = {"again": old}
     again.make_again(again.source)
@@ -266,7 +268,7 @@ def test_a_cluster_that_is_replaced_behind_its_address_is_another_log(
     with running_kafka(tmp_path / "old") as servers:
         old, cluster = Topics(servers), KafkaCluster.of(servers, {})
         pipeline = Pipeline(tmp_path / "state", define(old, delivery={}), spark_settings)
-        pipeline.ledger["shop", "lake"].positions = {(old.source, number): 10 for number in range(4)}
+        pipeline.ledger["shop", "lake"].positions = {TopicPartition(old.source, number): 10 for number in range(4)}
         known = SourceIdentity(source="shop", cluster_id=cluster.cluster_id(), topics=cluster.topic_ids([old.source]))
         pipeline.identities = {"shop": known}
     with running_kafka(tmp_path / "new", port=int(servers.rpartition(":")[2])):

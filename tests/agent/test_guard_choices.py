@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from pipelines.domain.base.positions import PartitionPosition, PartitionRange
+from pipelines.domain.base.positions import PartitionPosition, PartitionRange, TopicPartition
 from pipelines.domain.definitions.document.spec import Definition
 from pipelines.domain.ledger.journal import Done
 from pipelines.domain.ledger.ledger import Counts
@@ -38,7 +38,7 @@ class Stage:
 
     def __post_init__(self) -> None:
         self.topics.produce(4 * READ)
-        self.ledger.positions = {(self.topics.source, number): READ for number in range(4)}
+        self.ledger.positions = {TopicPartition(self.topics.source, number): READ for number in range(4)}
         ranges = [PartitionRange(topic=self.topics.source, partition=n, start=0, end=READ) for n in range(4)]
         counts = Counts(read=4 * READ, delivered=4 * READ)
         self.ledger.done = [Done(source="shop", channel="lake", batch=0, ranges=ranges, counts=counts, sink="lake")]
@@ -104,7 +104,7 @@ def group_ahead(stage: Stage) -> None:
 
 def beyond_the_end(stage: Stage) -> None:
     """Of one partition, in the ledger and the checkpoint alike."""
-    stage.ledger.positions[stage.topics.source, 0] = 160
+    stage.ledger.positions[TopicPartition(stage.topics.source, 0)] = 160
     stage.finish_batch({0: 160, 1: READ, 2: READ, 3: READ})
 
 
@@ -192,6 +192,9 @@ def test_a_position_that_retention_comes_near_is_told_with_the_time_that_is_left
     assert launch is not None
     source = compiler.of_run(launch, Definition.model_validate(launch.definition)).sources["shop"]
     positions = [PartitionPosition(topic=topics.source, partition=n, offset=n) for n in range(4)]
-    assert source.expiring(positions) == {(topics.source, 0): HOUR / 16, (topics.source, 1): HOUR / 8}
+    assert source.expiring(positions) == {
+        TopicPartition(topics.source, 0): HOUR / 16,
+        TopicPartition(topics.source, 1): HOUR / 8,
+    }
     topics.configure(topics.source, {"cleanup.policy": "compact"})
     assert source.expiring(positions) == {}

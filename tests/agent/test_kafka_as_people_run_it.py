@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, Message, Producer
+from confluent_kafka import TopicPartition as ClientPartition
 from pyspark.sql import SparkSession
 
+from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.definitions.parts import registry
 from pipelines.domain.ledger.ledger import total
 from tests.agent.conftest import MakePipeline
@@ -36,7 +38,7 @@ def records(topics: Topics, topic: str, partitions: int = 4) -> list[Message]:
             "enable.partition.eof": True,
         }
     )
-    consumer.assign([TopicPartition(topic, number, 0) for number in range(partitions)])
+    consumer.assign([ClientPartition(topic, number, 0) for number in range(partitions)])
     found: list[Message] = []
     left = partitions
     deadline = time.monotonic() + 60
@@ -173,7 +175,7 @@ def test_a_group_is_taken_over_and_a_missing_commit_is_never_guessed(topics: Top
     assert refused.value.findings[0].code == "GROUP_LOST"
     topics.commit(f"headgate.{topics.name}", {number: number + 1 for number in range(4)})
     positions, origin = source.first_positions(sorted(log), log)
-    assert positions == {(topics.source, number): number + 1 for number in range(4)}
+    assert positions == {TopicPartition(topics.source, number): number + 1 for number in range(4)}
     assert origin == f"start_from: group headgate.{topics.name}"
 
 

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Message, Producer
+from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import (
     AdminClient,
     AlterConfigOpType,
@@ -21,7 +22,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from pipelines.domain.base.positions import PartitionPosition
+from pipelines.domain.base.positions import PartitionPosition, TopicPartition
 from tests.waiting import wait_for
 from workers.agent.kafka.admin import KafkaCluster
 
@@ -77,7 +78,7 @@ class Topics:
     def _is_led(self, topic: str, partitions: range) -> bool:
         try:
             known = self._admin.list_topics(topic, timeout=10).topics[topic].partitions
-            KafkaCluster.of(self.servers, {}).latest([(topic, number) for number in partitions])
+            KafkaCluster.of(self.servers, {}).latest([TopicPartition(topic, number) for number in partitions])
         except KafkaException:
             return False
         return len(known) == len(partitions)
@@ -115,7 +116,7 @@ class Topics:
 
     def trim(self, partition: int, before: int) -> None:
         """Do what retention does."""
-        for future in self._admin.delete_records([TopicPartition(self.source, partition, before)]).values():
+        for future in self._admin.delete_records([ClientPartition(self.source, partition, before)]).values():
             future.result(30)
 
     def commit(self, group: str, offsets: Mapping[int, int], metadata: str = "") -> None:
@@ -178,7 +179,7 @@ class Topics:
     def _messages(self, topic: str) -> Iterator[Message]:
         consumer = Consumer({"bootstrap.servers": self.servers, "group.id": "read", "enable.auto.commit": False})
         left = sum(self.ends(topic).values())
-        consumer.assign([TopicPartition(topic, number, 0) for number in range(_PARTITIONS)])
+        consumer.assign([ClientPartition(topic, number, 0) for number in range(_PARTITIONS)])
         while left > 0:
             for message in consumer.consume(10_000, timeout=1):
                 if message.error():
@@ -187,9 +188,11 @@ class Topics:
                 yield message
         consumer.close()
 
-    def ends(self, topic: str) -> dict[tuple[str, int], int]:
+    def ends(self, topic: str) -> dict[TopicPartition, int]:
         """Where the log of each partition ends now."""
-        return KafkaCluster.of(self.servers, {}).latest([(topic, number) for number in range(_PARTITIONS)])
+        return KafkaCluster.of(self.servers, {}).latest(
+            [TopicPartition(topic, number) for number in range(_PARTITIONS)]
+        )
 
     def delivered(self) -> int:
         """How many records the sink's topic holds now."""
@@ -198,7 +201,7 @@ class Topics:
     def mirrored(self) -> dict[int, int]:
         """What the declared group's commits say."""
         consumer = Consumer({"bootstrap.servers": self.servers, "group.id": f"headgate.{self.name}"})
-        committed = consumer.committed([TopicPartition(self.source, n) for n in range(_PARTITIONS)], timeout=10)
+        committed = consumer.committed([ClientPartition(self.source, n) for n in range(_PARTITIONS)], timeout=10)
         consumer.close()
         return {at.partition: at.offset for at in committed}
 

@@ -16,10 +16,11 @@ from typing import Any
 import httpx2 as httpx
 import psycopg
 import pyarrow.parquet as parquet
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, Producer
+from confluent_kafka import TopicPartition as ClientPartition
 
 from controlplane.install.services.ports import free_port
-from pipelines.domain.base.positions import discontinuities
+from pipelines.domain.base.positions import TopicPartition, discontinuities
 from tests.agent.harness import Ledger
 from tests.agent.topics import Topics
 from tests.fakes.http_servers import BulkIndex, Reply, serving
@@ -49,7 +50,7 @@ def number_in(text: str | bytes) -> int:
 
 def balanced_reads(ledger: Ledger) -> int:
     """What was read in all, where every batch balances and begins where the one before it ended."""
-    ends: dict[tuple[str, int], int] = {}
+    ends: dict[TopicPartition, int] = {}
     for done in ledger.done:
         assert done.counts.balanced
         known = {item.key: ends.get(item.key, item.start) for item in done.ranges}
@@ -201,7 +202,7 @@ class ToKafka(Store):
 
     def numbers(self) -> Counter[int]:
         consumer = Consumer({"bootstrap.servers": self.topics.servers, "group.id": "read", "enable.auto.commit": False})
-        partitions = [TopicPartition(self.topics.sink, number, 0) for number in range(_PARTITIONS)]
+        partitions = [ClientPartition(self.topics.sink, number, 0) for number in range(_PARTITIONS)]
         left = sum(consumer.get_watermark_offsets(each, timeout=10)[1] for each in partitions)
         consumer.assign(partitions)
         found: Counter[int] = Counter()

@@ -11,6 +11,7 @@ from controlplane.devstack import topics
 from controlplane.devstack.demo import PARTITIONS
 from controlplane.devstack.ledger import read_back
 from controlplane.install.services.kafka import running_kafka
+from pipelines.domain.base.positions import TopicPartition
 from tests.chaos.extent import whole_only
 from tests.chaos.installation import Installation, wait_for
 from tests.chaos.migrating import asked, reported
@@ -44,7 +45,9 @@ def move(stream: Stream, servers: str, positions: dict[str, Any], rollback_at: s
 
 def repeated(servers: str, topic: str, rows: list[dict[str, Any]]) -> int:
     """Records of the announced ones that the pipeline delivers."""
-    ranges = {(topic, row["partition"]): (row["translated"], row["translated"] + row["replay"]) for row in rows}
+    ranges = {
+        TopicPartition(topic, row["partition"]): (row["translated"], row["translated"] + row["replay"]) for row in rows
+    }
     messages = windows.messages(KafkaCluster.of(servers, {}), ranges)
     return sum((message.value() or b"").startswith(b"{") for message in messages)
 

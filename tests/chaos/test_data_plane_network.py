@@ -19,6 +19,7 @@ from confluent_kafka import Producer
 from controlplane.install.services.child import Child, running
 from controlplane.install.services.kafka import bootstrap_servers, kafka_service, running_kafka
 from controlplane.install.services.ports import free_port
+from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.base.states import AgentPhase
 from pipelines.domain.ledger.journal import Done, SinkFailed
 from tests.agent.harness import Pipeline, Run
@@ -52,7 +53,7 @@ def batches(run: Run) -> int:
     return len(run.of_kind(Done))
 
 
-def finish(pipeline: Pipeline, run: Run, ends: dict[tuple[str, int], int]) -> None:
+def finish(pipeline: Pipeline, run: Run, ends: dict[TopicPartition, int]) -> None:
     """Wait for the last record, stop in order, and take the books."""
     run.wait_read(ends, 300)
     assert run.stop().exit_code == 0

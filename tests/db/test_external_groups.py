@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
+from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.monitoring.alert_rules import AlertState
 from pipelines.domain.monitoring.lag import from_rows
 from pipelines.domain.monitoring.watching import Description
@@ -24,7 +25,7 @@ from workers.supervisor.launch.references import References
 pytestmark = pytest.mark.django_db
 ANA = Actor("ana")
 GROUPS = "/api/v1/consumer-groups"
-KEY = ("orders-in", 0)
+KEY = TopicPartition("orders-in", 0)
 BEGIN = datetime(2026, 1, 1, 12, tzinfo=UTC).timestamp()
 
 

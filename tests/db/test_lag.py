@@ -10,6 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
+from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.base.states import Phase, RunState
 from pipelines.domain.monitoring.lag import PartitionLag, from_rows
 from pipelines.models import LagPoint, Pipeline, Run
@@ -22,7 +23,7 @@ from workers.supervisor.background.watch_lag import LagWatch
 from workers.supervisor.launch.references import References
 
 pytestmark = pytest.mark.django_db
-KEY = ("orders-in", 0)
+KEY = TopicPartition("orders-in", 0)
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.base.states import Phase
 from pipelines.models import Alert, ExternalGroup, GroupSnapshot, LagPoint
 from pipelines.services.base.audit import Actor
@@ -29,7 +30,7 @@ def test_lag_alerts_and_groups_are_watched_until_the_worker_ends(tmp_path: Path)
     run = RunFactory.create(pipeline=PipelineFactory.create(name="orders", phase=Phase.RUNNING))
     reports(run, time.time(), 50, 60)
     watching.watch(wanted=ExternalGroupSettings("billing", "broker:9092", interval=1.0), actor=Actor("ana"))
-    key = ("orders-in", 0)
+    key = TopicPartition("orders-in", 0)
     brokers = FakeBrokers(times={key: [time.time()] * 100}, committed={key: 40})
     watcher = watch("alpha", tmp_path, brokers, References({}, None, NoSecrets())).loop(FreeLock())
     watcher.start()

@@ -8,9 +8,10 @@ from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 from typing import Any
 
+from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.monitoring.watching import Description
 from workers.ports import Away
-from workers.supervisor.background.brokers import ClusterAddress, Key
+from workers.supervisor.background.brokers import ClusterAddress
 
 
 @dataclass
@@ -21,20 +22,24 @@ class FakeBrokers:
     `wrong`: answers about commits that are given before the true one, one for each call.
     """
 
-    times: dict[Key, list[float]] = field(default_factory=dict)
-    starts: dict[Key, int] = field(default_factory=dict)
-    committed: dict[Key, int] = field(default_factory=dict)
+    times: dict[TopicPartition, list[float]] = field(default_factory=dict)
+    starts: dict[TopicPartition, int] = field(default_factory=dict)
+    committed: dict[TopicPartition, int] = field(default_factory=dict)
     description: Description = field(default_factory=lambda: Description("STABLE", "1 broker:9092"))
-    wrong: list[dict[Key, int]] = field(default_factory=list)
+    wrong: list[dict[TopicPartition, int]] = field(default_factory=list)
     away: bool = False
     clusters: list[ClusterAddress] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
 
-    def ranges(self, cluster: ClusterAddress, partitions: Collection[Key]) -> Mapping[Key, tuple[int, int]]:
+    def ranges(
+        self, cluster: ClusterAddress, partitions: Collection[TopicPartition]
+    ) -> Mapping[TopicPartition, tuple[int, int]]:
         self._called("ranges", cluster)
         return {key: (self.starts.get(key, 0), len(self.times[key])) for key in partitions if key in self.times}
 
-    def offsets_at(self, cluster: ClusterAddress, times: Mapping[Key, float]) -> Mapping[Key, int]:
+    def offsets_at(
+        self, cluster: ClusterAddress, times: Mapping[TopicPartition, float]
+    ) -> Mapping[TopicPartition, int]:
         self._called("offsets_at", cluster)
         found = {key: bisect_left(self.times[key], at) for key, at in times.items()}
         return {key: at for key, at in found.items() if at < len(self.times[key])}
@@ -43,7 +48,9 @@ class FakeBrokers:
         self._called("describe", cluster)
         return self.description
 
-    def commits(self, cluster: ClusterAddress, group: str, partitions: Collection[Key] | None) -> Mapping[Key, int]:
+    def commits(
+        self, cluster: ClusterAddress, group: str, partitions: Collection[TopicPartition] | None
+    ) -> Mapping[TopicPartition, int]:
         self._called("commits", cluster)
         truth = self.wrong.pop(0) if self.wrong else self.committed
         return {key: at for key, at in truth.items() if partitions is None or key in partitions}

@@ -11,11 +11,12 @@ from typing import Any, TypeVar
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import OffsetSpec
 
+from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.monitoring.watching import Description
 from workers.agent.kafka.admin import TIMEOUT, librdkafka_options
 from workers.agent.kafka.admin import KafkaCluster as Client
 from workers.ports import Away
-from workers.supervisor.background.brokers import ClusterAddress, Key
+from workers.supervisor.background.brokers import ClusterAddress
 
 _UNKNOWN = {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION, KafkaError._UNKNOWN_TOPIC}
 _MOST_CLIENTS = 64
@@ -24,11 +25,11 @@ _MOST_CLIENTS = 64
 class _Client(Client):
     """A cluster's client that also looks at groups."""
 
-    def ends(self, partitions: Collection[Key], spec: OffsetSpec) -> dict[Key, int]:
+    def ends(self, partitions: Collection[TopicPartition], spec: OffsetSpec) -> dict[TopicPartition, int]:
         """Offsets of partitions; those that do not exist are left out."""
         return self.at_times(dict.fromkeys(partitions, spec))
 
-    def at_times(self, wanted: Mapping[Key, OffsetSpec]) -> dict[Key, int]:
+    def at_times(self, wanted: Mapping[TopicPartition, OffsetSpec]) -> dict[TopicPartition, int]:
         """Offsets by a specification of its own for each partition."""
         return self._listed(wanted, TIMEOUT, absent=_UNKNOWN)
 
@@ -44,18 +45,22 @@ class _Client(Client):
             members=tuple(sorted((member.client_id, member.host) for member in reported.members)),
         )
 
-    def _all_partitions(self) -> list[Key]:
+    def _all_partitions(self) -> list[TopicPartition]:
         topics = self._admin.list_topics(timeout=TIMEOUT).topics
-        return [(name, number) for name, topic in sorted(topics.items()) for number in sorted(topic.partitions)]
+        return [
+            TopicPartition(name, number)
+            for name, topic in sorted(topics.items())
+            for number in sorted(topic.partitions)
+        ]
 
-    def all_commits(self, group: str, partitions: Collection[Key] | None) -> dict[Key, int]:
+    def all_commits(self, group: str, partitions: Collection[TopicPartition] | None) -> dict[TopicPartition, int]:
         """What a group has committed. Kafka's -1 for "none" is no offset and never leaves this method."""
         found = {}
         for at in self.answers_of(group, self._all_partitions() if partitions is None else sorted(partitions)):
             if at.error and at.error.code() not in _UNKNOWN:
                 raise KafkaException(at.error)
             if not at.error and at.offset >= 0:
-                found[at.topic, at.partition] = at.offset
+                found[TopicPartition(at.topic, at.partition)] = at.offset
         return found
 
 
@@ -99,7 +104,9 @@ class KafkaBrokers:
             return self._clients.setdefault(key, _Client(settings))
 
     @_bounded
-    def ranges(self, cluster: ClusterAddress, partitions: Collection[Key]) -> Mapping[Key, tuple[int, int]]:
+    def ranges(
+        self, cluster: ClusterAddress, partitions: Collection[TopicPartition]
+    ) -> Mapping[TopicPartition, tuple[int, int]]:
         """First offset and end of each partition; those that do not exist are left out. Raises Away."""
         client = self._client(cluster)
         starts = client.ends(partitions, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
@@ -107,7 +114,9 @@ class KafkaBrokers:
         return {key: (starts[key], end) for key, end in ends.items()}
 
     @_bounded
-    def offsets_at(self, cluster: ClusterAddress, times: Mapping[Key, float]) -> Mapping[Key, int]:
+    def offsets_at(
+        self, cluster: ClusterAddress, times: Mapping[TopicPartition, float]
+    ) -> Mapping[TopicPartition, int]:
         """The first offset of a time or later; partitions without one are left out. Raises Away."""
         specs = {key: OffsetSpec.for_timestamp(max(0, int(at * 1000))) for key, at in times.items()}
         return self._client(cluster).at_times(specs)
@@ -118,6 +127,8 @@ class KafkaBrokers:
         return self._client(cluster).description(group)
 
     @_bounded
-    def commits(self, cluster: ClusterAddress, group: str, partitions: Collection[Key] | None) -> Mapping[Key, int]:
+    def commits(
+        self, cluster: ClusterAddress, group: str, partitions: Collection[TopicPartition] | None
+    ) -> Mapping[TopicPartition, int]:
         """What a group has committed, in one answer. Raises Away."""
         return self._client(cluster).all_commits(group, partitions)

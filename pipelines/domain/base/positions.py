@@ -6,12 +6,22 @@ them is a position, so the type refuses every negative number.
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Offset = Annotated[int, Field(ge=0, strict=True)]
 """A record offset or byte position: an integer that is zero or more."""
+
+
+class TopicPartition(NamedTuple):
+    """A partition of a topic, as Kafka's clients name it.
+
+    A source that reads files has a name and a number of its own: of a group and an inode, or of itself and 0.
+    """
+
+    topic: str
+    partition: int
 
 
 FINDING_CODES = frozenset(
@@ -61,9 +71,9 @@ class PartitionRange(Frozen):
         return self
 
     @property
-    def key(self) -> tuple[str, int]:
+    def key(self) -> TopicPartition:
         """(topic, partition)."""
-        return (self.topic, self.partition)
+        return TopicPartition(self.topic, self.partition)
 
     def until(self, end: int) -> PartitionRange:
         """The same start with another end."""
@@ -78,9 +88,9 @@ class PartitionPosition(Frozen):
     offset: Offset
 
     @property
-    def key(self) -> tuple[str, int]:
+    def key(self) -> TopicPartition:
         """(topic, partition)."""
-        return (self.topic, self.partition)
+        return TopicPartition(self.topic, self.partition)
 
 
 class SourceIdentity(Frozen):
@@ -124,7 +134,7 @@ class Discontinuity(Frozen):
         return max(0, self.expected - self.actual)
 
 
-def discontinuities(positions: dict[tuple[str, int], int], ranges: list[PartitionRange]) -> list[Discontinuity]:
+def discontinuities(positions: dict[TopicPartition, int], ranges: list[PartitionRange]) -> list[Discontinuity]:
     """Compare where each range starts with where the previous one ended; a partition without history agrees."""
     return [
         Discontinuity(topic=r.topic, partition=r.partition, expected=positions[r.key], actual=r.start)

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.base.states import MigrationKind
 from pipelines.domain.positions.cluster_move import SINK_KEYS, SOURCE_KEYS
 
@@ -59,11 +60,14 @@ def _position(spec: Mapping[str, Any], before: Before) -> dict[str, Any] | str:
         )
     if shared := _shared_topics(rows):
         return f"Several sources read {', '.join(shared)}; plan a migration of the positions of one source at a time."
-    lowest: dict[tuple[str, int], int] = {}
+    lowest: dict[TopicPartition, int] = {}
     for row in rows:
-        key = (row["topic"], row["partition"])
+        key = TopicPartition(row["topic"], row["partition"])
         lowest[key] = min(row["offset"], lowest.get(key, row["offset"]))
-    return {**own, "to": "offsets=" + ",".join(f"{key[0]}/{key[1]}:{at}" for key, at in sorted(lowest.items()))}
+    return {
+        **own,
+        "to": "offsets=" + ",".join(f"{key.topic}/{key.partition}:{at}" for key, at in sorted(lowest.items())),
+    }
 
 
 def _shared_topics(rows: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-Key = tuple[str, int]
+from pipelines.domain.base.positions import TopicPartition
 
 MEMBERS_RATE = 200_000.0
 """Records per second that a partition is consumed with at most, as long as nobody knows better."""
@@ -57,7 +57,7 @@ class GroupInspection:
 
     at: float
     description: Description
-    partitions: Mapping[Key, GroupPartition] = field(default_factory=dict)
+    partitions: Mapping[TopicPartition, GroupPartition] = field(default_factory=dict)
 
     @property
     def lag(self) -> int:
@@ -76,7 +76,7 @@ class GroupInspection:
         description = Description(
             **{**reported, "members": tuple((client, host) for client, host in reported["members"])}
         )
-        parts = {(topic, number): GroupPartition(*rest) for topic, number, *rest in data["partitions"]}
+        parts = {TopicPartition(topic, number): GroupPartition(*rest) for topic, number, *rest in data["partitions"]}
         return cls(data["at"], description, parts)
 
 
@@ -84,8 +84,8 @@ def inspected(
     before: GroupInspection | None,
     at: float,
     description: Description,
-    commits: Mapping[Key, int],
-    ranges: Mapping[Key, tuple[int, int]],
+    commits: Mapping[TopicPartition, int],
+    ranges: Mapping[TopicPartition, tuple[int, int]],
 ) -> GroupInspection:
     """One look out of the answers. A partition whose commit is gone stays in it, as long as the partition exists."""
     known = before.partitions if before else {}
@@ -128,7 +128,7 @@ class Limits:
     fastest: float = 0.0
     max_rate: float | None = None
     leap_records: int | None = None
-    read: Mapping[Key, int] = field(default_factory=dict)
+    read: Mapping[TopicPartition, int] = field(default_factory=dict)
 
 
 def happenings(before: GroupInspection, after: GroupInspection, limits: Limits) -> list[Happening]:
@@ -143,9 +143,14 @@ def happenings(before: GroupInspection, after: GroupInspection, limits: Limits) 
 
 
 def _moves(
-    key: Key, before: GroupInspection, after: GroupInspection, old: GroupPartition, new: GroupPartition, limits: Limits
+    key: TopicPartition,
+    before: GroupInspection,
+    after: GroupInspection,
+    old: GroupPartition,
+    new: GroupPartition,
+    limits: Limits,
 ) -> Iterator[Happening]:
-    name = f"{key[0]}/{key[1]}"
+    name = f"{key.topic}/{key.partition}"
     data = _figures(key, before, after, old, new)
     if new.committed is None:
         if old.committed is not None:
@@ -167,11 +172,11 @@ def _moves(
 
 
 def _figures(
-    key: Key, before: GroupInspection, after: GroupInspection, old: GroupPartition, new: GroupPartition
+    key: TopicPartition, before: GroupInspection, after: GroupInspection, old: GroupPartition, new: GroupPartition
 ) -> dict[str, Any]:
     return {
-        "topic": key[0],
-        "partition": key[1],
+        "topic": key.topic,
+        "partition": key.partition,
         "before": old.known,
         "after": new.committed,
         "before_at": old.known_at,
@@ -186,7 +191,12 @@ def _figures(
 
 
 def _too_far(
-    key: Key, before: GroupInspection, after: GroupInspection, old: GroupPartition, new: GroupPartition, limits: Limits
+    key: TopicPartition,
+    before: GroupInspection,
+    after: GroupInspection,
+    old: GroupPartition,
+    new: GroupPartition,
+    limits: Limits,
 ) -> str:
     """Why nobody can have read that far; empty where somebody can."""
     committed, known = new.committed or 0, old.known or 0

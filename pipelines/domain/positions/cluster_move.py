@@ -11,7 +11,6 @@ from pipelines.domain.base.findings import Finding
 from pipelines.domain.base.positions import Frozen, Offset, SourceIdentity
 from pipelines.domain.base.values import Topic
 
-Partition = tuple[str, int]
 SOURCE_KEYS = frozenset({"bootstrap_servers", "options", "topics_pattern", "group_id"})
 SINK_KEYS = frozenset({"bootstrap_servers", "options", "topic", "allowed_topics", "allowed_topic_prefix"})
 """Keys of a component that say where it lies on the other cluster. Topics of a source are named by `topics`."""

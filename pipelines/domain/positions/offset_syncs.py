@@ -11,9 +11,10 @@ import struct
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from pipelines.domain.base.positions import TopicPartition
+
 Pair = tuple[int, int]
 """Where one record lies: its offset on the cluster that is mirrored, and on the one with the copy."""
-Partition = tuple[str, int]
 
 _LENGTH, _PARTITION, _OFFSETS = struct.Struct(">h"), struct.Struct(">i"), struct.Struct(">qq")
 
@@ -43,22 +44,22 @@ def decode(key: bytes | None, value: bytes | None) -> OffsetSync:
     return OffsetSync(topic, partition, upstream, downstream)
 
 
-def _key(key: bytes) -> Partition:
+def _key(key: bytes) -> TopicPartition:
     (length,) = _LENGTH.unpack_from(key)
     name, rest = key[_LENGTH.size : _LENGTH.size + length], key[_LENGTH.size + length :]
     (partition,) = _PARTITION.unpack(rest)
-    return name.decode(), partition
+    return TopicPartition(name.decode(), partition)
 
 
-def pairs(syncs: Iterable[OffsetSync]) -> dict[Partition, list[Pair]]:
+def pairs(syncs: Iterable[OffsetSync]) -> dict[TopicPartition, list[Pair]]:
     """The pairs of each partition, ascending, from syncs in the order in which they were written.
 
     One that goes back on either side tells that the mirror began anew there, or that a topic was made again: what
     was written before and does not lie below it on both sides is no truth any more.
     """
-    found: dict[Partition, list[Pair]] = {}
+    found: dict[TopicPartition, list[Pair]] = {}
     for sync in syncs:
-        known = found.setdefault((sync.topic, sync.partition), [])
+        known = found.setdefault(TopicPartition(sync.topic, sync.partition), [])
         while known and (known[-1][0] >= sync.upstream or known[-1][1] >= sync.downstream):
             known.pop()
         known.append((sync.upstream, sync.downstream))

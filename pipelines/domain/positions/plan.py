@@ -14,10 +14,9 @@ from typing import Any
 
 from pydantic import Field
 
-from pipelines.domain.base.positions import Frozen, Offset, SourceIdentity
+from pipelines.domain.base.positions import Frozen, Offset, SourceIdentity, TopicPartition
 from pipelines.domain.positions.cluster_move import ClusterMove, Translation
 
-Key = tuple[str, int]
 STALE_AFTER = 3600.0
 """Seconds after which a plan has to be made anew."""
 _NEW_LOG = frozenset({"TOPIC_RECREATED", "CLUSTER_CHANGED"})
@@ -42,9 +41,9 @@ class PartitionSurvey(Frozen):
     codes: list[str] = []
 
     @property
-    def key(self) -> Key:
+    def key(self) -> TopicPartition:
         """(topic, partition)."""
-        return self.topic, self.partition
+        return TopicPartition(self.topic, self.partition)
 
     @property
     def reached(self) -> int:
@@ -176,9 +175,9 @@ class Plan(Frozen):
         return sum(move.replay for move in self.moves)
 
 
-def plan(survey: Survey, target: Target, at_time: Mapping[str, Mapping[Key, int]] | None = None) -> Plan:
+def plan(survey: Survey, target: Target, at_time: Mapping[str, Mapping[TopicPartition, int]] | None = None) -> Plan:
     """What a choice does to every partition that exists. `at_time`: by source, the offsets of the target's instant."""
-    wanted: dict[tuple[str, str, Key], int] = {}
+    wanted: dict[tuple[str, str, TopicPartition], int] = {}
     impossible = []
     for row in survey.rows:
         if row.log_end is None:
@@ -198,7 +197,7 @@ def _place(row: PartitionSurvey) -> dict[str, str | int]:
     return row.model_dump(include={"source", "channel", "topic", "partition"})
 
 
-def _wanted(row: PartitionSurvey, target: Target, at_time: Mapping[str, Mapping[Key, int]]) -> int | str:
+def _wanted(row: PartitionSurvey, target: Target, at_time: Mapping[str, Mapping[TopicPartition, int]]) -> int | str:
     """Where the partition is to go on, or why nobody can say."""
     goal = target.goal if target.source in (None, row.source) else Goal.LEDGER
     start, end = row.log_start or 0, row.log_end or 0
@@ -233,7 +232,9 @@ def _outside(row: PartitionSurvey, at: int) -> str:
     return f"{at} is not in the log, which holds {start} to {end}."
 
 
-def _together(survey: Survey, wanted: Mapping[tuple[str, str, Key], int], row: PartitionSurvey) -> int | None:
+def _together(
+    survey: Survey, wanted: Mapping[tuple[str, str, TopicPartition], int], row: PartitionSurvey
+) -> int | None:
     """Channels that share a read go on where the furthest behind of them does."""
     own = wanted.get((row.source, row.channel, row.key))
     group = next((names for names in survey.reads if f"{row.source}.{row.channel}" in names), ())

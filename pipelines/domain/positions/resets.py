@@ -9,11 +9,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.base.values import seconds
 from pipelines.domain.definitions.components.sink.postgres import PostgresSink
 from pipelines.domain.definitions.document.spec import Definition
 from pipelines.domain.monitoring.lag import Appended
-from pipelines.domain.monitoring.watching import GroupInspection, Key
+from pipelines.domain.monitoring.watching import GroupInspection
 
 _BEFORE = re.compile(r"(?P<event>[0-9]{1,18})(?:-(?P<back>[^-]+))?")
 
@@ -38,7 +39,7 @@ def before(text: str) -> Before:
 class Reset:
     """What a reset does to one partition. `target`: the next offset to read. `basis`: how it is known."""
 
-    key: Key
+    key: TopicPartition
     committed: int | None
     target: int
     basis: str
@@ -48,7 +49,10 @@ class Reset:
 
 
 def reset(
-    inspection: GroupInspection, snapshot: Mapping[Key, int], histories: Mapping[Key, Appended], at: float
+    inspection: GroupInspection,
+    snapshot: Mapping[TopicPartition, int],
+    histories: Mapping[TopicPartition, Appended],
+    at: float,
 ) -> list[Reset]:
     """Every partition back to where it was at the time `at`: what the group had committed then, where that was seen,
     else the last offset that was surely appended before. What the log has deleted since is `gone`."""
@@ -59,7 +63,13 @@ def reset(
 
 
 def _reset(
-    key: Key, committed: int | None, start: int, end: int, seen: int | None, history: Appended | None, at: float
+    key: TopicPartition,
+    committed: int | None,
+    start: int,
+    end: int,
+    seen: int | None,
+    history: Appended | None,
+    at: float,
 ) -> Reset:
     appended = history.before(at) if history else None
     wanted = seen if seen is not None else (start if appended is None else appended)

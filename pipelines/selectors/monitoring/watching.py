@@ -10,10 +10,11 @@ from typing import Any
 from django.db.models import TextField
 from django.db.models.functions import Cast
 
+from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.definitions.components.source.kafka import KafkaSource
 from pipelines.domain.definitions.document.spec import Definition
 from pipelines.domain.monitoring.lag import Appended, from_rows
-from pipelines.domain.monitoring.watching import GroupInspection, Key
+from pipelines.domain.monitoring.watching import GroupInspection
 from pipelines.domain.positions.resets import Reset, before, effects, reset, reset_csv, topics_read
 from pipelines.foundation.errors import Conflict, NotFound
 from pipelines.models import Event, ExternalGroup, GroupSnapshot, Pipeline, Position
@@ -38,27 +39,28 @@ def of_host(host: str) -> list[ExternalGroup]:
     return list(ExternalGroup.objects.filter(host_id=host).order_by("pk"))
 
 
-def logs_of(group: ExternalGroup) -> dict[Key, Appended]:
+def logs_of(group: ExternalGroup) -> dict[TopicPartition, Appended]:
     """Where the logs of a group's partitions ended at earlier times, from what was asked once and from snapshots."""
-    found: dict[Key, Appended] = {}
+    found: dict[TopicPartition, Appended] = {}
     for name, points in group.history.items():
         topic, _, number = name.rpartition("/")
         for at, offset in points:
-            found.setdefault((topic, int(number)), Appended()).saw(at, int(offset))
+            found.setdefault(TopicPartition(topic, int(number)), Appended()).saw(at, int(offset))
     for at, rows in group.snapshots.order_by("at").values_list("at", "partitions"):
         for part in from_rows(rows):
             if part.end is not None:
-                found.setdefault((part.topic, part.partition), Appended()).saw(at.timestamp(), part.end)
+                found.setdefault(TopicPartition(part.topic, part.partition), Appended()).saw(at.timestamp(), part.end)
     return found
 
 
-def read_by(group: ExternalGroup) -> dict[Key, int]:
+def read_by(group: ExternalGroup) -> dict[TopicPartition, int]:
     """How far pipelines of ours have read that mirror their positions to the group; empty where it is not ours."""
-    furthest: dict[Key, int] = {}
+    furthest: dict[TopicPartition, int] = {}
     for pipeline, _, source in owners(group):
         rows = Position.objects.filter(pipeline=pipeline, source=source).order_by("topic", "partition")
         for topic, partition, at in rows.values_list("topic", "partition", "next_offset"):
-            furthest[topic, partition] = max(at, furthest.get((topic, partition), 0))
+            key = TopicPartition(topic, partition)
+            furthest[key] = max(at, furthest.get(key, 0))
     return furthest
 
 
@@ -174,10 +176,10 @@ def plan_schema(group: ExternalGroup, target: str) -> GroupPlanSchema:
     )
 
 
-def _seen_before(group: ExternalGroup, at: datetime) -> Mapping[Key, int]:
+def _seen_before(group: ExternalGroup, at: datetime) -> Mapping[TopicPartition, int]:
     point = last_before(GroupSnapshot.objects.filter(group=group), at)
     found = from_rows(point.partitions) if point else []
-    return {(part.topic, part.partition): part.position for part in found if part.position is not None}
+    return {TopicPartition(part.topic, part.partition): part.position for part in found if part.position is not None}
 
 
 def _reset_schema(each: Reset) -> ResetPartitionSchema:
@@ -213,8 +215,8 @@ def _effects(group: ExternalGroup, resets: Sequence[Reset]) -> list[SinkEffectSc
 
 
 def _again(definition: Definition, source: str, resets: Sequence[Reset]) -> int:
-    topics = topics_read(definition, source, [each.key[0] for each in resets])
-    return sum(each.replay for each in resets if each.key[0] in topics)
+    topics = topics_read(definition, source, [each.key.topic for each in resets])
+    return sum(each.replay for each in resets if each.key.topic in topics)
 
 
 def _warnings(group: ExternalGroup, inspection: GroupInspection, resets: Sequence[Reset]) -> Iterator[str]:

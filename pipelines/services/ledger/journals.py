@@ -15,7 +15,14 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from pipelines.domain.base.positions import Discontinuity, Frozen, PartitionRange, discontinuities, merge_ranges
+from pipelines.domain.base.positions import (
+    Discontinuity,
+    Frozen,
+    PartitionRange,
+    TopicPartition,
+    discontinuities,
+    merge_ranges,
+)
 from pipelines.domain.base.states import LedgerState
 from pipelines.domain.ledger import journal
 from pipelines.domain.ledger.journal import Entry, EntryKind, JournalCorrupt
@@ -27,8 +34,7 @@ from pipelines.services.positions import positions
 from pipelines.services.reprocessing import dead_letters
 
 Query = tuple[str, str]
-Partition = tuple[str, int]
-Positions = dict[Query, dict[Partition, int]]
+Positions = dict[Query, dict[TopicPartition, int]]
 
 
 @dataclass(frozen=True)
@@ -98,7 +104,7 @@ def _positions(portions: Sequence[Portion]) -> dict[UUID, Positions]:
     values = rows.values_list("pipeline_id", "source", "channel", "topic", "partition", "next_offset")
     for pipeline_id, source, channel, topic, partition, next_offset in values:
         query = found.setdefault(pipeline_id, {}).setdefault((source, channel), {})
-        query[(topic, partition)] = next_offset
+        query[TopicPartition(topic, partition)] = next_offset
     return found
 
 
@@ -120,7 +126,7 @@ class _Ingestion:
     positions: Positions
     planned: dict[tuple[Query, int], LedgerBatch]
     started: dict[tuple[Query, int], tuple[journal.Planned, datetime]] = field(default_factory=dict)
-    moved: set[tuple[Query, Partition]] = field(default_factory=set)
+    moved: set[tuple[Query, TopicPartition]] = field(default_factory=set)
     touched: set[tuple[Query, int]] = field(default_factory=set)
     superseded: list[int] = field(default_factory=list)
     done: list[LedgerBatch] = field(default_factory=list)
@@ -246,7 +252,9 @@ class _Ingestion:
             self.superseded.append(row.pk)
 
     def on_positions(self, change: journal.Positions, _at: datetime) -> None:
-        self._move((change.source, change.channel), {(c.topic, c.partition): c.new for c in change.changes})
+        self._move(
+            (change.source, change.channel), {TopicPartition(c.topic, c.partition): c.new for c in change.changes}
+        )
         message = f"Positions of {change.source}.{change.channel} were set by {change.origin}."
         self._event("position.changed", message, change)
 
@@ -280,9 +288,9 @@ class _Ingestion:
             state=state,
         )
 
-    def _move(self, query: Query, ends: dict[Partition, int]) -> None:
+    def _move(self, query: Query, ends: dict[TopicPartition, int]) -> None:
         self.positions.setdefault(query, {}).update(ends)
-        self.moved.update((query, partition) for partition in ends)
+        self.moved.update((query, key) for key in ends)
 
     def _event(self, kind: str, message: str, data: Frozen) -> None:
         self.news.append((kind, message, data))
@@ -300,12 +308,12 @@ class _Ingestion:
                 pipeline_id=self.run.pipeline_id,
                 source=query[0],
                 channel=query[1],
-                topic=partition[0],
-                partition=partition[1],
-                next_offset=self.positions[query][partition],
+                topic=key.topic,
+                partition=key.partition,
+                next_offset=self.positions[query][key],
                 lineage=self.run.lineage,
             )
-            for query, partition in sorted(self.moved)
+            for query, key in sorted(self.moved)
         ]
 
     def emit(self) -> None:

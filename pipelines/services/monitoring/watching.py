@@ -10,9 +10,10 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.db.models import Q
 
+from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.monitoring.alert_rules import AlertRule
 from pipelines.domain.monitoring.lag import STEPS, PartitionLag
-from pipelines.domain.monitoring.watching import GroupInspection, Happening, Key, Kind, Limits, fastest, happenings
+from pipelines.domain.monitoring.watching import GroupInspection, Happening, Kind, Limits, fastest, happenings
 from pipelines.foundation import clock
 from pipelines.foundation.errors import Conflict, NotFound
 from pipelines.models import Alert, ExternalGroup, GroupSnapshot
@@ -98,8 +99,8 @@ def saw(
     group: ExternalGroup,
     before: GroupInspection | None,
     after: GroupInspection,
-    ages: Mapping[Key, float],
-    read: Mapping[Key, int],
+    ages: Mapping[TopicPartition, float],
+    read: Mapping[TopicPartition, int],
 ) -> list[Happening]:
     """Write a look down, and everything that must have happened since the one before: an event each.
 
@@ -123,10 +124,10 @@ def saw(
     return found
 
 
-def _snapshot(group: ExternalGroup, inspection: GroupInspection, ages: Mapping[Key, float]) -> None:
+def _snapshot(group: ExternalGroup, inspection: GroupInspection, ages: Mapping[TopicPartition, float]) -> None:
     parts = [
-        PartitionLag("", "", topic, number, part.committed, part.end, part.lag, ages.get((topic, number)))
-        for (topic, number), part in sorted(inspection.partitions.items())
+        PartitionLag("", "", key.topic, key.partition, part.committed, part.end, part.lag, ages.get(key))
+        for key, part in sorted(inspection.partitions.items())
     ]
     GroupSnapshot.objects.create(
         group=group,

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from pipelines.domain.base.positions import TopicPartition
 from tests.vectors import Vector, drives
 from workers.agent.push import frames
 from workers.agent.push import log as logs
@@ -258,7 +259,7 @@ def test_space_comes_back_when_it_is_acknowledged_and_whole_segments_go(tmp_path
     with pytest.raises(RangeLost):
         list(events(tmp_path, 3, 10))
     skipping = IngestBufferReader(f'{{"directory": "{tmp_path}", "topic": "t", "may_skip": true}}')
-    assert sum(batch.num_rows for batch in skipping.batches(Slice(("t", 0), 0, 10))) == 6
+    assert sum(batch.num_rows for batch in skipping.batches(Slice(TopicPartition("t", 0), 0, 10))) == 6
 
 
 def test_a_second_writer_is_kept_away(tmp_path: Path) -> None:

@@ -7,11 +7,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import TopicPartition as ClientPartition
 
+from pipelines.domain.base.positions import TopicPartition
 from workers.agent.kafka.admin import KafkaCluster
 
-KEY = ("orders", 3)
+KEY = TopicPartition("orders", 3)
 
 
 class Answers(KafkaCluster):
@@ -29,7 +31,7 @@ class Answers(KafkaCluster):
             self._client = SimpleNamespace(list_offsets=self._answer)  # type: ignore[assignment]
         return self._client
 
-    def _answer(self, wanted: dict[TopicPartition, Any], **_: Any) -> dict[TopicPartition, Future[Any]]:
+    def _answer(self, wanted: dict[ClientPartition, Any], **_: Any) -> dict[ClientPartition, Future[Any]]:
         future: Future[Any] = Future()
         answer = self.left.pop(0)
         if isinstance(answer, KafkaError):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.base.states import Command
 from pipelines.domain.ledger.journal import Exited, PhaseChanged, read_entries
 from pipelines.domain.runs.protocol import Control, boot_id
@@ -81,8 +82,9 @@ def test_a_supervisor_that_has_lost_the_run_to_another_neither_orders_nor_prolon
 
 
 def test_the_mirror_shows_the_slowest_cursor_of_partitions_that_all_have_met() -> None:
-    fast, slow = {("t", 0): 9, ("t", 1): 4, ("t", 2): 1}, {("t", 0): 5, ("t", 1): 6}
-    assert slowest([fast, slow]) == {("t", 0): 5, ("t", 1): 4}
+    keys = [TopicPartition("t", number) for number in range(3)]
+    fast, slow = {keys[0]: 9, keys[1]: 4, keys[2]: 1}, {keys[0]: 5, keys[1]: 6}
+    assert slowest([fast, slow]) == {keys[0]: 5, keys[1]: 4}
     assert slowest([]) == {}
 
 

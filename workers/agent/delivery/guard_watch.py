@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 
-from pipelines.domain.base.positions import SourceIdentity
+from pipelines.domain.base.positions import SourceIdentity, TopicPartition
 from pipelines.domain.ledger.journal import Identified, Noticed
 from pipelines.domain.runs.protocol import AgentFinding
 from workers.agent.base.findings import Blocked
@@ -20,7 +20,7 @@ from workers.agent.delivery.mirror import Mirror, slowest
 from workers.agent.delivery.real_time import Query
 from workers.agent.graph.component import SourceBuilder
 from workers.agent.positions import guard
-from workers.agent.positions.checkpoint import Key, Offsets, positions
+from workers.agent.positions.checkpoint import Offsets, positions
 from workers.agent.run_dir.journal_writer import Journal
 
 _RETRY = 0.5
@@ -128,7 +128,7 @@ class SourceGuard:
 
 
 def _highest(channel_positions: list[Offsets]) -> Offsets:
-    keys: set[Key] = set().union(*channel_positions)
+    keys: set[TopicPartition] = set().union(*channel_positions)
     return {key: max(position.get(key, 0) for position in channel_positions) for key in keys}
 
 

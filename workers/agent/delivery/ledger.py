@@ -240,11 +240,10 @@ class ChannelLedger:
         )
 
     def _journal_added_partitions(self, ends: Offsets) -> None:
-        added = [
-            PositionChange(topic=key[0], partition=key[1], new=0) for key in sorted(ends.keys() - self.positions.keys())
-        ]
-        if added:
-            self.positions = {**self.positions, **{(change.topic, change.partition): 0 for change in added}}
+        new = sorted(ends.keys() - self.positions.keys())
+        if new:
+            added = [PositionChange(topic=key.topic, partition=key.partition, new=0) for key in new]
+            self.positions = {**self.positions, **dict.fromkeys(new, 0)}
             entry = Positions(source=self.source, channel=self.channel, changes=added, origin="partition added")
             self._journal.append(entry)
 
@@ -375,9 +374,9 @@ class ChannelLedger:
             last_batch_balanced=progress.balanced,
             positions=[
                 PartitionProgress(
-                    topic=topic, partition=number, next_offset=at, end_offset=_end(ends.get((topic, number)), at)
+                    topic=key.topic, partition=key.partition, next_offset=at, end_offset=_end(ends.get(key), at)
                 )
-                for (topic, number), at in sorted(positions.items())
+                for key, at in sorted(positions.items())
             ],
             holding=progress.holding or holding,
             group=self._group_status(),

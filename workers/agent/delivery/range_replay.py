@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
 
+from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.definitions.document.spec import Definition, Read
 from pipelines.domain.ledger.journal import Done, EntryKind, Exited, JournalCorrupt, Planned, read_entries
 from pipelines.domain.reprocessing.range_replay import ORDER, Order, journal_name
@@ -122,7 +123,7 @@ class RangeReplays:
             part.probe()
             part.initialise(spark)
         ledger = self._ledger(graph, order, journal)
-        key = (order.topic, order.partition)
+        key = TopicPartition(order.topic, order.partition)
         ledger.continue_from({key: order.start + (before.done + 1) * order.size}, before.done)
         if before.planned is not None:
             ledger.resolve(before.planned)
@@ -150,7 +151,7 @@ class RangeReplays:
 
     def _check(self, graph: compiler.Graph, order: Order, before: Before) -> None:
         """The log must still hold everything that is left to be read."""
-        log = graph.sources[order.source].log_ranges().get((order.topic, order.partition))
+        log = graph.sources[order.source].log_ranges().get(TopicPartition(order.topic, order.partition))
         start = order.range_of(before.done + 1)[0] if before.done + 1 < order.batches else order.end
         if log is None:
             raise Impossible(f"{order.topic}/{order.partition} does not exist.")

@@ -16,12 +16,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pipelines.domain.base.positions import TopicPartition
 from workers.agent.base.log import say
 from workers.agent.delivery.delivery import cause_of
 from workers.agent.delivery.query import ReadQuery
 from workers.agent.delivery.real_time import Query
 from workers.agent.graph import compile as compiler
-from workers.agent.positions.checkpoint import Key
 from workers.agent.positions.guard import LogRange
 from workers.agent.spark.session import without_rows
 
@@ -35,7 +35,7 @@ _TIMEOUT = 30.0
 _POLL = 0.02
 _IDLE = "Waiting for"
 """How Spark says that a query has looked at its source and found nothing."""
-Log = Mapping[Key, LogRange]
+Log = Mapping[TopicPartition, LogRange]
 
 
 def warm_up(
@@ -109,7 +109,7 @@ def _read_nothing(spark: SparkSession, graph: compiler.Graph, query: Query, log:
     running.stop()
 
 
-def _ends(log: Log) -> dict[Key, int]:
+def _ends(log: Log) -> dict[TopicPartition, int]:
     return {key: held.end for key, held in log.items()}
 
 

@@ -11,8 +11,8 @@ from typing import BinaryIO
 
 import pyarrow as pa
 
+from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.definitions.sources.file_source import FileSourceSpec
-from workers.agent.positions.checkpoint import Key
 from workers.agent.ranges.ranges import EVENTS, HEADERS
 
 _BLOCK = 1 << 20
@@ -108,7 +108,9 @@ class Labels:
     byte: str = ""
 
 
-def events(lines: Lines, key: Key, shift: int, path: str, labels: Labels, headers: Mapping[str, str]) -> pa.RecordBatch:
+def events(
+    lines: Lines, key: TopicPartition, shift: int, path: str, labels: Labels, headers: Mapping[str, str]
+) -> pa.RecordBatch:
     """Lines as EVENTS. `shift`: what is added to a byte to make it an offset; `headers`: of every event."""
     rows = len(lines.bodies)
     fixed = dict(headers)
@@ -120,8 +122,8 @@ def events(lines: Lines, key: Key, shift: int, path: str, labels: Labels, header
         pa.nulls(rows, pa.binary()),
         pa.array(lines.bodies, pa.binary()),
         _headers(lines, fixed, labels.byte),
-        pa.repeat(pa.scalar(key[0]), rows),
-        pa.repeat(pa.scalar(key[1], pa.int64()), rows),
+        pa.repeat(pa.scalar(key.topic), rows),
+        pa.repeat(pa.scalar(key.partition, pa.int64()), rows),
         pa.array([start + shift for start in lines.starts], pa.int64()),
         pa.array(lines.problems, pa.string()),
     ]

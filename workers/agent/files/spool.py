@@ -19,10 +19,11 @@ from typing import BinaryIO
 
 import pyarrow as pa
 
+from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.runs.protocol import write_atomically
 from workers.agent.files import lines
 from workers.agent.files.lines import Labels, Lines
-from workers.agent.positions.checkpoint import Key, Offsets
+from workers.agent.positions.checkpoint import Offsets
 from workers.agent.ranges.ranges import RangeLost, RangeReader, Slice
 
 
@@ -184,7 +185,7 @@ class SpoolReader(RangeReader):
     def __init__(self, config: str) -> None:
         options = json.loads(config)
         self._registry = Path(options["registry"])
-        self._key: Key = (options["topic"], 0)
+        self._key = TopicPartition(options["topic"], 0)
         self._labels = Labels(**options["labels"])
         self._longest: int = options["longest"]
 

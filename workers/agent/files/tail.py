@@ -20,9 +20,10 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import BinaryIO
 
+from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.runs.protocol import write_atomically
 from workers.agent.files import lines
-from workers.agent.positions.checkpoint import Key, Offsets
+from workers.agent.positions.checkpoint import Offsets
 
 _HEAD = 1024
 _TAIL = 256
@@ -319,10 +320,14 @@ class Tail:
             temporary.replace(self.registry)
         self._written = text
 
-    def files(self) -> dict[Key, Tracked]:
+    def files(self) -> dict[TopicPartition, Tracked]:
         """Every file by partition."""
         with self._lock:
-            return {(name, inode): file for name, group in self.groups.items() for inode, file in group.files.items()}
+            return {
+                TopicPartition(name, inode): file
+                for name, group in self.groups.items()
+                for inode, file in group.files.items()
+            }
 
     def ends(self) -> Offsets:
         """Where the whole lines of each partition end."""

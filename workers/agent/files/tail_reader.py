@@ -12,10 +12,11 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
+from pipelines.domain.base.positions import TopicPartition
 from workers.agent.files import lines
 from workers.agent.files.lines import Labels
 from workers.agent.files.tail import Span, Tracked, listing, tracked
-from workers.agent.positions.checkpoint import Key, Offsets
+from workers.agent.positions.checkpoint import Offsets
 from workers.agent.ranges.ranges import RangeLost, RangeReader, Slice
 
 _PATIENCE = 15.0
@@ -46,7 +47,7 @@ class TailReader(RangeReader):
     def ends(self) -> Offsets:
         """As the scanner saw them last."""
         return {
-            (name, int(inode)): file["end"]
+            TopicPartition(name, int(inode)): file["end"]
             for name, group in self._check().items()
             for inode, file in group["files"].items()
         }
@@ -62,12 +63,12 @@ class TailReader(RangeReader):
             left = max(0, left - used)
         return found
 
-    def _limited(self, key: Key, start: int, end: int, most: int) -> tuple[int, int]:
+    def _limited(self, key: TopicPartition, start: int, end: int, most: int) -> tuple[int, int]:
         used = 0
         for span in self._spans(key, start, end):
             if not span.inode:
                 return end, most  # the one who reads it says what is lost
-            with self._opened(key[0], span) as file:
+            with self._opened(key.topic, span) as file:
                 first = max(start, span.start_at) - span.start_at
                 at, count = lines.nth_end(file, first, min(end, span.end) - span.start_at, most - used)
             used += count
@@ -75,9 +76,9 @@ class TailReader(RangeReader):
                 return span.start_at + at, used
         return end, used
 
-    def _spans(self, key: Key, start: int, end: int) -> list[Span]:
-        file: Tracked = tracked(self._check()[key[0]]["files"][str(key[1])])
-        spans = [*file.past, Span(file.base, max(end, file.end), key[1], file.path)]
+    def _spans(self, key: TopicPartition, start: int, end: int) -> list[Span]:
+        file: Tracked = tracked(self._check()[key.topic]["files"][str(key.partition)])
+        spans = [*file.past, Span(file.base, max(end, file.end), key.partition, file.path)]
         return [span for span in spans if span.start_at < end and span.end > start]
 
     @contextmanager
@@ -121,9 +122,9 @@ class TailReader(RangeReader):
             except EOFError as error:
                 self._await_news(part, span, reached, error)
 
-    def _lines(self, key: Key, span: Span, start_at: int, end: int) -> Iterator[tuple[int, pa.RecordBatch]]:
-        headers = self._headers.get(key[0], {})
-        with self._opened(key[0], span) as file:
+    def _lines(self, key: TopicPartition, span: Span, start_at: int, end: int) -> Iterator[tuple[int, pa.RecordBatch]]:
+        headers = self._headers.get(key.topic, {})
+        with self._opened(key.topic, span) as file:
             for some in lines.read(file, start_at - span.start_at, end - span.start_at, self._longest):
                 yield (
                     span.start_at + some.end,

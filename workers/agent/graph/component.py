@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pipelines.domain.base.positions import PartitionPosition, SourceIdentity
+from pipelines.domain.base.positions import PartitionPosition, SourceIdentity, TopicPartition
 from pipelines.domain.definitions.parts.component import ComponentSpec
 from pipelines.domain.ledger.journal import Planned
 from pipelines.domain.ledger.ledger import Counts
 from pipelines.domain.runs.protocol import AgentFinding, IngestBufferStatus
-from workers.agent.positions.checkpoint import Key, Offsets
+from workers.agent.positions.checkpoint import Offsets
 from workers.agent.positions.guard import LogRange, Mirrored, within_log
 
 if TYPE_CHECKING:
@@ -83,15 +83,17 @@ class SourceBuilder(Builder, ABC):
     overruns: ClassVar[bool] = False
 
     @abstractmethod
-    def log_ranges(self) -> dict[Key, LogRange]:
+    def log_ranges(self) -> dict[TopicPartition, LogRange]:
         """What can be read now, per partition."""
 
     @abstractmethod
-    def first_positions(self, partitions: list[Key], log: dict[Key, LogRange]) -> tuple[Offsets, str]:
+    def first_positions(
+        self, partitions: list[TopicPartition], log: dict[TopicPartition, LogRange]
+    ) -> tuple[Offsets, str]:
         """Explicit offsets for partitions without a position, and what they come from. Raises Refused."""
 
     @abstractmethod
-    def ends(self, partitions: list[Key]) -> Offsets:
+    def ends(self, partitions: list[TopicPartition]) -> Offsets:
         """The ends of the log now; bounded, raises any exception where the source is away."""
 
     def acknowledge(self, positions: list[PartitionPosition]) -> None:
@@ -111,16 +113,16 @@ class SourceBuilder(Builder, ABC):
         """
         return {}
 
-    def mirrored(self, partitions: list[Key], *, surely: bool) -> dict[Key, Mirrored] | None:
+    def mirrored(self, partitions: list[TopicPartition], *, surely: bool) -> dict[TopicPartition, Mirrored] | None:
         """What lag tools are shown, None where nobody may ask; `surely`: what is missing is asked for again in another
         way. Raises Refused."""
         return None
 
-    def at_time(self, partitions: list[Key], milliseconds: int) -> Offsets | None:
+    def at_time(self, partitions: list[TopicPartition], milliseconds: int) -> Offsets | None:
         """The first offset of each partition that is not older, its end where all are; None where that is not known."""
         return None
 
-    def expiring(self, positions: list[PartitionPosition]) -> dict[Key, float]:
+    def expiring(self, positions: list[PartitionPosition]) -> dict[TopicPartition, float]:
         """Positions whose records may be deleted soon, unread, with the seconds in which."""
         return {}
 
@@ -134,7 +136,7 @@ class SourceBuilder(Builder, ABC):
     def held_up(self, channel: str, component: str, cause: str) -> None:
         """The required channel that is furthest behind, and what holds it; all empty where nothing is held up."""
 
-    def outside(self, positions: list[PartitionPosition], log: dict[Key, LogRange]) -> list[AgentFinding]:
+    def outside(self, positions: list[PartitionPosition], log: dict[TopicPartition, LogRange]) -> list[AgentFinding]:
         """What speaks against reading on from these positions, with the exact number of records."""
         return within_log(self.place.path, positions, log)
 

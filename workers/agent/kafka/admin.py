@@ -16,13 +16,13 @@ from confluent_kafka import (
     KafkaError,
     KafkaException,
     TopicCollection,
-    TopicPartition,
 )
+from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec, ResourceType
 
-from pipelines.domain.base.positions import PartitionPosition
+from pipelines.domain.base.positions import PartitionPosition, TopicPartition
 from workers.agent.base.findings import Refused, refuse
-from workers.agent.positions.checkpoint import Key, Offsets
+from workers.agent.positions.checkpoint import Offsets
 
 TIMEOUT = 10.0
 """Seconds that one look-up may take."""
@@ -152,7 +152,7 @@ class KafkaCluster:
                 self._client = AdminClient(self.settings, logger=_SILENT)
             return self._client
 
-    def partitions(self, topics: Iterable[str], path: str, operation: str) -> list[Key]:
+    def partitions(self, topics: Iterable[str], path: str, operation: str) -> list[TopicPartition]:
         """The partitions of `topics`, sorted. `operation` (READ or WRITE) must be permitted where the broker tells.
 
         Raises Refused with a finding for each topic that is missing or closed to us, or for a cluster that is away.
@@ -160,7 +160,7 @@ class KafkaCluster:
         futures = self._admin.describe_topics(
             TopicCollection(list(topics)), include_authorized_operations=True, request_timeout=TIMEOUT
         )
-        found: list[Key] = []
+        found: list[TopicPartition] = []
         findings = []
         for topic, future in futures.items():
             try:
@@ -170,7 +170,7 @@ class KafkaCluster:
                     raise refuse(
                         path, "NOT_PERMITTED", f"No right to {operation.lower()} the topic {topic}.", "Grant it."
                     )
-                found += [(topic, partition.id) for partition in description.partitions]
+                found += [TopicPartition(topic, partition.id) for partition in description.partitions]
             except KafkaException as error:
                 findings += self.refusal(path, topic, error).findings
             except Refused as refused:
@@ -200,32 +200,32 @@ class KafkaCluster:
             )
         return refuse(path, "KAFKA_ERROR", f"Kafka at {servers} refused: {_text(reason)}.", "", retryable=True)
 
-    def earliest(self, partitions: Iterable[Key]) -> Offsets:
+    def earliest(self, partitions: Iterable[TopicPartition]) -> Offsets:
         """The first offset of each partition that can still be read."""
         return self._offsets(partitions, OffsetSpec.earliest(), TIMEOUT)  # type: ignore[no-untyped-call]
 
-    def latest(self, partitions: Iterable[Key], timeout: float = TIMEOUT) -> Offsets:
+    def latest(self, partitions: Iterable[TopicPartition], timeout: float = TIMEOUT) -> Offsets:
         """The end of each partition."""
         return self._offsets(partitions, OffsetSpec.latest(), timeout)  # type: ignore[no-untyped-call]
 
-    def latest_committed(self, partitions: Iterable[Key], timeout: float = TIMEOUT) -> Offsets:
+    def latest_committed(self, partitions: Iterable[TopicPartition], timeout: float = TIMEOUT) -> Offsets:
         """The end of what is readable with `read_committed`: where the first transaction begins that is still open."""
         spec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
         return self._offsets(partitions, spec, timeout, isolation_level=IsolationLevel.READ_COMMITTED)
 
-    def at(self, partitions: Iterable[Key], milliseconds: int) -> Offsets:
+    def at(self, partitions: Iterable[TopicPartition], milliseconds: int) -> Offsets:
         """The first record at or after an instant; partitions without one are left out."""
         return self._offsets(partitions, OffsetSpec.for_timestamp(milliseconds), TIMEOUT)
 
-    def at_each(self, times: Mapping[Key, int]) -> Offsets:
+    def at_each(self, times: Mapping[TopicPartition, int]) -> Offsets:
         """The same with an instant for each partition."""
         return self._listed({key: OffsetSpec.for_timestamp(at) for key, at in times.items()}, TIMEOUT)
 
-    def _offsets(self, partitions: Iterable[Key], spec: OffsetSpec, timeout: float, **how: Any) -> Offsets:
+    def _offsets(self, partitions: Iterable[TopicPartition], spec: OffsetSpec, timeout: float, **how: Any) -> Offsets:
         return self._listed(dict.fromkeys(partitions, spec), timeout, **how)
 
     def _listed(
-        self, wanted: Mapping[Key, OffsetSpec], timeout: float, absent: Collection[int] = (), **how: Any
+        self, wanted: Mapping[TopicPartition, OffsetSpec], timeout: float, absent: Collection[int] = (), **how: Any
     ) -> Offsets:
         """Offsets by a specification each; a partition that fails with a code of `absent` is left out.
 
@@ -248,9 +248,9 @@ class KafkaCluster:
             self._client = None
 
     def _ask(
-        self, wanted: Mapping[Key, OffsetSpec], timeout: float, absent: Collection[int], how: dict[str, Any]
+        self, wanted: Mapping[TopicPartition, OffsetSpec], timeout: float, absent: Collection[int], how: dict[str, Any]
     ) -> Offsets:
-        request = {TopicPartition(*key): spec for key, spec in wanted.items()}
+        request = {ClientPartition(*key): spec for key, spec in wanted.items()}
         found = {}
         for at, future in self._admin.list_offsets(request, request_timeout=timeout, **how).items():
             try:
@@ -260,7 +260,7 @@ class KafkaCluster:
                     raise
             else:
                 if offset >= 0:
-                    found[at.topic, at.partition] = offset
+                    found[TopicPartition(at.topic, at.partition)] = offset
         return found
 
     def cluster_id(self) -> str:
@@ -281,17 +281,17 @@ class KafkaCluster:
 
     def commit(self, group: str, positions: list[PartitionPosition], metadata: str = "") -> None:
         """Write positions to a consumer group that nobody joins. A coordinator that is not ready is waited for."""
-        offsets = [TopicPartition(at.topic, at.partition, at.offset, metadata) for at in positions]
+        offsets = [ClientPartition(at.topic, at.partition, at.offset, metadata) for at in positions]
         _patiently(lambda left: self._commit(group, offsets, left), NOT_COORDINATED, TIMEOUT)
 
-    def _commit(self, group: str, offsets: list[TopicPartition], timeout: float) -> None:
+    def _commit(self, group: str, offsets: list[ClientPartition], timeout: float) -> None:
         request = ConsumerGroupTopicPartitions(group, offsets)
         for future in self._admin.alter_consumer_group_offsets([request], request_timeout=timeout).values():
             for answer in future.result(timeout + 1).topic_partitions:
                 if answer.error:
                     raise KafkaException(answer.error)
 
-    def commits(self, group: str, partitions: Iterable[Key]) -> dict[Key, Commit]:
+    def commits(self, group: str, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Commit]:
         """What a group has committed. Kafka's -1 for "none" is no offset and never leaves this method.
 
         A coordinator that is not ready is waited for.
@@ -299,21 +299,21 @@ class KafkaCluster:
         wanted = list(partitions)
         return _patiently(lambda _: self._commits(group, wanted), NOT_COORDINATED, TIMEOUT)
 
-    def _commits(self, group: str, partitions: Iterable[Key]) -> dict[Key, Commit]:
+    def _commits(self, group: str, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Commit]:
         found = {}
         for at in self.answers_of(group, partitions):
             if at.error:
                 raise KafkaException(at.error)
             if at.offset >= 0:
-                found[at.topic, at.partition] = Commit(at.offset, at.metadata or "")
+                found[TopicPartition(at.topic, at.partition)] = Commit(at.offset, at.metadata or "")
         return found
 
-    def answers_of(self, group: str, partitions: Iterable[Key]) -> list[TopicPartition]:
+    def answers_of(self, group: str, partitions: Iterable[TopicPartition]) -> list[ClientPartition]:
         """What the coordinator of a group says of each partition, asked by a consumer that joins nothing.
 
         The admin client's own call ends the whole process where the coordinator has just moved (librdkafka 5040).
         """
-        wanted = [TopicPartition(topic, number) for topic, number in partitions]
+        wanted = [ClientPartition(topic, number) for topic, number in partitions]
         if not wanted:
             return []
         consumer = self._ready.pop(group, None) or self._consumer(group)
@@ -322,12 +322,12 @@ class KafkaCluster:
         finally:
             consumer.close()
 
-    def get_ready_to_ask(self, group: str, about: Key) -> None:
+    def get_ready_to_ask(self, group: str, about: TopicPartition) -> None:
         """Keep a client that knows who coordinates a group for the next question, which then takes no time: to learn
         that takes a new client half a second. To be called now and then, since connections end; best effort."""
         consumer = self._ready.pop(group, None) or self._consumer(group)
         try:
-            consumer.committed([TopicPartition(*about)], timeout=TIMEOUT)
+            consumer.committed([ClientPartition(*about)], timeout=TIMEOUT)
         except KafkaException:
             consumer.close()
         else:
@@ -336,7 +336,7 @@ class KafkaCluster:
     def _consumer(self, group: str) -> Consumer:
         return Consumer({**self.settings, "group.id": group, "enable.auto.commit": False})
 
-    def surely_committed(self, group: str, partitions: list[Key]) -> dict[Key, Commit]:
+    def surely_committed(self, group: str, partitions: list[TopicPartition]) -> dict[TopicPartition, Commit]:
         """The same, where a missing commit is not believed at once: it is also the answer while the coordinator moves.
 
         It is asked for again by another client, once that client has learnt who coordinates the group.

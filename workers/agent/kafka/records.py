@@ -7,9 +7,9 @@ from typing import Any
 from pyspark.sql import Column
 from pyspark.sql import functions as f
 
+from pipelines.domain.base.positions import TopicPartition
 from workers.agent.base import event_values, flume_avro
 from workers.agent.base.event import HEADERS_TYPE, ORIGIN_HEADER
-from workers.agent.positions.checkpoint import Key
 
 _BATCH_OVERHEAD = 61
 _RECORD_OVERHEAD = 21
@@ -72,7 +72,7 @@ def _chooses_partition(spec: Any) -> bool:
     return spec.partition_header is not None or spec.partition is not None
 
 
-def refuses(spec: Any, partitions: list[Key], largest: int, pipeline_length: int) -> Column:
+def refuses(spec: Any, partitions: list[TopicPartition], largest: int, pipeline_length: int) -> Column:
     """Why an event can never be a record of these topics; null where it can."""
     causes = []
     if spec.topic_header:
@@ -101,7 +101,7 @@ def _no_number(spec: Any) -> Column:
     return f.when(written.isNotNull() & written.try_cast("int").isNull(), words)
 
 
-def _wrong_partition(spec: Any, partitions: list[Key]) -> Column:
+def _wrong_partition(spec: Any, partitions: list[TopicPartition]) -> Column:
     counts: dict[str, int] = {}
     for name, _ in partitions:
         counts[name] = counts.get(name, 0) + 1

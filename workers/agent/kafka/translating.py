@@ -15,6 +15,7 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
 
+from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.definitions.components.sink.kafka import KafkaSink
 from pipelines.domain.definitions.components.source.kafka import KafkaSource
 from pipelines.domain.definitions.document.references import substituted
@@ -29,7 +30,7 @@ from workers.agent.base.findings import Refused, refuse
 from workers.agent.kafka.admin import NOT_COORDINATED, KafkaCluster
 from workers.agent.kafka.two_clusters import Move, Side
 from workers.agent.positions import guard
-from workers.agent.positions.checkpoint import Key, Offsets
+from workers.agent.positions.checkpoint import Offsets
 
 TAIL = 32
 """Records before a position that are compared."""
@@ -67,7 +68,7 @@ def _both(launch: Launch, definition: Definition, move: ClusterMove) -> Move:
         sorted(move.renamed(each) for each in topics),
     )
     known = next((each for each in launch.identities if each.source == move.source), None)
-    cuts = {(each.channel, (each.topic, each.partition)): each.pair for each in move.cut}
+    cuts = {(each.channel, TopicPartition(each.topic, each.partition)): each.pair for each in move.cut}
     stands = {head.channel: {at.key: at.offset for at in head.positions} for head in heads}
     return Move(move, sides, there, stands, known, cuts)
 
@@ -83,7 +84,7 @@ def _require_the_known_log(both: Move) -> None:
 def _channel(both: Move, channel: str, stands: Offsets) -> list[PartitionTranslation]:
     """The rows of one channel. A partition that was added and not read yet stands at its beginning."""
     at = {key: stands.get(key, 0) for key in sorted({*both.old.log, *stands})}
-    outcomes: dict[Key, Outcome] = {
+    outcomes: dict[TopicPartition, Outcome] = {
         key: outcome for key in at if (outcome := _unlike(both, key, at[key], bool(stands)))
     }
     rest = {key: offset for key, offset in at.items() if key not in outcomes}
@@ -99,17 +100,18 @@ def _channel(both: Move, channel: str, stands: Offsets) -> list[PartitionTransla
     return [_row(both, channel, key, at[key], by, outcomes[key]) for key in at]
 
 
-def _unlike(both: Move, key: Key, position: int, has_read: bool) -> Impossible | None:
+def _unlike(both: Move, key: TopicPartition, position: int, has_read: bool) -> Impossible | None:
     """Why a partition has no counterpart."""
-    topic, there = both.there(key)[0], sum(1 for each in both.new.log if each[0] == both.move.renamed(key[0]))
-    here = sum(1 for each in both.old.log if each[0] == key[0])
+    topic = both.there(key).topic
+    here = sum(1 for each in both.old.log if each.topic == key.topic)
+    there = sum(1 for each in both.new.log if each.topic == topic)
     if not has_read:
         words = "Nothing has been read of the partition, so there is no position to translate."
         return Impossible("NEVER_READ", words, "Wait until it is read, or stop the pipeline and change it.")
     if key not in both.old.log:
         return Impossible("PARTITION_REMOVED", f"The partition no longer exists; the ledger's position is {position}.")
     if here != there:
-        words = f"{key[0]} has {here} partitions, and {topic} on the new cluster {there}."
+        words = f"{key.topic} has {here} partitions, and {topic} on the new cluster {there}."
         advice = "Give the topic as many partitions there; or stop the pipeline, change it, and choose its positions."
         return Impossible("PARTITIONS_DIFFER", words, advice)
     log = both.old.log[key]
@@ -118,7 +120,7 @@ def _unlike(both: Move, key: Key, position: int, has_read: bool) -> Impossible |
     return None
 
 
-def _stands(both: Move, positions: Offsets) -> dict[Key, Stand]:
+def _stands(both: Move, positions: Offsets) -> dict[TopicPartition, Stand]:
     """Records around each position on the old cluster."""
     around = both.old.records({key: (at - NEAR, at + NEAR) for key, at in positions.items()})
     empty = [key for key, at in positions.items() if at and not any(each.offset < at for each in around.get(key, []))]
@@ -126,14 +128,14 @@ def _stands(both: Move, positions: Offsets) -> dict[Key, Stand]:
     return {key: _stand(both, key, at, [*further.get(key, []), *around.get(key, [])]) for key, at in positions.items()}
 
 
-def _stand(both: Move, key: Key, at: int, records: Sequence[Seen]) -> Stand:
+def _stand(both: Move, key: TopicPartition, at: int, records: Sequence[Seen]) -> Stand:
     log = both.old.log[key]
     before = {each.offset: each for each in records if each.offset < at}
     ahead = [each for each in records if each.offset >= at]
     return Stand(at, log.start, log.end, [before[offset] for offset in sorted(before)][-TAIL:], ahead)
 
 
-def _copies(both: Move, ranges: Mapping[Key, tuple[int, int]]) -> dict[Key, Copy]:
+def _copies(both: Move, ranges: Mapping[TopicPartition, tuple[int, int]]) -> dict[TopicPartition, Copy]:
     """The logs of partitions on the new cluster, by their key on the old one, with records of these ranges."""
     found = both.new.records({both.there(key): at for key, at in ranges.items()})
     return {
@@ -143,7 +145,7 @@ def _copies(both: Move, ranges: Mapping[Key, tuple[int, int]]) -> dict[Key, Copy
     }
 
 
-def _by_mapping(both: Move, channel: str, positions: Offsets) -> dict[Key, Outcome]:
+def _by_mapping(both: Move, channel: str, positions: Offsets) -> dict[TopicPartition, Outcome]:
     stands = _stands(both, positions)
     known = {key: both.pairs_of(channel, key) for key in positions}
     expected = {key: translation.expected(known[key], at) or 0 for key, at in positions.items()}
@@ -151,7 +153,7 @@ def _by_mapping(both: Move, channel: str, positions: Offsets) -> dict[Key, Outco
     return {key: translation.by_mapping(stands[key], copies[key], known[key]) for key in positions}
 
 
-def _by_timestamp(both: Move, positions: Offsets) -> dict[Key, Outcome]:
+def _by_timestamp(both: Move, positions: Offsets) -> dict[TopicPartition, Outcome]:
     stands = _stands(both, positions)
     times = {key: stand.tail[-1].timestamp for key, stand in stands.items() if stand.tail}
     old_first = both.old.cluster.at_each(times)
@@ -169,32 +171,32 @@ def _by_timestamp(both: Move, positions: Offsets) -> dict[Key, Outcome]:
     }
 
 
-def _at_there(both: Move, times: Mapping[Key, int]) -> Offsets:
+def _at_there(both: Move, times: Mapping[TopicPartition, int]) -> Offsets:
     """By the key on the old cluster, the first offset on the new one that is not older."""
     found = both.new.cluster.at_each({both.there(key): time for key, time in times.items()})
     return {key: found[there] for key in times if (there := both.there(key)) in found}
 
 
-def _by_given(both: Move, positions: Offsets) -> dict[Key, Outcome]:
+def _by_given(both: Move, positions: Offsets) -> dict[TopicPartition, Outcome]:
     stands = _stands(both, positions)
     times = {key: stand.tail[-1].timestamp for key, stand in stands.items() if stand.tail}
     first = _at_there(both, times)
     copies = _copies(both, {key: (first.get(key, 0) - NEAR, first.get(key, 0) + NEAR) for key in positions})
     given = both.move.positions.offsets if both.move.positions else {}
     return {
-        key: translation.by_given(stands[key], copies[key], given.get(both.there(key)[0], {}).get(key[1]))
+        key: translation.by_given(stands[key], copies[key], given.get(both.there(key).topic, {}).get(key.partition))
         for key in positions
     }
 
 
-def _row(both: Move, channel: str, key: Key, at: int, by: By, outcome: Outcome) -> PartitionTranslation:
-    topic, identity = both.there(key)[0], both.new.identity
+def _row(both: Move, channel: str, key: TopicPartition, at: int, by: By, outcome: Outcome) -> PartitionTranslation:
+    topic, identity = both.there(key).topic, both.new.identity
     place: dict[str, Any] = {
         "source": both.move.source,
         "channel": channel,
-        "old_topic": key[0],
+        "old_topic": key.topic,
         "topic": topic,
-        "partition": key[1],
+        "partition": key.partition,
         "stopped_at": at,
         "by": by,
         "cluster_id": identity.cluster_id,
@@ -219,7 +221,8 @@ def _not_behind_the_group(
     furthest: Offsets = {}
     for row in rows:
         if row.new is not None:
-            furthest[row.topic, row.partition] = max(row.new, furthest.get((row.topic, row.partition), 0))
+            key = TopicPartition(row.topic, row.partition)
+            furthest[key] = max(row.new, furthest.get(key, 0))
     try:
         commits = both.new.cluster.commits(group, sorted(furthest))
     except KafkaException as error:
@@ -227,7 +230,7 @@ def _not_behind_the_group(
             return rows
         raise
     ahead = {key: commits[key].offset for key, at in furthest.items() if key in commits and commits[key].offset > at}
-    return [_behind(row, group, ahead.get((row.topic, row.partition))) for row in rows]
+    return [_behind(row, group, ahead.get(TopicPartition(row.topic, row.partition))) for row in rows]
 
 
 def _behind(row: PartitionTranslation, group: str, committed: int | None) -> PartitionTranslation:
@@ -260,12 +263,12 @@ def _sink_ends(move: ClusterMove) -> list[SinkEnd]:
     return [
         SinkEnd(
             sink=move.sink,
-            topic=key[0],
-            partition=key[1],
+            topic=key.topic,
+            partition=key.partition,
             start=starts[key],
             end=ends[key],
             cluster_id=cluster_id,
-            topic_id=ids.get(key[0], ""),
+            topic_id=ids.get(key.topic, ""),
         )
         for key in partitions
         if key in starts and key in ends

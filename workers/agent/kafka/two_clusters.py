@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from pipelines.domain.base.positions import SourceIdentity
+from pipelines.domain.base.positions import SourceIdentity, TopicPartition
 from pipelines.domain.positions.cluster_move import By, ClusterMove, Seen, Translate
 from pipelines.domain.positions.offset_syncs import NotASync, OffsetSync, Pair, decode, pairs
 from workers.agent.base.findings import refuse
 from workers.agent.kafka import windows
 from workers.agent.kafka.admin import KafkaCluster
-from workers.agent.positions.checkpoint import Key, Offsets
+from workers.agent.positions.checkpoint import Offsets
 from workers.agent.positions.guard import LogRange
 
 
@@ -26,7 +26,7 @@ class Side:
     topics: Sequence[str]
 
     @cached_property
-    def log(self) -> dict[Key, LogRange]:
+    def log(self) -> dict[TopicPartition, LogRange]:
         """First offset and end of what can be read of each partition. Raises Refused."""
         partitions = self.cluster.partitions(self.topics, self.path, "READ")
         starts, ends = self.cluster.earliest(partitions), self.cluster.latest_committed(partitions)
@@ -41,7 +41,7 @@ class Side:
         ids = self.cluster.topic_ids(self.topics)
         return SourceIdentity(source=self.source, cluster_id=self.cluster.cluster_id(), topics=ids)
 
-    def records(self, ranges: Mapping[Key, tuple[int, int]]) -> dict[Key, list[Seen]]:
+    def records(self, ranges: Mapping[TopicPartition, tuple[int, int]]) -> dict[TopicPartition, list[Seen]]:
         """Records of these ranges, as far as the log has them."""
         return windows.seen(
             self.cluster,
@@ -62,12 +62,12 @@ class Move:
     new: Side
     stands: Mapping[str, Offsets]
     known: SourceIdentity | None
-    cuts: dict[tuple[str, Key], Pair] = field(default_factory=dict)
-    _pairs: dict[Key, list[Pair]] | None = None
+    cuts: dict[tuple[str, TopicPartition], Pair] = field(default_factory=dict)
+    _pairs: dict[TopicPartition, list[Pair]] | None = None
 
-    def there(self, key: Key) -> Key:
+    def there(self, key: TopicPartition) -> TopicPartition:
         """The partition on the new cluster."""
-        return self.move.renamed(key[0]), key[1]
+        return TopicPartition(self.move.renamed(key.topic), key.partition)
 
     @property
     def by(self) -> By:
@@ -80,13 +80,13 @@ class Move:
         old, new = self.old.identity, self.new.identity
         return (old.cluster_id, old.topics) == (new.cluster_id, new.topics)
 
-    def pairs_of(self, channel: str, key: Key) -> list[Pair]:
+    def pairs_of(self, channel: str, key: TopicPartition) -> list[Pair]:
         """The pairs that are known of a partition. Raises Refused."""
         if self.move.positions is None:
             return [pair] if (pair := self.cuts.get((channel, key))) else []
         return self._mirrored(self.move.positions).get(key, [])
 
-    def _mirrored(self, wanted: Translate) -> dict[Key, list[Pair]]:
+    def _mirrored(self, wanted: Translate) -> dict[TopicPartition, list[Pair]]:
         """The pairs of the mirror's offset syncs, by topic and partition on the old cluster."""
         if self._pairs is None:
             side = self.old if wanted.on == "old" else self.new
@@ -95,7 +95,7 @@ class Move:
         return self._pairs
 
 
-def _syncs(side: Side, ranges: Mapping[Key, tuple[int, int]]) -> Iterator[OffsetSync]:
+def _syncs(side: Side, ranges: Mapping[TopicPartition, tuple[int, int]]) -> Iterator[OffsetSync]:
     for message in windows.messages(side.cluster, ranges):
         try:
             yield decode(message.key(), message.value())

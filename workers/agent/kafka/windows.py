@@ -6,11 +6,12 @@ import hashlib
 import time
 from collections.abc import Iterator, Mapping
 
-from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Consumer, KafkaError, KafkaException, Message
+from confluent_kafka import TopicPartition as ClientPartition
 
+from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.positions.cluster_move import Seen
 from workers.agent.kafka.admin import KafkaCluster
-from workers.agent.positions.checkpoint import Key
 
 SECONDS = 15.0
 """How long the records of one question may take."""
@@ -27,7 +28,7 @@ _CLIENT = {
     "fetch.wait.max.ms": 20,
 }
 
-Ranges = Mapping[Key, tuple[int, int]]
+Ranges = Mapping[TopicPartition, tuple[int, int]]
 """The first offset of each partition, and the one behind the last."""
 
 
@@ -40,7 +41,7 @@ def messages(cluster: KafkaCluster, ranges: Ranges) -> Iterator[Message]:
     deadline = time.monotonic() + SECONDS
     consumer = Consumer({**cluster.settings, **_CLIENT})
     try:
-        consumer.assign([TopicPartition(*key, ranges[key][0]) for key in left])
+        consumer.assign([ClientPartition(*key, ranges[key][0]) for key in left])
         while left:
             if time.monotonic() > deadline:
                 raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
@@ -50,9 +51,9 @@ def messages(cluster: KafkaCluster, ranges: Ranges) -> Iterator[Message]:
         consumer.close()
 
 
-def _taken(consumer: Consumer, message: Message, left: dict[Key, int]) -> Iterator[Message]:
+def _taken(consumer: Consumer, message: Message, left: dict[TopicPartition, int]) -> Iterator[Message]:
     """The message, where it is wanted; a partition that has no more to give is let go."""
-    error, key = message.error(), (str(message.topic()), int(message.partition() or 0))
+    error, key = message.error(), _key(message)
     if error is not None and error.code() != KafkaError._PARTITION_EOF:
         raise KafkaException(error)
     if key not in left:
@@ -62,18 +63,22 @@ def _taken(consumer: Consumer, message: Message, left: dict[Key, int]) -> Iterat
         yield message
     if error is not None or offset + 1 >= left[key]:
         del left[key]
-        consumer.incremental_unassign([TopicPartition(*key)])
+        consumer.incremental_unassign([ClientPartition(*key)])
 
 
-def seen(cluster: KafkaCluster, ranges: Ranges) -> dict[Key, list[Seen]]:
+def seen(cluster: KafkaCluster, ranges: Ranges) -> dict[TopicPartition, list[Seen]]:
     """What is to be known of each record to tell it from others; no value leaves this function."""
-    found: dict[Key, list[Seen]] = {key: [] for key in ranges}
+    found: dict[TopicPartition, list[Seen]] = {key: [] for key in ranges}
     for message in messages(cluster, ranges):
         kind, timestamp = message.timestamp()
-        found[str(message.topic()), int(message.partition() or 0)].append(
+        found[_key(message)].append(
             Seen(int(message.offset() or 0), timestamp, _digest(message), kind == TIMESTAMP_LOG_APPEND_TIME)
         )
     return found
+
+
+def _key(message: Message) -> TopicPartition:
+    return TopicPartition(str(message.topic()), int(message.partition() or 0))
 
 
 def _digest(message: Message) -> str:

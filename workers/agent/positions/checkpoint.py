@@ -13,10 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipelines.domain.base.positions import PartitionPosition, PartitionRange
+from pipelines.domain.base.positions import PartitionPosition, PartitionRange, TopicPartition
 
-Key = tuple[str, int]
-Offsets = dict[Key, int]
+Offsets = dict[TopicPartition, int]
 
 _OFFSETS, _COMMITS = "offsets", "commits"
 
@@ -234,7 +233,11 @@ def _last(batches: list[int]) -> int | None:
 
 def _offsets(text: str) -> Offsets:
     topics = json.loads(text)
-    found = {(topic, int(number)): offset for topic, numbers in topics.items() for number, offset in numbers.items()}
+    found = {
+        TopicPartition(topic, int(number)): offset
+        for topic, numbers in topics.items()
+        for number, offset in numbers.items()
+    }
     if any(type(offset) is not int or offset < 0 for offset in found.values()):
         raise ValueError("an offset is not a position")
     return found
@@ -251,9 +254,9 @@ def dump(offsets: Offsets) -> dict[str, dict[str, int]]:
 def ranges(starts: Offsets, ends: Offsets) -> list[PartitionRange]:
     """What a batch reads: partitions that move. One that was not known before starts at 0, as Spark demands."""
     return [
-        PartitionRange(topic=topic, partition=number, start=starts.get((topic, number), 0), end=end)
-        for (topic, number), end in sorted(ends.items())
-        if end != starts.get((topic, number), 0)
+        PartitionRange(topic=key.topic, partition=key.partition, start=starts.get(key, 0), end=end)
+        for key, end in sorted(ends.items())
+        if end != starts.get(key, 0)
     ]
 
 

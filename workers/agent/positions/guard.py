@@ -13,10 +13,10 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pipelines.domain.base.positions import PartitionPosition, SourceIdentity
+from pipelines.domain.base.positions import PartitionPosition, SourceIdentity, TopicPartition
 from pipelines.domain.ledger.journal import Noticed, Planned
 from pipelines.domain.runs.protocol import AgentFinding
-from workers.agent.positions.checkpoint import CheckpointState, Key, LedgerBatchEnd, Offsets
+from workers.agent.positions.checkpoint import CheckpointState, LedgerBatchEnd, Offsets
 
 NOTICES = ("GROUP_LOST", "GROUP_MOVED", "EXPIRING")
 """What somebody should know, and is no reason to stop."""
@@ -71,18 +71,18 @@ def compare(head: Head, checkpoint: CheckpointState) -> list[AgentFinding]:
     return [_finding(head, *found) for found in _disagreements(head, checkpoint)]
 
 
-_Found = tuple[str, str] | tuple[str, str, Key]
+_Found = tuple[str, str] | tuple[str, str, TopicPartition]
 """Code and message, and the partition where it is about one."""
 
 
-def _finding(head: Head, code: str, message: str, key: Key | None = None) -> AgentFinding:
+def _finding(head: Head, code: str, message: str, key: TopicPartition | None = None) -> AgentFinding:
     return AgentFinding(
         path=head.path, code=code, message=message, suggestion=_DECIDE, channel=head.channel, **_about(key)
     )
 
 
-def _about(key: Key | None) -> dict[str, Any]:
-    return {} if key is None else {"topic": key[0], "partition": key[1]}
+def _about(key: TopicPartition | None) -> dict[str, Any]:
+    return {} if key is None else {"topic": key.topic, "partition": key.partition}
 
 
 def _disagreements(head: Head, checkpoint: CheckpointState) -> Iterator[_Found]:
@@ -172,7 +172,9 @@ def _different_plan(head: Head, checkpoint: CheckpointState, planned: int) -> It
             )
 
 
-def within_log(path: str, positions: list[PartitionPosition], log: dict[Key, LogRange]) -> list[AgentFinding]:
+def within_log(
+    path: str, positions: list[PartitionPosition], log: dict[TopicPartition, LogRange]
+) -> list[AgentFinding]:
     """Positions against what the source still holds, with the exact number of records."""
     return [
         AgentFinding(path=path, code=code, message=message, suggestion=_DECIDE, **_about(position.key))
@@ -218,7 +220,7 @@ def another_log(
     known: SourceIdentity | None,
     seen: SourceIdentity | None,
     read: Collection[str],
-    log: Mapping[Key, LogRange],
+    log: Mapping[TopicPartition, LogRange],
 ) -> list[AgentFinding]:
     """What is said where it is not `same_log`; `log`: what can be read now."""
     if known is None or seen is None or same_log(known, seen, read):
@@ -232,7 +234,11 @@ def another_log(
 
 
 def _another_cluster(
-    path: str, known: SourceIdentity, seen: SourceIdentity, read: Collection[str], log: Mapping[Key, LogRange]
+    path: str,
+    known: SourceIdentity,
+    seen: SourceIdentity,
+    read: Collection[str],
+    log: Mapping[TopicPartition, LogRange],
 ) -> AgentFinding:
     message = (
         f"The cluster's id was {known.cluster_id} and is {seen.cluster_id}: the ledger's positions are offsets of the "
@@ -241,7 +247,7 @@ def _another_cluster(
     return AgentFinding(path=path, code="CLUSTER_CHANGED", message=message, suggestion=_DECIDE)
 
 
-def _made_again(path: str, topic: str, old: str, new: str, log: Mapping[Key, LogRange]) -> AgentFinding:
+def _made_again(path: str, topic: str, old: str, new: str, log: Mapping[TopicPartition, LogRange]) -> AgentFinding:
     message = (
         f"{topic} was deleted and created again: its id was {old} and is {new}; the ledger's positions are offsets of "
         "the "
@@ -250,16 +256,16 @@ def _made_again(path: str, topic: str, old: str, new: str, log: Mapping[Key, Log
     return AgentFinding(path=path, code="TOPIC_RECREATED", message=message, suggestion=_DECIDE, topic=topic)
 
 
-def _unread(log: Mapping[Key, LogRange], topics: Collection[str]) -> str:
+def _unread(log: Mapping[TopicPartition, LogRange], topics: Collection[str]) -> str:
     """The records that are there and that nobody has read."""
-    own = {key: held for key, held in sorted(log.items()) if key[0] in topics}
+    own = {key: held for key, held in sorted(log.items()) if key.topic in topics}
     total = sum(held.end - held.start for held in own.values())
     each = ", ".join(f"{_name(key)} from {held.start} to {held.end}" for key, held in own.items())
     return f"The new one holds {total} records, none of which was read: {each}."
 
 
 def ahead_of_ledger(
-    path: str, furthest: Offsets, mirror: Mapping[Key, Mirrored], decided: Offsets
+    path: str, furthest: Offsets, mirror: Mapping[TopicPartition, Mirrored], decided: Offsets
 ) -> list[AgentFinding]:
     """What the group knows and the ledger does not. `furthest`: per partition, where any channel stands.
 
@@ -285,7 +291,7 @@ def ahead_of_ledger(
     return found
 
 
-def notices(source: str, furthest: Offsets, mirror: Mapping[Key, Mirrored]) -> list[Noticed]:
+def notices(source: str, furthest: Offsets, mirror: Mapping[TopicPartition, Mirrored]) -> list[Noticed]:
     """What happened to the mirror: it is written again, and somebody should know."""
     lost, moved = [], []
     for key, position in sorted(furthest.items()):
@@ -297,7 +303,7 @@ def notices(source: str, furthest: Offsets, mirror: Mapping[Key, Mirrored]) -> l
     return [*_summed_up(source, "GROUP_LOST", lost), *_summed_up(source, "GROUP_MOVED", moved)]
 
 
-def expiring(source: str, positions: Offsets, within: Mapping[Key, float]) -> list[Noticed]:
+def expiring(source: str, positions: Offsets, within: Mapping[TopicPartition, float]) -> list[Noticed]:
     """Positions that retention is about to pass."""
     reported = [
         f"{_name(key)}: the records at {positions[key]} can expire unread within {seconds:.0f} s."
@@ -314,8 +320,8 @@ def _summed_up(source: str, code: str, reported: list[str]) -> list[Noticed]:
     return [Noticed(source=source, code=code, message=" ".join([*reported[:_REPORTED], *more]))]
 
 
-def _name(key: Key) -> str:
-    return f"{key[0]}/{key[1]}"
+def _name(key: TopicPartition) -> str:
+    return f"{key.topic}/{key.partition}"
 
 
 def _number(batch: int) -> str:

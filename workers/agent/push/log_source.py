@@ -7,10 +7,10 @@ from abc import abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipelines.domain.base.positions import PartitionPosition
+from pipelines.domain.base.positions import PartitionPosition, TopicPartition
 from workers.agent.base.event import Event
 from workers.agent.graph.component import SourceBuilder
-from workers.agent.positions.checkpoint import Key, Offsets
+from workers.agent.positions.checkpoint import Offsets
 from workers.agent.positions.guard import LogRange
 from workers.agent.push import log as logs
 from workers.agent.push.log import IngestBuffer
@@ -32,8 +32,8 @@ class LogSource(SourceBuilder):
         return IngestBuffer(self.directory, self.spec, durable=True)
 
     @property
-    def _key(self) -> Key:
-        return self.place.name, 0
+    def _key(self) -> TopicPartition:
+        return TopicPartition(self.place.name, 0)
 
     def _log_range(self) -> LogRange:
         """What the log holds; a torn last transaction is cut off now. Raises LogBusy, LogDamaged, OSError."""
@@ -41,7 +41,7 @@ class LogSource(SourceBuilder):
         log.close()
         return LogRange(logs.first(self.directory), log.end)
 
-    def ends(self, partitions: list[Key]) -> Offsets:
+    def ends(self, partitions: list[TopicPartition]) -> Offsets:
         """The end of the log."""
         return {self._key: logs.end(self.directory)}
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from workers.agent.positions.checkpoint import Key, Offsets
+from pipelines.domain.base.positions import TopicPartition
+from workers.agent.positions.checkpoint import Offsets
 from workers.agent.push import frames, log
 from workers.agent.push.event import Event
 from workers.agent.ranges.ranges import EVENTS, RangeLost, RangeReader, Slice
@@ -72,7 +73,7 @@ class IngestBufferReader(RangeReader):
     def __init__(self, config: str) -> None:
         options = json.loads(config)
         self._directory = Path(options["directory"])
-        self._key: Key = (options["topic"], 0)
+        self._key = TopicPartition(options["topic"], 0)
         self._may_skip = bool(options.get("may_skip", False))
 
     def ends(self) -> Offsets:
@@ -102,8 +103,8 @@ class IngestBufferReader(RangeReader):
             batch.column("key"),
             batch.column("body"),
             batch.column("headers"),
-            pa.repeat(pa.scalar(self._key[0]), rows),
-            pa.repeat(pa.scalar(self._key[1], pa.int64()), rows),
+            pa.repeat(pa.scalar(self._key.topic), rows),
+            pa.repeat(pa.scalar(self._key.partition, pa.int64()), rows),
             pa.array(range(first, first + rows), pa.int64()),
             batch.column("problem"),
         ]

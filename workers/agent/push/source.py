@@ -9,12 +9,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipelines.domain.base.positions import PartitionPosition
+from pipelines.domain.base.positions import PartitionPosition, TopicPartition
 from pipelines.domain.runs.protocol import AgentFinding, IngestBufferStatus
 from workers.agent.base.event import Event
 from workers.agent.base.findings import refuse
 from workers.agent.positions import guard
-from workers.agent.positions.checkpoint import Key, Offsets
+from workers.agent.positions.checkpoint import Offsets
 from workers.agent.positions.guard import LogRange
 from workers.agent.push import answers
 from workers.agent.push import log as logs
@@ -54,7 +54,7 @@ class PushSource(LogSource):
     def _extent(self) -> Path:
         return self.place.state / "ingest_buffer" / f"{self.place.name}.extent"
 
-    def log_ranges(self) -> dict[Key, LogRange]:
+    def log_ranges(self) -> dict[TopicPartition, LogRange]:
         """What the log holds; a torn last transaction is cut off now. Raises Refused."""
         self._extent.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -74,15 +74,17 @@ class PushSource(LogSource):
     def _durable(self) -> bool:
         return bool(self.spec.ingest_buffer == "file")
 
-    def first_positions(self, partitions: list[Key], log: dict[Key, LogRange]) -> tuple[Offsets, str]:
+    def first_positions(
+        self, partitions: list[TopicPartition], log: dict[TopicPartition, LogRange]
+    ) -> tuple[Offsets, str]:
         """Everything that was taken in."""
         return {key: log[key].start for key in partitions}, "the start of the ingest buffer"
 
-    def outside(self, positions: list[PartitionPosition], log: dict[Key, LogRange]) -> list[AgentFinding]:
+    def outside(self, positions: list[PartitionPosition], log: dict[TopicPartition, LogRange]) -> list[AgentFinding]:
         """Events that were taken in and never delivered are gone with the log."""
         return [_lost(found) for found in guard.within_log(self.place.path, positions, log)]
 
-    def ends(self, partitions: list[Key]) -> Offsets:
+    def ends(self, partitions: list[TopicPartition]) -> Offsets:
         """The end of the log. Raises RuntimeError where nobody takes events in."""
         if self._push.failure:
             raise RuntimeError(self._push.failure)

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from workers.agent.positions.checkpoint import Key, Offsets, dump
+from pipelines.domain.base.positions import TopicPartition
+from workers.agent.positions.checkpoint import Offsets, dump
 
 _HEADER = pa.struct([("key", pa.string()), ("value", pa.binary())])
 HEADERS = pa.list_(pa.field("element", _HEADER))
@@ -34,7 +35,7 @@ EVENTS = pa.schema(
 class Slice:
     """The half-open range [start, end) of one partition; handed to the task that reads it."""
 
-    key: Key
+    key: TopicPartition
     start: int
     end: int
 
@@ -61,7 +62,11 @@ class RangeReader(ABC):
 
 def load(written: dict[str, dict[str, int]]) -> Offsets:
     """The reverse of `dump`."""
-    return {(topic, int(number)): offset for topic, numbers in written.items() for number, offset in numbers.items()}
+    return {
+        TopicPartition(topic, int(number)): offset
+        for topic, numbers in written.items()
+        for number, offset in numbers.items()
+    }
 
 
 def advance(reader: RangeReader, start: Offsets, max_events: int | None) -> Offsets:

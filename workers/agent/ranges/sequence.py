@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
+from pipelines.domain.base.positions import TopicPartition
 from workers.agent.positions.checkpoint import Offsets
 from workers.agent.ranges.ranges import EVENTS, RangeReader, Slice
 
@@ -38,7 +39,7 @@ class SequenceReader(RangeReader):
         """By the clock."""
         count = due(self._rate, self._limit, self._started, time.time())
         each, more = divmod(count, self._partitions)
-        return {(self._topic, number): each + (number < more) for number in range(self._partitions)}
+        return {TopicPartition(self._topic, number): each + (number < more) for number in range(self._partitions)}
 
     def limit(self, start: Offsets, end: Offsets, max_events: int) -> Offsets:
         """The same share for every partition."""
@@ -48,7 +49,7 @@ class SequenceReader(RangeReader):
     def batches(self, part: Slice) -> Iterator[pa.RecordBatch]:
         """Make them."""
         for first in range(part.start, part.end, _ROWS):
-            yield self._made(part.key[1], first, min(part.end, first + _ROWS))
+            yield self._made(part.key.partition, first, min(part.end, first + _ROWS))
 
     def _made(self, partition: int, first: int, end: int) -> pa.RecordBatch:
         rows = end - first

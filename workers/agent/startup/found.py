@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from pipelines.domain.base.positions import PartitionPosition, SourceIdentity
+from pipelines.domain.base.positions import PartitionPosition, SourceIdentity, TopicPartition
 from pipelines.domain.definitions.document.spec import BUFFER, Read
 from pipelines.domain.ledger.journal import Noticed
 from pipelines.domain.positions.plan import PartitionSurvey, Survey
@@ -18,7 +18,6 @@ from workers.agent.positions.checkpoint import (
     Checkpoint,
     CheckpointDamaged,
     CheckpointState,
-    Key,
     Offsets,
     as_offsets,
     positions,
@@ -32,10 +31,10 @@ class Found:
 
     launch: Launch
     graph: Graph
-    logs: dict[str, dict[Key, LogRange]] = field(default_factory=dict)
-    firsts: dict[tuple[str, tuple[Key, ...]], tuple[Offsets, str]] = field(default_factory=dict)
+    logs: dict[str, dict[TopicPartition, LogRange]] = field(default_factory=dict)
+    firsts: dict[tuple[str, tuple[TopicPartition, ...]], tuple[Offsets, str]] = field(default_factory=dict)
     identities: dict[str, SourceIdentity | None] = field(default_factory=dict)
-    mirrors: dict[str, Mapping[Key, Mirrored] | None] = field(default_factory=dict)
+    mirrors: dict[str, Mapping[TopicPartition, Mirrored] | None] = field(default_factory=dict)
     checkpoints: dict[tuple[str, str], CheckpointState] = field(default_factory=dict)
 
     def head(self, read: Read, channel: str) -> Head:
@@ -77,7 +76,7 @@ class Found:
             found |= {key: min(at, found.get(key, at)) for key, at in position.items()}
         return found
 
-    def log(self, source: str) -> dict[Key, LogRange]:
+    def log(self, source: str) -> dict[TopicPartition, LogRange]:
         """What can be read of a source now."""
         if source not in self.logs:
             self.logs[source] = self.graph.sources[source].log_ranges()
@@ -93,7 +92,7 @@ class Found:
         """Which log the ledger's positions are offsets of."""
         return next((each for each in self.launch.identities if each.source == source), None)
 
-    def mirror(self, source: str) -> Mapping[Key, Mirrored]:
+    def mirror(self, source: str) -> Mapping[TopicPartition, Mirrored]:
         """What the group says; nothing where we may not ask."""
         if source not in self.mirrors:
             partitions, surely = sorted(self.log(source)), bool(self.furthest(source))
@@ -108,7 +107,7 @@ class Found:
         readable = self.log(source).keys() - self._never_mirrored(source)
         return guard.notices(source, {key: at for key, at in self.least(source).items() if key in readable}, mirror)
 
-    def _never_mirrored(self, source: str) -> set[Key]:
+    def _never_mirrored(self, source: str) -> set[TopicPartition]:
         """Partitions of another cluster whose positions were only translated: its group cannot have lost a commit."""
         if any(head.done_batch is not None for head in self.launch.heads if head.source == source):
             return set()
@@ -132,14 +131,14 @@ class Found:
                 raise _damaged(head, damage) from damage
         return self.checkpoints[key]
 
-    def outside(self, read: Read, starts: Offsets, log: dict[Key, LogRange]) -> list[AgentFinding]:
+    def outside(self, read: Read, starts: Offsets, log: dict[TopicPartition, LogRange]) -> list[AgentFinding]:
         """What the source says against these positions. An optional channel that was overrun goes on where it can."""
         source = self.graph.sources[read.source]
         if source.overruns and self.graph.definition.is_optional(read):
             starts = {key: max(at, log[key].start) if key in log else at for key, at in starts.items()}
         return source.outside(positions(starts), log)
 
-    def first(self, source: str, fresh: list[Key]) -> tuple[Offsets, str]:
+    def first(self, source: str, fresh: list[TopicPartition]) -> tuple[Offsets, str]:
         """Explicit positions of partitions without one, the same for every channel of the source."""
         if not fresh:
             return {}, ""
@@ -192,12 +191,12 @@ def _rows(
     topics = {topic for topic, _ in head.positions}
     for key in sorted(log.keys() | head.positions.keys() | spark.keys()):
         held, at = log.get(key), mirror.get(key)
-        added = ["PARTITION_ADDED"] if key[0] in topics and key not in head.positions else []
+        added = ["PARTITION_ADDED"] if key.topic in topics and key not in head.positions else []
         yield PartitionSurvey(
             source=read.source,
             channel=head.channel,
-            topic=key[0],
-            partition=key[1],
+            topic=key.topic,
+            partition=key.partition,
             ledger=head.positions.get(key),
             checkpoint=spark.get(key),
             group=at.offset if at else None,
@@ -214,14 +213,14 @@ def _position(known: Found, read: Read, head: Head, checkpoint: Checkpoint) -> O
         return {}
 
 
-def _codes(findings: Sequence[AgentFinding], path: str, channel: str, key: Key) -> list[str]:
+def _codes(findings: Sequence[AgentFinding], path: str, channel: str, key: TopicPartition) -> list[str]:
     """Codes of the findings that are about this partition, or about all of its topic, channel or source."""
     about = [
         finding.code
         for finding in findings
         if f"{finding.path}.".startswith(f"{path}.")
         and finding.channel in ("", channel)
-        and finding.topic in ("", key[0])
-        and finding.partition in (None, key[1])
+        and finding.topic in ("", key.topic)
+        and finding.partition in (None, key.partition)
     ]
     return list(dict.fromkeys(about))

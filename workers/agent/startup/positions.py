@@ -107,15 +107,15 @@ def _agree(query: Query, head: Head, known: Found) -> tuple[Offsets, Positions |
     log = known.log(source)
     added = sorted(log.keys() - head.positions.keys())
     known_topics = {topic for topic, _ in head.positions}
-    grown = [key for key in added if key[0] in known_topics]
-    first, origin = known.first(source, [key for key in added if key[0] not in known_topics])
+    grown = [key for key in added if key.topic in known_topics]
+    first, origin = known.first(source, [key for key in added if key.topic not in known_topics])
     starts = {**head.positions, **dict.fromkeys(grown, 0), **first}
     same = guard.same_log(known.remembered(source), known.identity(source), known_topics)
     if findings := guard.compare(head, state) + (known.outside(query.read, starts, log) if same else []):
         raise Refused(*findings)
     if state.used or not (grown or first):
         return dict(head.positions), None
-    changes = [PositionChange(topic=key[0], partition=key[1], new=starts[key]) for key in added]
+    changes = [PositionChange(topic=key.topic, partition=key.partition, new=starts[key]) for key in added]
     entry = Positions(source=source, channel=head.channel, changes=changes, origin=origin or "partition added")
     return starts, entry
 

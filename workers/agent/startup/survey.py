@@ -11,6 +11,7 @@ import sys
 import traceback
 from pathlib import Path
 
+from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.definitions.document.references import substituted
 from pipelines.domain.definitions.document.spec import Definition, Read
 from pipelines.domain.positions.plan import InspectionRequest, InspectionResult
@@ -19,7 +20,7 @@ from workers.agent.base import masking
 from workers.agent.base.findings import Refused
 from workers.agent.graph import compile as compiler
 from workers.agent.positions import guard
-from workers.agent.positions.checkpoint import Checkpoint, Key
+from workers.agent.positions.checkpoint import Checkpoint
 from workers.agent.startup.found import Found, survey
 
 
@@ -60,7 +61,7 @@ def _of_channel(known: Found, read: Read, channel: str, *, live: bool) -> list[A
     outside = known.outside(read, head.positions, log) if same else []
     if live:
         return outside
-    known.first(read.source, [key for key in sorted(log) if key[0] not in topics])
+    known.first(read.source, [key for key in sorted(log) if key.topic not in topics])
     checkpoint = Checkpoint(Path(known.launch.checkpoint_root) / read.name)
     return [*guard.compare(head, known.state(read.name, checkpoint, head)), *outside]
 
@@ -69,7 +70,7 @@ def _at_time(known: Found, reads: list[Read], timestamp: int) -> dict[str, list[
     """By source, where the records begin that are not older; a source that cannot tell is left out."""
     found = {}
     for source in dict.fromkeys(read.source for read in reads):
-        partitions: list[Key] = sorted(known.log(source))
+        partitions: list[TopicPartition] = sorted(known.log(source))
         at = known.graph.sources[source].at_time(partitions, timestamp)
         if at is not None:
             found[source] = [(topic, number, offset) for (topic, number), offset in at.items()]

@@ -6,10 +6,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.monitoring.watching import Description
-
-Key = tuple[str, int]
-"""(topic, partition)."""
 
 
 @dataclass(frozen=True)
@@ -23,15 +21,21 @@ class ClusterAddress:
 class Brokers(Protocol):
     """Kafka, for looks. All of them raise Away."""
 
-    def ranges(self, cluster: ClusterAddress, partitions: Collection[Key]) -> Mapping[Key, tuple[int, int]]:
+    def ranges(
+        self, cluster: ClusterAddress, partitions: Collection[TopicPartition]
+    ) -> Mapping[TopicPartition, tuple[int, int]]:
         """First offset and end of each partition; those that do not exist are left out."""
 
-    def offsets_at(self, cluster: ClusterAddress, times: Mapping[Key, float]) -> Mapping[Key, int]:
+    def offsets_at(
+        self, cluster: ClusterAddress, times: Mapping[TopicPartition, float]
+    ) -> Mapping[TopicPartition, int]:
         """The first offset whose record is of that time (seconds) or later; partitions without one are left out."""
 
     def describe(self, cluster: ClusterAddress, group: str) -> Description:
         """A group's coordinator, state and members."""
 
-    def commits(self, cluster: ClusterAddress, group: str, partitions: Collection[Key] | None) -> Mapping[Key, int]:
+    def commits(
+        self, cluster: ClusterAddress, group: str, partitions: Collection[TopicPartition] | None
+    ) -> Mapping[TopicPartition, int]:
         """What a group has committed, of some partitions or all. One answer, which may be wrong while the coordinator
         moves: a partition that is missing here need not be missing."""

@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 
 import structlog
 
+from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.definitions.document.references import substituted
 from pipelines.domain.monitoring.lag import Appended
-from pipelines.domain.monitoring.watching import Description, GroupInspection, Key, inspected
+from pipelines.domain.monitoring.watching import Description, GroupInspection, inspected
 from pipelines.models import ExternalGroup
 from pipelines.selectors.monitoring import watching as reading
 from pipelines.services.monitoring import watching as writing
@@ -54,7 +55,7 @@ class GroupWatch:
     pause: Callable[[float], object] = field(default_factory=lambda: threading.Event().wait)
     _due: dict[int, float] = field(default_factory=dict)
     _under_way: dict[int, Future[None]] = field(default_factory=dict)
-    _logs: dict[int, dict[Key, Appended]] = field(default_factory=dict)
+    _logs: dict[int, dict[TopicPartition, Appended]] = field(default_factory=dict)
 
     def turn(self) -> float:
         """Begin every look that is due; returns the seconds until the next one is."""
@@ -97,7 +98,7 @@ class GroupWatch:
             logs.setdefault(key, Appended()).saw(after.at, part.end)
         writing.saw(group=group, before=before, after=after, ages=_ages(after, logs), read=self._read(group, after))
 
-    def _read(self, group: ExternalGroup, inspection: GroupInspection) -> Mapping[Key, int]:
+    def _read(self, group: ExternalGroup, inspection: GroupInspection) -> Mapping[TopicPartition, int]:
         """How far our own pipelines have read. A mirror may be ahead of the database by what a tick takes in."""
         read = reading.read_by(group)
         for _ in range(ASKED_AGAIN):
@@ -109,7 +110,7 @@ class GroupWatch:
 
     def _answers(
         self, cluster: ClusterAddress, name: str, before: GroupInspection | None
-    ) -> tuple[Description, Mapping[Key, int]]:
+    ) -> tuple[Description, Mapping[TopicPartition, int]]:
         description = self.brokers.describe(cluster, name)
         commits = dict(self.brokers.commits(cluster, name, None))
         had = {key for key, part in before.partitions.items() if part.committed is not None} if before else set()
@@ -135,12 +136,12 @@ class GroupWatch:
         for seconds in sorted(SEED_SECONDS, reverse=True):
             at = inspection.at - seconds
             offsets = self.brokers.offsets_at(cluster, dict.fromkeys(inspection.partitions, at))
-            for (topic, number), part in inspection.partitions.items():
-                found[f"{topic}/{number}"].append([at, offsets.get((topic, number), part.end)])
+            for key, part in inspection.partitions.items():
+                found[f"{key.topic}/{key.partition}"].append([at, offsets.get(key, part.end)])
         return found
 
 
-def _ages(inspection: GroupInspection, logs: Mapping[Key, Appended]) -> dict[Key, float]:
+def _ages(inspection: GroupInspection, logs: Mapping[TopicPartition, Appended]) -> dict[TopicPartition, float]:
     """Seconds for which the oldest record of each partition waits, where there is a commit."""
     return {
         key: round(logs[key].at_least(part.committed, inspection.at), 1) if part.lag else 0.0

@@ -15,6 +15,7 @@ from uuid import UUID
 import structlog
 from django.db import connections
 
+from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.migration.progress import MigrationStepState
 from pipelines.domain.positions.cluster_move import ClusterMove
 from pipelines.domain.positions.plan import Goal, InspectionRequest, InspectionResult, Plan, Target, plan
@@ -100,7 +101,7 @@ def _away(answer: InspectionResult) -> InspectionFailed:
 
 def _plan(answer: InspectionResult, target: Target) -> Plan | None:
     at_time = {
-        source: {(topic, partition): offset for topic, partition, offset in found}
+        source: {TopicPartition(topic, partition): offset for topic, partition, offset in found}
         for source, found in answer.at_time.items()
     }
     return plan(answer.survey, target, at_time) if answer.survey else None

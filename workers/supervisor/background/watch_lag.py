@@ -17,6 +17,7 @@ from uuid import UUID
 
 import structlog
 
+from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.definitions.document.references import substituted
 from pipelines.domain.definitions.document.spec import Definition
 from pipelines.domain.monitoring.alert_rules import Facts
@@ -26,7 +27,7 @@ from pipelines.selectors.monitoring import lag as reading
 from pipelines.selectors.monitoring.lag import MonitoredPipeline
 from pipelines.services.monitoring import lag as writing
 from workers.ports import Away
-from workers.supervisor.background.brokers import Brokers, ClusterAddress, Key
+from workers.supervisor.background.brokers import Brokers, ClusterAddress
 from workers.supervisor.launch.references import References
 
 OLDEST_SECONDS = 7 * 86_400.0
@@ -49,8 +50,8 @@ class _Errand:
     """What one cluster is asked: the ends of `ends`, and the age of the positions of `ages` (log, position)."""
 
     cluster: ClusterAddress
-    ends: dict[Log, Key] = field(default_factory=dict)
-    ages: dict[Log, tuple[Key, int, Appended]] = field(default_factory=dict)
+    ends: dict[Log, TopicPartition] = field(default_factory=dict)
+    ages: dict[Log, tuple[TopicPartition, int, Appended]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -193,7 +194,7 @@ class LagWatch:
             if cluster is None:
                 continue
             errand = errands.setdefault(f"{cluster.servers} {sorted(cluster.options.items())}", _Errand(cluster))
-            known, key = (each.id, part.source, part.topic, part.partition), (part.topic, part.partition)
+            known, key = (each.id, part.source, part.topic, part.partition), TopicPartition(part.topic, part.partition)
             if ends and each.id in self._resting:
                 errand.ends[known] = key
             if self._question(each.id, part, wall) and part.position is not None:
@@ -266,7 +267,7 @@ def _asked(brokers: Brokers, errand: _Errand, at: float) -> _Answers:
 
 
 def _answered(
-    brokers: Brokers, errand: _Errand, asked: Mapping[Log, tuple[Key, float]]
+    brokers: Brokers, errand: _Errand, asked: Mapping[Log, tuple[TopicPartition, float]]
 ) -> list[tuple[Log, float, int]]:
     """One request. Two pipelines that read the same partition are answered by one time; the other one asks again."""
     times = dict(asked.values())

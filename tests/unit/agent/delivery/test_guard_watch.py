@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import TopicPartition as ClientPartition
 
-from pipelines.domain.base.positions import PartitionPosition, SourceIdentity
+from pipelines.domain.base.positions import PartitionPosition, SourceIdentity, TopicPartition
 from pipelines.domain.ledger.journal import Identified, Noticed, read_entries
 from workers.agent.base.findings import Blocked
 from workers.agent.delivery.gate import Gate
@@ -18,11 +19,11 @@ from workers.agent.delivery.mirror import Mirror
 from workers.agent.graph.component import Place, SourceBuilder
 from workers.agent.kafka import admin
 from workers.agent.kafka.admin import TIMEOUT, Commit, KafkaCluster
-from workers.agent.positions.checkpoint import Key, Offsets
+from workers.agent.positions.checkpoint import Offsets
 from workers.agent.positions.guard import LogRange, Mirrored
 from workers.agent.run_dir.journal_writer import Journal
 
-KEY: Key = ("t", 0)
+KEY = TopicPartition("t", 0)
 KNOWN = SourceIdentity(source="shop", cluster_id="c", topics={"t": "one"})
 
 
@@ -32,8 +33,8 @@ class Stub(SourceBuilder):
     def __init__(self) -> None:
         super().__init__(None, Place("p", 1, "sources.shop"))
         self.seen, self.log = KNOWN, LogRange(0, 300)
-        self.group: dict[Key, Mirrored] | None = {KEY: Mirrored(100, True)}
-        self.soon: dict[Key, float] = {}
+        self.group: dict[TopicPartition, Mirrored] | None = {KEY: Mirrored(100, True)}
+        self.soon: dict[TopicPartition, float] = {}
         self.away = 0
 
     def identity(self) -> SourceIdentity:
@@ -45,22 +46,24 @@ class Stub(SourceBuilder):
     def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
         return dict(self.identity().topics)
 
-    def log_ranges(self) -> dict[Key, LogRange]:
+    def log_ranges(self) -> dict[TopicPartition, LogRange]:
         return {KEY: self.log}
 
-    def mirrored(self, partitions: list[Key], *, surely: bool) -> dict[Key, Mirrored] | None:
+    def mirrored(self, partitions: list[TopicPartition], *, surely: bool) -> dict[TopicPartition, Mirrored] | None:
         return self.group
 
-    def expiring(self, positions: list[PartitionPosition]) -> dict[Key, float]:
+    def expiring(self, positions: list[PartitionPosition]) -> dict[TopicPartition, float]:
         return self.soon
 
-    def ends(self, partitions: list[Key]) -> Offsets:
+    def ends(self, partitions: list[TopicPartition]) -> Offsets:
         return {KEY: self.log.end}
 
     def acknowledge(self, positions: list[PartitionPosition]) -> None:
         self.group = {position.key: Mirrored(position.offset, True) for position in positions}
 
-    def first_positions(self, partitions: list[Key], log: dict[Key, LogRange]) -> tuple[Offsets, str]:
+    def first_positions(
+        self, partitions: list[TopicPartition], log: dict[TopicPartition, LogRange]
+    ) -> tuple[Offsets, str]:
         raise NotImplementedError
 
     def stream(self, spark: Any, starts: Offsets, max_events: int) -> Any:
@@ -194,7 +197,7 @@ def test_a_resume_waits_for_a_source_that_is_away_only_while_it_is_wanted(stage:
     ("group", "code"), [({}, "GROUP_LOST"), ({KEY: Mirrored(7, False)}, "GROUP_MOVED"), (None, None)]
 )
 def test_a_mirror_that_is_lost_or_moved_is_told_once_and_written_again(
-    stage: Stage, group: dict[Key, Mirrored] | None, code: str | None
+    stage: Stage, group: dict[TopicPartition, Mirrored] | None, code: str | None
 ) -> None:
     stage.source.group = group
     stage.guard.check_positions()
@@ -218,7 +221,7 @@ def test_what_somebody_else_has_committed_is_told_before_the_mirror_writes_over_
     source.group = {}
     watched.check_positions()
 
-    def overtaken(*_: Any, **__: Any) -> dict[Key, Mirrored]:
+    def overtaken(*_: Any, **__: Any) -> dict[TopicPartition, Mirrored]:
         mirror.commit()
         return {}
 
@@ -247,17 +250,17 @@ def test_records_that_will_expire_unread_are_told_with_the_time(stage: Stage) ->
 class Moving(KafkaCluster):
     """A cluster whose coordinator moves: whoever asks first gets no commit."""
 
-    def __init__(self, answers: list[dict[Key, Commit]], errors: list[int] | None = None) -> None:
+    def __init__(self, answers: list[dict[TopicPartition, Commit]], errors: list[int] | None = None) -> None:
         super().__init__({})
         self.answers, self.errors, self.coordinators = answers, errors or [], 0
         self.written: list[tuple[str, int, int]] = []
 
-    def _commits(self, group: str, partitions: Iterable[Key]) -> dict[Key, Commit]:
+    def _commits(self, group: str, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Commit]:
         if self.errors:
             raise KafkaException(KafkaError(self.errors.pop(0)))
         return self.answers.pop(0)
 
-    def _commit(self, group: str, offsets: list[TopicPartition], timeout: float) -> None:
+    def _commit(self, group: str, offsets: list[ClientPartition], timeout: float) -> None:
         assert 0 < timeout <= TIMEOUT
         if self.errors:
             raise KafkaException(KafkaError(self.errors.pop(0)))
@@ -324,7 +327,7 @@ def test_a_client_that_is_ready_answers_one_question_and_one_that_lost_its_broke
     for _ in range(3):
         cluster.get_ready_to_ask("g", KEY)
     assert ([at.topic for at in cluster.answers_of("g", [KEY])], len(Asked.made), Asked.made[0].closed) == (
-        [KEY[0]],
+        [KEY.topic],
         1,
         1,
     )

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
+from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.runs.protocol import Holding
 from tests.batch_bench import KEY, TOPIC, Bench, DeadLetterStore, Disk, Store
 from workers.agent.delivery.mirror import Mirror, SourceWatch
-from workers.agent.positions.checkpoint import Key, Offsets, as_offsets
+from workers.agent.positions.checkpoint import Offsets, as_offsets
 
-OTHER: Key = (TOPIC, 1)
+OTHER = TopicPartition(TOPIC, 1)
 HOUR = 3600.0
 
 
@@ -41,7 +42,7 @@ class Source:
     def ingest_buffer(self) -> None:
         return None
 
-    def ends(self, partitions: list[Key]) -> Offsets:
+    def ends(self, partitions: list[TopicPartition]) -> Offsets:
         self._answer()
         return dict.fromkeys(partitions, 9)
 

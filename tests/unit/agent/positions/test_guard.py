@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.domain.base.positions import PartitionPosition, PartitionRange, SourceIdentity
+from pipelines.domain.base.positions import PartitionPosition, PartitionRange, SourceIdentity, TopicPartition
 from pipelines.domain.ledger.journal import Planned
 from workers.agent.positions.checkpoint import (
     Checkpoint,
@@ -29,9 +29,11 @@ from workers.agent.positions.guard import (
     within_log,
 )
 
+T0, T1, T2 = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("t", 2)
+
 
 def at(zero: int, one: int = 0) -> Offsets:
-    return {("t", 0): zero, ("t", 1): one}
+    return {T0: zero, T1: one}
 
 
 def planned(batch: int, start: int, end: int) -> Planned:
@@ -117,22 +119,27 @@ CASES: list[tuple[str, Head, CheckpointState, set[str]]] = [
     (
         "a partition was added and is unmoved",
         head(at(9), 3),
-        CheckpointState(3, 3, at(5), {3: {**at(9), ("t", 2): 0}}),
+        CheckpointState(3, 3, at(5), {3: {**at(9), T2: 0}}),
         set(),
     ),
     (
         "a partition was added, and the run died before the first batch that has it was planned",
-        head({**at(9), ("t", 2): 0}, 3),
-        CheckpointState(4, 3, at(5), {3: at(9), 4: {**at(9), ("t", 2): 7}}),
+        head({**at(9), T2: 0}, 3),
+        CheckpointState(4, 3, at(5), {3: at(9), 4: {**at(9), T2: 7}}),
         set(),
     ),
     (
         "a partition that moved is not in the checkpoint",
-        head({**at(9), ("t", 2): 4}, 3),
+        head({**at(9), T2: 4}, 3),
         CheckpointState(3, 3, at(5), {3: at(9)}),
         {"CHECKPOINT_DISAGREES"},
     ),
-    ("another lineage's positions", head({**at(5), ("u", 0): 4}), CheckpointState(0, None, at(5), {0: at(9)}), set()),
+    (
+        "another lineage's positions",
+        head({**at(5), TopicPartition("u", 0): 4}),
+        CheckpointState(0, None, at(5), {0: at(9)}),
+        set(),
+    ),
     ("checkpoint deleted", head(at(9), 3), NOTHING, {"CHECKPOINT_LOST"}),
     ("checkpoint deleted in the first batch", head(at(5), None, planned(0, 5, 9)), NOTHING, {"CHECKPOINT_LOST"}),
     ("ledger wiped", head({}), CheckpointState(3, 3, at(5), {3: at(9)}), {"LEDGER_LOST"}),
@@ -217,7 +224,7 @@ def test_ledger_against_checkpoint(ledger: Head, checkpoint: CheckpointState, co
 )
 def test_position_against_log(offset: int, log: LogRange | None, code: str | None, number: str) -> None:
     position = PartitionPosition(topic="t", partition=0, offset=offset)
-    findings = within_log("sources.s", [position], {("t", 0): log} if log else {})
+    findings = within_log("sources.s", [position], {T0: log} if log else {})
     assert [finding.code for finding in findings] == ([code] if code else [])
     assert all(number in finding.message for finding in findings)
 
@@ -234,7 +241,7 @@ def checkpoint(tmp_path: Path) -> Checkpoint:
 
 
 def test_a_checkpoint_is_read_as_spark_wrote_it(checkpoint: Checkpoint) -> None:
-    assert checkpoint.state() == CheckpointState(1, 0, {("t", 0): 5}, {0: {("t", 0): 7}, 1: {("t", 0): 9}})
+    assert checkpoint.state() == CheckpointState(1, 0, {T0: 5}, {0: {T0: 7}, 1: {T0: 9}})
     assert (checkpoint.is_committed(0), checkpoint.is_committed(1)) == (True, False)
 
 
@@ -251,15 +258,13 @@ def test_a_damaged_entry_in_the_middle_is_no_position(checkpoint: Checkpoint, co
 @pytest.mark.parametrize("content", DAMAGE)
 def test_a_torn_newest_plan_that_touched_no_sink_is_planned_anew(checkpoint: Checkpoint, content: str) -> None:
     (checkpoint.path / "offsets/1").write_text(content)
-    state = checkpoint.state(done=LedgerBatchEnd(0, {("t", 0): 7}))
-    assert (state.planned, state.committed, state.ends) == (0, 0, {0: {("t", 0): 7}})
+    state = checkpoint.state(done=LedgerBatchEnd(0, {T0: 7}))
+    assert (state.planned, state.committed, state.ends) == (0, 0, {0: {T0: 7}})
     mend(state)
     assert checkpoint.state() == replace(state, repairs=())
 
 
-@pytest.mark.parametrize(
-    "reported", [{"plan": LedgerBatchEnd(1, {("t", 0): 9})}, {"done": LedgerBatchEnd(1, {("t", 0): 9})}]
-)
+@pytest.mark.parametrize("reported", [{"plan": LedgerBatchEnd(1, {T0: 9})}, {"done": LedgerBatchEnd(1, {T0: 9})}])
 def test_a_torn_newest_plan_that_the_ledger_knows_is_written_again(
     checkpoint: Checkpoint, reported: dict[str, LedgerBatchEnd]
 ) -> None:
@@ -267,7 +272,7 @@ def test_a_torn_newest_plan_that_the_ledger_knows_is_written_again(
     (checkpoint.path / "offsets/1").write_text(whole[:-3])
     (checkpoint.path / "offsets/.1.crc").write_text("of the torn one")
     state = checkpoint.state(**reported)
-    assert (state.planned, state.ends) == (1, {0: {("t", 0): 7}, 1: {("t", 0): 9}})
+    assert (state.planned, state.ends) == (1, {0: {T0: 7}, 1: {T0: 9}})
     mend(state)
     assert json.loads((checkpoint.path / "offsets/1").read_text().splitlines()[2]) == {"t": {"0": 9}}
     assert not (checkpoint.path / "offsets/.1.crc").exists()
@@ -277,9 +282,9 @@ def test_a_torn_newest_plan_that_the_ledger_knows_is_written_again(
 def test_the_ends_are_those_of_the_newest_plan_and_the_one_before(checkpoint: Checkpoint) -> None:
     for batch in (2, 3):
         (checkpoint.path / "offsets" / str(batch)).write_text(f'v1\n{{}}\n{{"t":{{"0":{batch + 8}}}}}')
-    assert checkpoint.state().ends == {2: {("t", 0): 10}, 3: {("t", 0): 11}}
+    assert checkpoint.state().ends == {2: {T0: 10}, 3: {T0: 11}}
     (checkpoint.path / "offsets/3").write_text("")
-    assert checkpoint.state().ends == {1: {("t", 0): 9}, 2: {("t", 0): 10}}, "the newest one is planned anew"
+    assert checkpoint.state().ends == {1: {T0: 9}, 2: {T0: 10}}, "the newest one is planned anew"
 
 
 def test_a_damaged_plan_that_is_long_past_is_damage_and_the_newest_is_left_alone(checkpoint: Checkpoint) -> None:
@@ -292,7 +297,7 @@ def test_a_damaged_plan_that_is_long_past_is_damage_and_the_newest_is_left_alone
 
 def test_a_plan_that_is_written_again_has_the_settings_of_the_one_before(checkpoint: Checkpoint) -> None:
     (checkpoint.path / "offsets/1").write_text("")
-    mend(checkpoint.state(plan=LedgerBatchEnd(1, {("t", 0): 9})))
+    mend(checkpoint.state(plan=LedgerBatchEnd(1, {T0: 9})))
     assert (checkpoint.path / "offsets/1").read_text().splitlines()[:2] == ["v1", '{"batchTimestampMs":1}']
 
 
@@ -307,17 +312,17 @@ def test_a_checkpoint_with_a_plan_alone_is_used() -> None:
 @pytest.mark.parametrize("content", ["", "v1", "1\n{}", "v1\n[]", "v1\n{", "\0\0"])
 def test_only_a_whole_commit_is_one(checkpoint: Checkpoint, content: str) -> None:
     (checkpoint.path / "commits/1").write_text(content)
-    assert checkpoint.state(done=LedgerBatchEnd(1, {("t", 0): 9})).committed == 0
+    assert checkpoint.state(done=LedgerBatchEnd(1, {T0: 9})).committed == 0
     for batch in (0, 2):
         with pytest.raises(CheckpointDamaged, match="commits/1"):
-            checkpoint.state(done=LedgerBatchEnd(batch, {("t", 0): 9}))
+            checkpoint.state(done=LedgerBatchEnd(batch, {T0: 9}))
 
 
 def test_a_torn_commit_before_the_newest_is_damage_also_where_the_ledger_has_the_batch(checkpoint: Checkpoint) -> None:
     (checkpoint.path / "commits/0").write_text("")
     (checkpoint.path / "commits/1").write_text("v1\n{}")
     with pytest.raises(CheckpointDamaged, match="commits/0"):
-        checkpoint.state(done=LedgerBatchEnd(0, {("t", 0): 7}))
+        checkpoint.state(done=LedgerBatchEnd(0, {T0: 7}))
 
 
 def test_a_torn_newest_plan_of_a_committed_batch_is_damage_where_the_ledger_does_not_know_it(
@@ -326,12 +331,12 @@ def test_a_torn_newest_plan_of_a_committed_batch_is_damage_where_the_ledger_does
     (checkpoint.path / "commits/1").write_text("v1\n{}")
     (checkpoint.path / "offsets/1").write_text("")
     with pytest.raises(CheckpointDamaged, match="the ledger does not have the batch"):
-        checkpoint.state(done=LedgerBatchEnd(0, {("t", 0): 7}))
+        checkpoint.state(done=LedgerBatchEnd(0, {T0: 7}))
 
 
 def test_a_torn_newest_commit_of_a_done_batch_is_removed(checkpoint: Checkpoint) -> None:
     (checkpoint.path / "commits/1").write_text("v1")
-    state = checkpoint.state(done=LedgerBatchEnd(1, {("t", 0): 9}))
+    state = checkpoint.state(done=LedgerBatchEnd(1, {T0: 9}))
     assert (state.planned, state.committed) == (1, 0)
     mend(state)
     assert sorted(path.name for path in (checkpoint.path / "commits").iterdir()) == ["0"]
@@ -340,7 +345,7 @@ def test_a_torn_newest_commit_of_a_done_batch_is_removed(checkpoint: Checkpoint)
 def test_a_torn_commit_that_the_ledger_knows_nothing_of_is_not_touched(checkpoint: Checkpoint) -> None:
     (checkpoint.path / "commits/1").write_text("")
     with pytest.raises(CheckpointDamaged, match="commits/1"):
-        checkpoint.state(done=LedgerBatchEnd(0, {("t", 0): 7}), plan=LedgerBatchEnd(1, {("t", 0): 9}))
+        checkpoint.state(done=LedgerBatchEnd(0, {T0: 7}), plan=LedgerBatchEnd(1, {T0: 9}))
 
 
 @pytest.mark.parametrize("file", ["offsets/0", "commits/0", "metadata", "sources/0/0"])
@@ -348,7 +353,7 @@ def test_any_other_file_that_is_torn_is_damage(checkpoint: Checkpoint, file: str
     (checkpoint.path / "commits/1").write_text("v1\n{}")
     (checkpoint.path / file).write_text("{")
     with pytest.raises(CheckpointDamaged, match=file):
-        checkpoint.state(done=LedgerBatchEnd(1, {("t", 0): 9}))
+        checkpoint.state(done=LedgerBatchEnd(1, {T0: 9}))
 
 
 @pytest.mark.parametrize("file", ["offsets/1", "commits/1"])
@@ -377,7 +382,7 @@ def mend(state: CheckpointState) -> None:
 
 
 def test_ranges_leave_out_what_does_not_move_and_start_new_partitions_at_zero() -> None:
-    moved = ranges({("t", 0): 5, ("t", 1): 3}, {("t", 0): 9, ("t", 1): 3, ("t", 2): 2})
+    moved = ranges({T0: 5, T1: 3}, {T0: 9, T1: 3, T2: 2})
     assert [(item.partition, item.start, item.end) for item in moved] == [(0, 5, 9), (2, 0, 2)]
 
 
@@ -391,7 +396,7 @@ def test_a_checkpoint_that_is_ahead_or_behind_names_the_records_between() -> Non
 
 
 KNOWN = SourceIdentity(source="s", cluster_id="one", topics={"t": "a", "u": "b"})
-LOG = {("t", 0): LogRange(0, 200), ("t", 1): LogRange(20, 120)}
+LOG = {T0: LogRange(0, 200), T1: LogRange(20, 120)}
 
 
 @pytest.mark.parametrize(
@@ -439,7 +444,7 @@ def test_offsets_of_another_log_are_no_positions(seen: SourceIdentity, code: str
 def test_the_group_is_a_mirror_that_may_know_more_than_the_ledger(
     furthest: Offsets, mirror: Mirrored | None, decided: Offsets, finding: str | None, noticed: str | None
 ) -> None:
-    known = {("t", 0): mirror, ("t", 1): Mirrored(0, True)} if furthest else {("t", 0): mirror}
+    known = {T0: mirror, T1: Mirrored(0, True)} if furthest else {T0: mirror}
     seen = {key: each for key, each in known.items() if each is not None}
     found = ahead_of_ledger("sources.s", furthest, seen, decided)
     assert [each.code for each in found] == ([finding] if finding else [])

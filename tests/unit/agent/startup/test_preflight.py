@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from pipelines.domain.base.positions import PartitionPosition
+from pipelines.domain.base.positions import PartitionPosition, TopicPartition
 from pipelines.domain.definitions.components.sink.logger import LoggerSink
 from pipelines.domain.ledger.journal import ComponentState, read_entries
 from pipelines.domain.runs.protocol import AgentFinding, QueryHead
@@ -116,5 +116,5 @@ def test_a_group_that_nobody_has_committed_to_since_the_move_of_its_cluster_has_
     launch = SimpleNamespace(heads=[head])
     definition = SimpleNamespace(optional_targets=lambda _source: frozenset())
     known = Found(launch, SimpleNamespace(definition=definition, sources={}))  # type: ignore[arg-type]
-    known.logs["shop"], known.mirrors["shop"] = {("in", 0): LogRange(0, 9)}, {}
+    known.logs["shop"], known.mirrors["shop"] = {TopicPartition("in", 0): LogRange(0, 9)}, {}
     assert [each.code for each in known.notices("shop")] == codes

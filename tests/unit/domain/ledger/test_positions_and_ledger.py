@@ -9,6 +9,7 @@ from pipelines.domain.base.positions import (
     Discontinuity,
     PartitionPosition,
     PartitionRange,
+    TopicPartition,
     discontinuities,
     merge_ranges,
 )
@@ -39,7 +40,8 @@ def test_adjoining_ranges_join_and_others_stay_apart() -> None:
 
 
 def test_a_start_elsewhere_than_the_last_end_is_a_gap_or_an_overlap_with_its_count() -> None:
-    found = discontinuities({("t", 0): 100, ("t", 1): 50}, [span(200, 300), span(40, 60, 1), span(7, 8, 2)])
+    positions = {TopicPartition("t", 0): 100, TopicPartition("t", 1): 50}
+    found = discontinuities(positions, [span(200, 300), span(40, 60, 1), span(7, 8, 2)])
     assert found == [
         Discontinuity(topic="t", partition=0, expected=100, actual=200),
         Discontinuity(topic="t", partition=1, expected=50, actual=40),

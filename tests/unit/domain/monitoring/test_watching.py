@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
+from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.monitoring import watching
 from pipelines.domain.monitoring.lag import Appended
 from pipelines.domain.monitoring.watching import Description, GroupInspection, Kind, Limits, inspected
 from pipelines.domain.positions.resets import before, effects, reset, reset_csv
 from tests.factories import definition
 
-KEY = ("orders", 0)
+KEY = TopicPartition("orders", 0)
 MEMBERS = (("app", "/10.0.0.1"),)
 
 

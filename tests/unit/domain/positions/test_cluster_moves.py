@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.migration import evidence
 from pipelines.domain.migration.specs import ClusterSpec
 from pipelines.domain.positions import cluster_move
@@ -80,8 +81,8 @@ def test_a_mirror_that_began_anew_leaves_only_what_it_wrote_since() -> None:
     told_by = [(0, 0), (100, 90), (200, 190), (120, 300), (220, 400)]
     syncs = [OffsetSync("t", 0, *pair) for pair in told_by]
     assert pairs([*syncs, OffsetSync("t", 1, 5, 7)]) == {
-        ("t", 0): [(0, 0), (100, 90), (120, 300), (220, 400)],
-        ("t", 1): [(5, 7)],
+        TopicPartition("t", 0): [(0, 0), (100, 90), (120, 300), (220, 400)],
+        TopicPartition("t", 1): [(5, 7)],
     }
 
 

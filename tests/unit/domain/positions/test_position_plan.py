@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.positions.plan import Goal, PartitionSurvey, Survey, Target, choices, digest, plan
 from pipelines.domain.positions.target import BadTarget, target
 
@@ -66,7 +67,7 @@ def test_explicit_offsets_leave_the_other_partitions_where_they_are() -> None:
 
 def test_a_time_is_the_first_record_that_is_not_older_and_the_end_where_there_is_none() -> None:
     target = Target(goal=Goal.TIMESTAMP, at=5)
-    made = plan(survey(row(0), row(1)), target, {"shop": {("in", 0): 40}})
+    made = plan(survey(row(0), row(1)), target, {"shop": {TopicPartition("in", 0): 40}})
     assert [move.new for move in made.moves] == [40, 300]
     assert len(plan(survey(row()), target).impossible) == 1
 

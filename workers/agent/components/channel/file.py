@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.ledger.journal import Planned
 from pipelines.domain.ledger.ledger import Counts
 from workers.agent.base.event import Event
 from workers.agent.base.findings import refuse
 from workers.agent.graph.batch import Attempt
 from workers.agent.graph.component import ChannelBuilder, Place, Resolution, SinkBuilder, SourceBuilder
-from workers.agent.positions.checkpoint import Key, Offsets
+from workers.agent.positions.checkpoint import Offsets
 from workers.agent.positions.guard import LogRange
 from workers.agent.push import frames
 from workers.agent.push.frames import LogDamaged
@@ -104,7 +105,7 @@ class Outlet(LogSource):
         """That of the inlet."""
         return _directory(self.place)
 
-    def log_ranges(self) -> dict[Key, LogRange]:
+    def log_ranges(self) -> dict[TopicPartition, LogRange]:
         """What the log holds. Raises Refused."""
         try:
             return {self._key: self._log_range()}
@@ -113,7 +114,9 @@ class Outlet(LogSource):
             message = f"The channel's log cannot be used: {error}."
             raise refuse(self.place.path, "CHANNEL_LOG_DAMAGED", message, suggestion) from error
 
-    def first_positions(self, partitions: list[Key], log: dict[Key, LogRange]) -> tuple[Offsets, str]:
+    def first_positions(
+        self, partitions: list[TopicPartition], log: dict[TopicPartition, LogRange]
+    ) -> tuple[Offsets, str]:
         """Everything that is in the log."""
         return {key: log[key].start for key in partitions}, "the start of the channel"
 

@@ -11,10 +11,11 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from confluent_kafka import OFFSET_INVALID, Consumer, KafkaException, TopicPartition
+from confluent_kafka import OFFSET_INVALID, Consumer, KafkaException
+from confluent_kafka import TopicPartition as ClientPartition
 from pyspark.sql import Column
 
-from pipelines.domain.base.positions import PartitionPosition
+from pipelines.domain.base.positions import PartitionPosition, TopicPartition
 from pipelines.domain.ledger.journal import Planned
 from pipelines.domain.ledger.ledger import Counts
 from workers.agent.base.event import ORIGIN_HEADER
@@ -22,7 +23,7 @@ from workers.agent.graph.batch import Attempt
 from workers.agent.graph.component import Place, Resolution, SinkBuilder
 from workers.agent.kafka import records as kafka_records
 from workers.agent.kafka.admin import KafkaCluster, jvm_options
-from workers.agent.positions.checkpoint import Key, Offsets, positions
+from workers.agent.positions.checkpoint import Offsets, positions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -52,7 +53,7 @@ class Builder(SinkBuilder):
         self._partitions = self._check()
 
     @cached_property
-    def _partitions(self) -> list[Key]:
+    def _partitions(self) -> list[TopicPartition]:
         return self._check()
 
     def _check_again(self) -> None:
@@ -62,7 +63,7 @@ class Builder(SinkBuilder):
             for stale in ("_refused", "_largest"):
                 self.__dict__.pop(stale, None)
 
-    def _check(self) -> list[Key]:
+    def _check(self) -> list[TopicPartition]:
         self._checked = time.monotonic()
         named = {self.spec.topic, *self.spec.allowed_topics}
         prefix = self.spec.allowed_topic_prefix
@@ -174,7 +175,7 @@ class Builder(SinkBuilder):
         own = _Origin(self.place.pipeline, planned)
         count = 0
         try:
-            consumer.assign([TopicPartition(topic, number, starts[topic, number]) for topic, number in todo])
+            consumer.assign([ClientPartition(*key, starts[key]) for key in todo])
             while todo and time.monotonic() < deadline:
                 for message in consumer.consume(_CONSUME, timeout=0.2):
                     if message.error():
@@ -186,9 +187,9 @@ class Builder(SinkBuilder):
         return count, not todo
 
 
-def _reached(consumer: Consumer, at: Key, end: int) -> bool:
+def _reached(consumer: Consumer, at: TopicPartition, end: int) -> bool:
     """Whether everything before `end` was consumed; transaction markers at the end are not records."""
-    (position,) = consumer.position([TopicPartition(*at)])
+    (position,) = consumer.position([ClientPartition(*at)])
     if position.offset != OFFSET_INVALID:
         return bool(position.offset >= end)
     return False
@@ -208,7 +209,7 @@ class _Origin:
 
     def covers(self, message: Any, before: Offsets) -> bool:
         """Compare one record that lies before the given ends; only recovery does this."""
-        if message.offset() >= before[message.topic(), message.partition()]:
+        if message.offset() >= before[TopicPartition(message.topic(), message.partition())]:
             return False
         origin = dict(message.headers() or []).get(ORIGIN_HEADER) or b""
         partition, _, offset = origin.rpartition(b"/")

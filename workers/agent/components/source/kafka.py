@@ -12,14 +12,14 @@ from confluent_kafka import KafkaError, KafkaException
 from pyspark.sql import Column
 from pyspark.sql import functions as f
 
-from pipelines.domain.base.positions import PartitionPosition, SourceIdentity
+from pipelines.domain.base.positions import PartitionPosition, SourceIdentity, TopicPartition
 from workers.agent.base import flume_avro
 from workers.agent.base.event import Event
 from workers.agent.base.findings import refuse
 from workers.agent.graph.component import Place, SourceBuilder
 from workers.agent.kafka import notices
 from workers.agent.kafka.admin import NOT_COORDINATED, TIMEOUT, KafkaCluster, jvm_options
-from workers.agent.positions.checkpoint import Key, Offsets
+from workers.agent.positions.checkpoint import Offsets
 from workers.agent.positions.guard import LogRange, Mirrored
 
 if TYPE_CHECKING:
@@ -52,14 +52,14 @@ class Builder(SourceBuilder):
     def __init__(self, spec: Any, place: Place) -> None:
         super().__init__(spec, place)
         self._cluster = KafkaCluster.of(spec.bootstrap_servers, spec.options)
-        self._found: list[Key] = []
+        self._found: list[TopicPartition] = []
 
     def probe(self) -> None:
         """Every topic exists and may be read; what may lose data later is a notice."""
         partitions = self._partitions()
         self.notices = notices.notices(self._cluster, sorted({topic for topic, _ in partitions}))
 
-    def _partitions(self) -> list[Key]:
+    def _partitions(self) -> list[TopicPartition]:
         topics = self.spec.topics or self._matching()
         self._found = self._cluster.partitions(topics, self.place.path, "READ")
         return self._found
@@ -88,11 +88,11 @@ class Builder(SourceBuilder):
         level = self.spec.options.get("isolation.level", _READER["kafka.isolation.level"])
         return bool(level == "read_committed")
 
-    def _ends(self, partitions: Iterable[Key], timeout: float = TIMEOUT) -> Offsets:
+    def _ends(self, partitions: Iterable[TopicPartition], timeout: float = TIMEOUT) -> Offsets:
         lookup = self._cluster.latest_committed if self._reads_committed else self._cluster.latest
         return lookup(partitions, timeout)
 
-    def log_ranges(self) -> dict[Key, LogRange]:
+    def log_ranges(self) -> dict[TopicPartition, LogRange]:
         """First and end offset of every partition. Raises Refused where the cluster is away."""
         try:
             partitions = self._partitions()
@@ -106,7 +106,9 @@ class Builder(SourceBuilder):
             message = f"The broker did not report where {error} starts and ends."
             raise refuse(self.place.path, "POSITION_UNKNOWN", message, "Try again.", retryable=True) from error
 
-    def first_positions(self, partitions: list[Key], log: dict[Key, LogRange]) -> tuple[Offsets, str]:
+    def first_positions(
+        self, partitions: list[TopicPartition], log: dict[TopicPartition, LogRange]
+    ) -> tuple[Offsets, str]:
         """`start_from`, made explicit."""
         start = self.spec.start_from
         if start == "earliest":
@@ -120,7 +122,7 @@ class Builder(SourceBuilder):
             return {key: found.get(key, log[key].end) for key in partitions}, f"start_from: timestamp {start.timestamp}"
         return self._explicit(partitions), "start_from: offsets"
 
-    def _taken_over(self, partitions: list[Key]) -> Offsets:
+    def _taken_over(self, partitions: list[TopicPartition]) -> Offsets:
         """What the group has committed; it is never guessed."""
         found = self._cluster.surely_committed(self.spec.group_id, partitions)
         if missing := [key for key in partitions if key not in found]:
@@ -130,7 +132,7 @@ class Builder(SourceBuilder):
             raise refuse(f"{self.place.path}.start_from", "GROUP_LOST", message, advice)
         return {key: commit.offset for key, commit in found.items()}
 
-    def _explicit(self, partitions: list[Key]) -> Offsets:
+    def _explicit(self, partitions: list[TopicPartition]) -> Offsets:
         given = {
             (topic, int(number)): offset
             for topic, numbers in self.spec.start_from.offsets.items()
@@ -147,7 +149,7 @@ class Builder(SourceBuilder):
             )
         return {key: given[key] for key in partitions}
 
-    def ends(self, partitions: list[Key]) -> Offsets:
+    def ends(self, partitions: list[TopicPartition]) -> Offsets:
         """End offsets, asked of the brokers."""
         return self._ends(partitions, _INSPECTION_TIMEOUT)
 
@@ -172,7 +174,7 @@ class Builder(SourceBuilder):
         """The ids of these topics now."""
         return self._cluster.topic_ids(topics, _INSPECTION_TIMEOUT)
 
-    def mirrored(self, partitions: list[Key], *, surely: bool) -> dict[Key, Mirrored] | None:
+    def mirrored(self, partitions: list[TopicPartition], *, surely: bool) -> dict[TopicPartition, Mirrored] | None:
         """What the declared group says, and whether it was us who wrote it; None where nobody can or may say.
 
         Raises Refused where nobody answers.
@@ -186,15 +188,15 @@ class Builder(SourceBuilder):
             raise self._cluster.refusal(self.place.path, self.spec.group_id, error) from error
         return {key: Mirrored(commit.offset, commit.metadata == self._mark) for key, commit in found.items()}
 
-    def at_time(self, partitions: list[Key], milliseconds: int) -> Offsets:
+    def at_time(self, partitions: list[TopicPartition], milliseconds: int) -> Offsets:
         """By the records' timestamps."""
         found = self._cluster.at(partitions, milliseconds)
         missing = [key for key in partitions if key not in found]
         return {**found, **self._ends(missing)}
 
-    def expiring(self, positions: list[PartitionPosition]) -> dict[Key, float]:
+    def expiring(self, positions: list[PartitionPosition]) -> dict[TopicPartition, float]:
         """Positions that retention by time may pass, with the seconds in which: an eighth of it or less."""
-        found: dict[Key, float] = {}
+        found: dict[TopicPartition, float] = {}
         for topic, retention in self._retentions({position.topic for position in positions}).items():
             own = [position for position in positions if position.topic == topic]
             for part in _WARNED_AT:

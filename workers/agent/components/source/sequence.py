@@ -7,10 +7,11 @@ import time
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.runs.protocol import write_atomically
 from workers.agent.base.event import Event
 from workers.agent.graph.component import SourceBuilder
-from workers.agent.positions.checkpoint import Key, Offsets
+from workers.agent.positions.checkpoint import Offsets
 from workers.agent.positions.guard import LogRange
 from workers.agent.ranges.sequence import SequenceReader
 
@@ -21,15 +22,17 @@ if TYPE_CHECKING:
 class Builder(SourceBuilder):
     """The clock starts with the first run, and is kept."""
 
-    def log_ranges(self) -> dict[Key, LogRange]:
+    def log_ranges(self) -> dict[TopicPartition, LogRange]:
         """Everything that is due, from the first event."""
         return {key: LogRange(0, end) for key, end in self._reader.ends().items()}
 
-    def first_positions(self, partitions: list[Key], log: dict[Key, LogRange]) -> tuple[Offsets, str]:
+    def first_positions(
+        self, partitions: list[TopicPartition], log: dict[TopicPartition, LogRange]
+    ) -> tuple[Offsets, str]:
         """The first event."""
         return dict.fromkeys(partitions, 0), "the start of the sequence"
 
-    def ends(self, partitions: list[Key]) -> Offsets:
+    def ends(self, partitions: list[TopicPartition]) -> Offsets:
         """What is due now."""
         return self._reader.ends()
 

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipelines.domain.base.positions import PartitionPosition
+from pipelines.domain.base.positions import PartitionPosition, TopicPartition
 from pipelines.domain.runs.protocol import AgentFinding
 from workers.agent.base.event import Event
 from workers.agent.base.findings import refuse
@@ -18,7 +18,7 @@ from workers.agent.files.lines import of_spec
 from workers.agent.files.scanning import Scanner
 from workers.agent.files.spool import FileChanged, Rules, Spool, SpoolReader
 from workers.agent.graph.component import SourceBuilder
-from workers.agent.positions.checkpoint import Key, Offsets
+from workers.agent.positions.checkpoint import Offsets
 from workers.agent.positions.guard import LogRange
 
 if TYPE_CHECKING:
@@ -43,20 +43,22 @@ class Builder(SourceBuilder):
             raise refuse(path, "DIRECTORY_NOT_USABLE", message, "Create it, or grant the right.", retryable=True)
 
     @property
-    def _key(self) -> Key:
-        return self.place.name, 0
+    def _key(self) -> TopicPartition:
+        return TopicPartition(self.place.name, 0)
 
-    def log_ranges(self) -> dict[Key, LogRange]:
+    def log_ranges(self) -> dict[TopicPartition, LogRange]:
         """From the first file that was not let go of, to the last that is there."""
         with suppress(FileChanged):  # told by `outside`, for those that are still to be read
             self._spool.scan()
         return {self._key: LogRange(self._spool.start_at, self._spool.end)}
 
-    def first_positions(self, partitions: list[Key], log: dict[Key, LogRange]) -> tuple[Offsets, str]:
+    def first_positions(
+        self, partitions: list[TopicPartition], log: dict[TopicPartition, LogRange]
+    ) -> tuple[Offsets, str]:
         """The first file."""
         return {key: log[key].start for key in partitions}, "the first file"
 
-    def outside(self, positions: list[PartitionPosition], log: dict[Key, LogRange]) -> list[AgentFinding]:
+    def outside(self, positions: list[PartitionPosition], log: dict[TopicPartition, LogRange]) -> list[AgentFinding]:
         """Files that are still to be read and are not what they were."""
         reached = min((position.offset for position in positions), default=0)
         problems = [problem for each in self._spool.pending if each.end > reached and (problem := each.problem())]
@@ -68,7 +70,7 @@ class Builder(SourceBuilder):
             ),
         ]
 
-    def ends(self, partitions: list[Key]) -> Offsets:
+    def ends(self, partitions: list[TopicPartition]) -> Offsets:
         """The end of the last file. Raises RuntimeError where a file changed that was taken."""
         self._scanner.check()
         return {self._key: self._spool.end}

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipelines.domain.base.positions import PartitionPosition
+from pipelines.domain.base.positions import PartitionPosition, TopicPartition
 from pipelines.domain.runs.protocol import AgentFinding
 from workers.agent.base.event import Event
 from workers.agent.base.findings import refuse
@@ -19,7 +19,7 @@ from workers.agent.files.scanning import Scanner
 from workers.agent.files.tail import Group, Tail
 from workers.agent.files.tail_reader import TailReader
 from workers.agent.graph.component import SourceBuilder
-from workers.agent.positions.checkpoint import Key, Offsets
+from workers.agent.positions.checkpoint import Offsets
 from workers.agent.positions.guard import LogRange
 
 if TYPE_CHECKING:
@@ -39,18 +39,20 @@ class Builder(SourceBuilder):
                 path = f"{self.place.path}.file_groups.{name}.directory"
                 raise refuse(path, "DIRECTORY_NOT_READABLE", message, "Allow it.")
 
-    def log_ranges(self) -> dict[Key, LogRange]:
+    def log_ranges(self) -> dict[TopicPartition, LogRange]:
         """Every file that was ever followed or is there now."""
         self._tail.scan()
         return {key: LogRange(file.start(), file.end) for key, file in self._tail.files().items()}
 
-    def first_positions(self, partitions: list[Key], log: dict[Key, LogRange]) -> tuple[Offsets, str]:
+    def first_positions(
+        self, partitions: list[TopicPartition], log: dict[TopicPartition, LogRange]
+    ) -> tuple[Offsets, str]:
         """The beginning of each file, or its end where the definition says so."""
         if self.spec.skip_to_end:
             return {key: log[key].end for key in partitions}, "skip_to_end"
         return dict.fromkeys(partitions, 0), "the start of the files"
 
-    def outside(self, positions: list[PartitionPosition], log: dict[Key, LogRange]) -> list[AgentFinding]:
+    def outside(self, positions: list[PartitionPosition], log: dict[TopicPartition, LogRange]) -> list[AgentFinding]:
         """What happened to files while nobody read them, in bytes."""
         found = super().outside(positions, log)
         by_key = {position.key: position for position in positions}
@@ -59,7 +61,7 @@ class Builder(SourceBuilder):
     def _described(self, finding: AgentFinding) -> AgentFinding:
         return finding.model_copy(update={"message": finding.message.replace("records", "bytes")})
 
-    def _lost(self, positions: dict[Key, PartitionPosition]) -> list[AgentFinding]:
+    def _lost(self, positions: dict[TopicPartition, PartitionPosition]) -> list[AgentFinding]:
         findings = []
         for key, file in self._tail.files().items():
             position = positions.get(key)
@@ -68,13 +70,13 @@ class Builder(SourceBuilder):
             gone = next((span for span in reversed(file.past) if not span.inode), None)
             code = gone.cause if file.present and gone else "FILE_GONE"
             message = (
-                f"{file.path} (inode {key[1]}): {file.start() - position.offset} bytes were not read before they were "
-                "deleted."
+                f"{file.path} (inode {key.partition}): {file.start() - position.offset} bytes were not read before "
+                "they were deleted."
             )
             findings.append(AgentFinding(path=self.place.path, code=code, message=message, suggestion=_DECIDE))
         return findings
 
-    def ends(self, partitions: list[Key]) -> Offsets:
+    def ends(self, partitions: list[TopicPartition]) -> Offsets:
         """The last whole lines, as they were seen last. Raises RuntimeError where the directories cannot be read."""
         self._scanner.check()
         return self._tail.ends()

@@ -285,10 +285,10 @@ class DumpOrder(Document):
 class Dump(BaseModel):
     """A dump of all stacks that the keeper has taken.
 
-    `stop_stage`: INTERRUPT or KILL where a stop took it (`number` counts the interrupts of a stop), live where a
-    user asked with the order `asked`, drain where a migration aborted its pause, stalled where nothing moved, crash
-    for what a driver that ended by itself has left. `stuck`: paths of the components that were at work; `silent`: processes that
-    did not answer, for example because they block signals. `files` are names in the directory `stacks`.
+    `stop_stage`: INTERRUPT or KILL where a stop took it (`number` counts the interrupts of a stop), live where a user
+    asked with the order `asked`, drain where a migration aborted its pause, stalled where nothing moved, crash for
+    what a driver that ended by itself has left. `stuck`: paths of the components that were at work; `silent`: processes
+    that did not answer, for example because they block signals. `files` are names in the directory `stacks`.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")

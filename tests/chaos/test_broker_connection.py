@@ -31,7 +31,7 @@ from tests.chaos.extent import WHOLE
 from tests.chaos.installation import PROJECT, wait_for
 from workers.supervisor.background.broker_connection import EXIT_BROKER_UNRESPONSIVE
 
-HOST = "broker_connection"
+HOST = "broker-connection"
 ROUNDS = 20 if WHOLE else 2
 HEALTHY_WITHIN = 10.0
 BUSY_LOAD = 10.0

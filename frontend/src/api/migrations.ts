@@ -102,7 +102,7 @@ export interface Evidence {
     positions: EvidencePlace[]
     gap: number
     overlap: number
-    ledgerTotals: { before: Record<string, number>; after: Record<string, number> }
+    totals: { before: Record<string, number>; after: Record<string, number> }
     pause: { expected: number | null; seen: number | null }
     steps: { step: string; stage: string; state: string; seconds: number | null; message: string }[]
     expected: { skip: number; replay: number }

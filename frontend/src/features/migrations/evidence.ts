@@ -54,7 +54,7 @@ export interface Snapshot {
   run: number | null
   lineage: number | null
   positions: Place[]
-  ledgerTotals: Record<string, number>
+  totals: Record<string, number>
   digest: string
   at: string
   /** Of a source that moves to another cluster: at the exact stop. */

@@ -159,7 +159,7 @@ it('shows the snapshot', async () => {
   const place = { source: 'shop', channel: 'main', topic: 'orders-in', partition: 0, offset: 48_210 }
   const snapshot = {
     ...{ revision: 3, host: 'alpha', run: 1, lineage: 1, digest: 'd1', at: T0 },
-    ledgerTotals: { read: 10, delivered: 9 },
+    totals: { read: 10, delivered: 9 },
     positions: [place],
   }
   showRouted(<SnapshotPage migration={migration({ snapshot })} readOnly={null} />)
@@ -242,7 +242,7 @@ it('shows the report with its digest and both downloads', async () => {
     sha256: 'f00d',
     content: {
       positions: [{ ...place, stopped_at: 100, snapshot: 100, started_at: 100, gap: 0, overlap: 0 }],
-      ...{ gap: 0, overlap: 0, ledgerTotals: { before: { read: 1 }, after: { read: 2 } } },
+      ...{ gap: 0, overlap: 0, totals: { before: { read: 1 }, after: { read: 2 } } },
       pause: { expected: 4.2, seen: 2.1 },
       steps: [],
       expected: { skip: 0, replay: 0 },
@@ -268,7 +268,7 @@ it('shows both cuts of one that was taken back after its new side had delivered'
     sha256: 'f00d',
     content: {
       positions: [{ ...place, stopped_at: 100, snapshot: 100, started_at: 100 }],
-      ...{ gap: 0, overlap: 0, ledgerTotals: { before: { read: 1 }, after: { read: 2 } } },
+      ...{ gap: 0, overlap: 0, totals: { before: { read: 1 }, after: { read: 2 } } },
       pause: { expected: 4.2, seen: 2.1 },
       steps: [],
       expected: { skip: 0, replay: 0 },

@@ -157,7 +157,7 @@ function Positions({ label, rows }: { label: string; rows: EvidencePlace[] }) {
 }
 
 function Books({ evidence: { content } }: { evidence: Evidence }) {
-  const { before, after } = content.ledgerTotals
+  const { before, after } = content.totals
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])].toSorted()
   return (
     <Panel title="Ledger totals" note="sums of finished batches" flush>

@@ -53,14 +53,14 @@ function Elsewhere({ migration, snapshot }: { migration: StepProps['migration'];
 }
 
 function Facts({ snapshot }: { snapshot: Snapshot }) {
-  const { revision, host, run, lineage, at, digest, ledgerTotals } = snapshot
+  const { revision, host, run, lineage, at, digest, totals } = snapshot
   const facts: [string, string][] = [
     ['Host', host],
     ['Run', count(run)],
     ['Revision', count(revision)],
     ['Lineage', count(lineage)],
-    ['Read so far', count(ledgerTotals.read)],
-    ['Delivered so far', count(ledgerTotals.delivered)],
+    ['Read so far', count(totals.read)],
+    ['Delivered so far', count(totals.delivered)],
   ]
   return (
     <Panel

@@ -75,7 +75,7 @@ def test_a_stop_asks_once_and_a_start_goes_on_where_it_stopped(browser: Browser,
         wait_for_phase(page, "Running")
         wait_until_above(page, "Delivered", delivered)
         page.get_by_role("link", name="Ledger", exact=True).click()
-        expect(page.get_by_test_id("totals")).to_contain_text("every record is accounted for")
+        expect(page.get_by_test_id("ledger-totals")).to_contain_text("every record is accounted for")
         page.get_by_role("link", name="Runs", exact=True).click()
         expect(page.get_by_role("row").nth(1)).to_contain_text("Running")
         expect(page.get_by_role("row").nth(2)).to_contain_text("Clean")

@@ -1,5 +1,5 @@
 import createClient from 'openapi-fetch'
-import { Problem } from './problem'
+import { Problem, Unreachable } from './problem'
 import type { paths } from './schema'
 import type { ProblemBody } from './types'
 
@@ -21,8 +21,13 @@ export const api = createClient<paths>({
   fetch: (request) => bounded(request, TIMEOUT_MS),
 })
 
-function bounded(request: Request, ms: number): Promise<Response> {
-  return fetch(request, { signal: AbortSignal.any([request.signal, AbortSignal.timeout(ms)]) })
+async function bounded(request: Request, ms: number): Promise<Response> {
+  try {
+    return await fetch(request, { signal: AbortSignal.any([request.signal, AbortSignal.timeout(ms)]) })
+  } catch (error) {
+    if (request.signal.aborted) throw error
+    throw new Unreachable({ cause: error })
+  }
 }
 
 /** `fetch` for the few requests whose answer takes longer. */

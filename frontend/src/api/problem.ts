@@ -25,6 +25,14 @@ export class Problem extends Error {
   }
 }
 
+/** A request without an answer: the connection failed, or the time was up. */
+export class Unreachable extends Error {
+  constructor(options?: ErrorOptions) {
+    super('The server cannot be reached.', options)
+    this.name = 'Unreachable'
+  }
+}
+
 function fallbackText(status: number): string {
   return status >= 500 ? `The server failed (${status}).` : `The server rejected the request (${status}).`
 }
@@ -34,8 +42,12 @@ export function explain(error: unknown): { text: string; hint: string; requestId
   if (error instanceof Problem) {
     return { text: error.message, hint: error.hint, requestId: error.body.request_id }
   }
+  if (error instanceof Unreachable) {
+    return { text: error.message, hint: 'Check that Headgate is running. The page retries automatically.' }
+  }
+  const reason = error instanceof Error ? error.message : String(error)
   return {
-    text: 'The server cannot be reached.',
-    hint: 'Check that Headgate is running. The page retries automatically.',
+    text: 'The dashboard has a defect here.',
+    hint: `Reload the page. If it fails again, report: ${reason}`,
   }
 }

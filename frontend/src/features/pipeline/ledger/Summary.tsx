@@ -45,7 +45,11 @@ export function Summary({ name, ledgerTotals }: { name: string; ledgerTotals: Le
       actions={<DeadLetters name={name} ledgerTotals={ledgerTotals} />}
       flush
     >
-      <p className={classes.sentence} data-bad={!ledgerTotals.balanced || undefined} data-testid="ledger-totals">
+      <p
+        className={classes.sentence}
+        data-bad={!ledgerTotals.balanced || undefined}
+        data-testid="ledger-totals"
+      >
         {inWords(ledgerTotals)}
       </p>
       {ledgerTotals.channels.length === 0 ? (

@@ -17,6 +17,11 @@ from tests.waiting import wait_for
 LIMIT = 20.0
 
 
+def heed_interrupts() -> None:
+    """A shell lets what it starts in the background ignore them, and all that comes from that."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def shell(name: str, script: str, *needs: str) -> Step:
     return Step(name, ("sh", "-c", script), needs)
 
@@ -82,7 +87,9 @@ def test_an_interrupt_reaches_every_step_once_and_is_waited_for(tmp_path: Path) 
     notes = [tmp_path / "one", tmp_path / "two"]
     plan = [("sh", "-c", script.format(note)) for note in notes]
     code = f"from controlplane.provision import steps\nsteps.run([steps.Step(c[-1], c) for c in {plan}])"
-    running = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL, start_new_session=True)
+    running = subprocess.Popen(
+        [sys.executable, "-c", code], stderr=subprocess.DEVNULL, start_new_session=True, preexec_fn=heed_interrupts
+    )
     wait_for(lambda: all(note.exists() for note in notes), "both steps", LIMIT)
     os.killpg(running.pid, signal.SIGINT)  # what a terminal does
     assert running.wait(LIMIT) != 0
@@ -118,6 +125,6 @@ def test_what_a_step_took_is_reported_with_the_cpu_seconds_of_its_children() -> 
 def test_a_process_that_is_known_only_after_the_interrupt_is_interrupted_too() -> None:
     groups = steps._Groups()
     groups.interrupt()
-    late = subprocess.Popen(["sleep", "60"], process_group=0)
+    late = subprocess.Popen(["sleep", "60"], process_group=0, preexec_fn=heed_interrupts)
     groups.add(late.pid)
     assert late.wait(LIMIT) == -signal.SIGINT

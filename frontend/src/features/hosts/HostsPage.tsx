@@ -52,7 +52,7 @@ function NoHosts() {
   return (
     <Empty title="No worker has reported yet">
       <div className={classes.command}>
-        <CodeBlock code=".venv/bin/python manage.py up" label="Start the stack" />
+        <CodeBlock code="headgate up" label="Start the stack" />
       </div>
     </Empty>
   )

@@ -115,7 +115,7 @@ function runsOf(index: number, phase: Phase, since: number): Run[] {
       outcome: alive ? null : outcomes[place]!,
       exit_code: alive ? null : place === 0 ? -9 : 0,
       exit_reason: alive ? '' : place === 0 ? 'signal 9' : 'drained and stopped on request',
-      stop_stage: alive ? '' : 'token',
+      stop_stage: alive ? '' : 'DRAIN',
       started_at: iso(start - 6_000),
       first_record_at: iso(start - 700),
       ended_at: alive ? null : iso(start + 3_600_000),

@@ -141,7 +141,7 @@ export class World {
 
   private move(sim: Simulated): void {
     const now = Date.now()
-    const index = [...sim.pipeline.name].reduce((sum, deadLetter) => sum + deadLetter.charCodeAt(0), 0)
+    const index = [...sim.pipeline.name].reduce((sum, character) => sum + character.charCodeAt(0), 0)
     const flowing = sim.pipeline.phase === 'RUNNING'
     const rate = flowing ? wave(900 + (index % 17) * 130, index, now) : 0
     sim.offsets = sim.offsets.map((offset) => offset + Math.round(rate / 3))

@@ -108,7 +108,7 @@ def survey(pipeline: str) -> Survey:
 
 
 def killed(pipeline: Pipeline) -> None:
-    """Its first run needed the last rung; the dumps name the sink."""
+    """Its first run needed the last stage; the dumps name the sink."""
     at = now().timestamp()
     dumps = [
         {

@@ -1,8 +1,7 @@
 """Keepers and drivers of a `FakeHost`, moved step by step: they obey the protocol and read an endless topic.
 
 A driver delivers ten records of partition 0 with each step. Its troubles can be set: `unresponsive` (ignores every
-command and
-SIGTERM), `silent` (no heartbeat), `slow` (its batch does not end), `fate` (an exit code that it takes next).
+command and SIGTERM), `silent` (no heartbeat), `slow` (its batch does not end), `fate` (its next exit code).
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from tests.factories import EventFactory
 from workers.ports import Unreadable
 from workers.supervisor.background.webhooks import WebhookSender
 
-NEW, OLD = (f"whsec_{base64.b64encode(dead_letter * 32).decode()}" for dead_letter in (b"n", b"o"))
+NEW, OLD = (f"whsec_{base64.b64encode(byte * 32).decode()}" for byte in (b"n", b"o"))
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""HTTP sources for replays: each letter is a request of its own, acknowledged when it is in the source's intake log."""
+"""HTTP sources for replays: each dead letter is a request, acknowledged when the ingest buffer has it."""
 
 from __future__ import annotations
 

@@ -364,7 +364,7 @@ class Keeper:
                 processes.send(pid, self._token, signal.SIGINT)
 
     def _kill(self) -> None:
-        """The last rung. What no interrupt has dumped is dumped now, if that is quick."""
+        """The last stage. What no interrupt has dumped is dumped now, if that is quick."""
         self._log.say("the stop's last deadline has passed: SIGKILL to the run")
         if not self._interrupted and self._aside(lambda: self._dumper.take("KILL", timeout=_LAST_DUMP_TIMEOUT)):
             self._await_dump(_LAST_DUMP_TIMEOUT)
@@ -421,7 +421,7 @@ class Keeper:
         return 1
 
     def _killed_by(self, code: int) -> str | None:
-        """Who has carried out the last rung: this process, or the driver's own watchdog, which a keeper that was held
+        """Who has carried out the last stage: this process, or the driver's own watchdog, which a keeper that was held
         up itself finds done."""
         if self._stop_stage == "KILL" and code == -signal.SIGKILL:
             return "keeper"

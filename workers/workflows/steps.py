@@ -76,7 +76,7 @@ class Scene:
 
 
 Deed = Callable[[Scene], None]
-Inspection = Callable[[Scene], Outcome]
+Verify = Callable[[Scene], Outcome]
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Rule:
     """How a step is done, and how it is known to be."""
 
     do: Deed
-    verify: Inspection
+    verify: Verify
 
 
 def _nothing(_scene: Scene) -> None:

@@ -45,7 +45,7 @@ def list_dead_letters(
     session: Session,
     name: Name,
     wanted: Filter,
-    state: Annotated[str | None, typer.Option("--state", help="new, replayed or discarded.")] = None,
+    state: Annotated[str | None, typer.Option("--state", help="new, retried or discarded.")] = None,
     limit: Limit = 50,
 ) -> None:
     """List dead letters, newest first, and the causes of the new ones."""
@@ -76,7 +76,7 @@ def _print_causes(summary: dict[str, Any]) -> None:
     rows = [(cause["component"], cause["cause"], cause["dead_letters"]) for cause in summary["causes"]]
     if rows:
         output.table(("component", "cause", "new dead letters"), rows, empty="")
-    output.print_line(f"{summary['new']} new, {summary['retried']} replayed, {summary['discarded']} discarded.")
+    output.print_line(f"{summary['new']} new, {summary['retried']} retried, {summary['discarded']} discarded.")
 
 
 @app.verb()

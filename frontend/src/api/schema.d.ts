@@ -3076,7 +3076,7 @@ export interface components {
         /**
          * Messages
          * @description Whether messages reach a worker. BUSY: every task slot is busy; AWAY: the broker does not answer; FULL: it
-         *     accepts nothing more; DEAF: the worker is unresponsive and is restarted. Without messages it acts a second
+         *     accepts nothing more; UNRESPONSIVE: the worker is restarted. Without messages it acts a second
          *     later.
          */
         Messages: {

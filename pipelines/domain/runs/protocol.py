@@ -369,9 +369,9 @@ class QueryStatus(BaseModel):
 
 
 class IngestBufferStatus(BaseModel):
-    """A source that is pushed to. `taken`: events taken in since the run began; `held`: events in its intake log now;
-    `answers`: requests since the run began, by HTTP status; `held_up_by`: what keeps the log from letting go;
-    `failure`: why nobody takes events in."""
+    """A push source. `taken`: events accepted since the run started; `held`: events in its ingest buffer now;
+    `answers`: requests since the run started, by HTTP status; `held_up_by`: what keeps the buffer from freeing space;
+    `failure`: why no process accepts events."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -434,11 +434,10 @@ class PauseProof(BaseModel):
 class Status(Document):
     """What the agent says of itself; a heartbeat that carries progress.
 
-    `heartbeat` is CLOCK_BOOTTIME, `at` wall time. `progress` grows with every finished batch or idle look at the
-    source, so
-    that a living thread over dead work is seen as such. `stuck`: components that the last interrupt of a stop found at
-    work. `survey`: what was found of each partition where a position asks for a decision, and by a standby, which only
-    looks. `initialised_in`: seconds from the driver's start until every component was ready.
+    `heartbeat` is CLOCK_BOOTTIME, `at` wall time. `progress` grows with every finished batch or idle poll of the
+    source, so that a living thread over dead work is seen as such. `stuck`: components that the last interrupt of a
+    stop found at work. `survey`: what was found of each partition where a position asks for a decision, and by a
+    standby, which only reads. `initialised_in`: seconds from the driver's start until every component was ready.
     """
 
     token: str

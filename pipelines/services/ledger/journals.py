@@ -87,14 +87,14 @@ def ingest_all(portions: Sequence[Portion]) -> dict[int, Taken]:
     )
     ours = [portion for portion in portions if portion.run.pk in same]
     known, planned = _positions(ours), _planned(ours)
-    ingest_buffers = [
+    ingestions = [
         _Ingestion(p.run, known.get(p.run.pipeline_id, {}), planned.get((p.run.pipeline_id, p.run.lineage), {}))
         for p in ours
     ]
-    for ingestion, portion in zip(ingest_buffers, ours, strict=True):
+    for ingestion, portion in zip(ingestions, ours, strict=True):
         ingestion.take(portion)
-    _store(ingest_buffers)
-    return {ingestion.run.pk: Taken(ingestion.totals, ingestion.exited) for ingestion in ingest_buffers}
+    _store(ingestions)
+    return {ingestion.run.pk: Taken(ingestion.totals, ingestion.exited) for ingestion in ingestions}
 
 
 def _positions(portions: Sequence[Portion]) -> dict[UUID, Positions]:
@@ -333,21 +333,21 @@ class _Ingestion:
             events.record(kind=kind, message=message, pipeline=self.run.pipeline, run=self.run, data=plain)
 
 
-def _store(ingest_buffers: Sequence[_Ingestion]) -> None:
-    """Everything that the intakes have built, a statement per table; what is rare is written one by one."""
-    rows = [row for ingestion in ingest_buffers for row in (*ingestion.done, *ingestion.open_rows())]
-    superseded = [pk for ingestion in ingest_buffers for pk in ingestion.superseded]
+def _store(ingestions: Sequence[_Ingestion]) -> None:
+    """Everything that the ingestions have built, a statement per table; what is rare is written one by one."""
+    rows = [row for ingestion in ingestions for row in (*ingestion.done, *ingestion.open_rows())]
+    superseded = [pk for ingestion in ingestions for pk in ingestion.superseded]
     if superseded:
         LedgerBatch.objects.filter(pk__in=superseded).delete()
     bulk.insert(rows)
     bulk.insert(
-        [position for ingestion in ingest_buffers for position in ingestion.moved_positions()],
+        [position for ingestion in ingestions for position in ingestion.moved_positions()],
         unique=["pipeline", "source", "channel", "topic", "partition"],
         update=["next_offset", "lineage", "updated_at"],
     )
-    exits = [(ingestion.run.pk, ingestion.exited) for ingestion in ingest_buffers if ingestion.exited]
+    exits = [(ingestion.run.pk, ingestion.exited) for ingestion in ingestions if ingestion.exited]
     bulk.update(Run, [{"id": pk, "exit_code": last.code, "exit_reason": last.reason} for pk, last in exits])
-    for ingestion in ingest_buffers:
+    for ingestion in ingestions:
         ingestion.emit()
 
 

@@ -263,7 +263,7 @@ def _record_translation(
         after=done,
     )
     message = f"sources.{rows[0].source} continues in the cluster {rows[0].cluster_id}: {done['skip']} records are "
-    message += f"skipped, {done['replay']} come again."
+    message += f"skipped, {done['replay']} are reread."
     events.record(kind="position.changed", message=message, pipeline=pipeline, actor=actor.name, data=done)
 
 
@@ -388,5 +388,5 @@ def _record(
         after={**done, "target": found.target},
     )
     message = f"{actor.name} set the positions of {pipeline.name} ({goal}): {done['skip']} records are skipped, "
-    message += f"{done['replay']} come again."
+    message += f"{done['replay']} are reread."
     events.record(kind="position.changed", message=message, pipeline=pipeline, actor=actor.name, data=done)

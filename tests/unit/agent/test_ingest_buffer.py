@@ -1,4 +1,4 @@
-"""The intake log keeps what Flume's channels keep, and every event that it took in through a crash at any byte."""
+"""The ingest buffer keeps what Flume's channels keep, and every event that it took in through a crash at any byte."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def sent(api: FakeApi) -> Any:
 def test_dead_letters_are_listed_with_their_causes(api: FakeApi) -> None:
     result = run("list", "orders", "--component", "sinks.lake", "--state", "new", "--since", "2026-01-01T00:00:00Z")
     assert result.exit_code == 0, result.output
-    for expected in ("abc1", "too large", "orders/0@7", "1 new, 2 replayed, 3 discarded."):
+    for expected in ("abc1", "too large", "orders/0@7", "1 new, 2 retried, 3 discarded."):
         assert expected in result.stdout
     query = api.asked("GET")[0]["query"]
     assert (query["component"], query["state"], query["since"][:10]) == ("sinks.lake", "NEW", "2026-01-01")

@@ -23,7 +23,7 @@ def services() -> dict[str, Any]:
 
 def test_every_service_that_stays_has_a_health_check_and_comes_back() -> None:
     staying = {name: service for name, service in services().items() if name != "migrate"}
-    assert set(staying) == {"web", "worker", "heartbeat", "postgres", "redis", "kafka"}
+    assert set(staying) == {"web", "worker", "beat", "postgres", "redis", "kafka"}
     assert [name for name, service in staying.items() if "healthcheck" not in service] == []
     assert {service["restart"] for service in staying.values()} == {"unless-stopped"}
 

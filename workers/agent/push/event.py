@@ -1,4 +1,4 @@
-"""Events as a program hands them to an intake log."""
+"""Events as a program hands them to an ingest buffer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Segments of an intake log: files of frames, each one Arrow record batch with a checksum.
+"""Segments of an ingest buffer: files of frames, each one Arrow record batch with a checksum.
 
 A frame is one transaction: it is there as a whole or not at all.
 """

@@ -1,4 +1,4 @@
-"""The writer of an intake log, and Flume's limits (MemoryChannel, FileChannel): full means wait, then refuse.
+"""The writer of an ingest buffer, and Flume's limits (MemoryChannel, FileChannel): full means wait, then refuse.
 
 A directory holds the segments and small files beside them: `end` and `acknowledged` are the offsets that writer and
 readers tell each other, `writer.lock` keeps a second writer away, `pin.json` says what holds the log up.

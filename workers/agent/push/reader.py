@@ -1,4 +1,4 @@
-"""Reading an intake log by range, in any process, while another one writes to it."""
+"""Reading an ingest buffer by range, in any process, while another one writes to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the builders of `exec` and `http` share: an intake log, and the process that appends to it."""
+"""What the builders of `exec` and `http` share: an ingest buffer, and the process that appends to it."""
 
 from __future__ import annotations
 
@@ -61,7 +61,9 @@ class PushSource(LogSource):
             return {self._key: self._log_range()}
         except LogBusy as error:
             message = f"Another process still appends to the ingest buffer: {error}."
-            raise refuse(self.place.path, "INTAKE_BUSY", message, "Wait until it ends.", retryable=True) from error
+            raise refuse(
+                self.place.path, "INGEST_BUFFER_BUSY", message, "Wait until it ends.", retryable=True
+            ) from error
         except LogDamaged as error:
             suggestion = "Restore the directory, or remove it and choose where to continue."
             message = f"The ingest buffer is damaged: {error}."

@@ -45,7 +45,7 @@ class Signals:
         return True
 
     def arm_watchdog(self, kill_at: float | None, since: float) -> None:
-        """The last rung without a supervisor or keeper: a C thread that needs neither lock nor interpreter."""
+        """The last stage without a supervisor or keeper: a C thread that needs neither lock nor interpreter."""
         faulthandler.cancel_dump_traceback_later()
         if kill_at is not None:
             grace = min(_GRACE, _GRACE_SHARE * max(0.0, kill_at - since))

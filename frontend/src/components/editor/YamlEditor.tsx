@@ -29,7 +29,7 @@ const highlight = HighlightStyle.define([
   { tag: [tags.separator, tags.punctuation, tags.squareBracket, tags.brace], color: 'var(--hg-dim)' },
 ])
 
-const inspection = EditorView.theme({
+const theme = EditorView.theme({
   '&': { fontSize: '12.5px', backgroundColor: 'var(--hg-surface)', color: 'var(--hg-text)' },
   '&.cm-focused': { outline: '2px solid var(--hg-accent)', outlineOffset: '-2px' },
   '.cm-scroller': { fontFamily: 'var(--mantine-font-family-monospace)', lineHeight: '1.6' },
@@ -68,7 +68,7 @@ export function YamlEditor({ value, onChange, findings, label, ref }: YamlEditor
       extensions={[
         yaml(),
         lintGutter(),
-        inspection,
+        theme,
         syntaxHighlighting(highlight),
         EditorView.contentAttributes.of({ 'aria-label': label, tabindex: '0' }),
       ]}

@@ -57,13 +57,13 @@ const KINDS: Record<string, EventStatus> = {
 /** How an event is shown; one of a kind this page does not know is shown under its own name. */
 export function describeEvent(event: HeadgateEvent): EventStatus {
   if (event.kind.startsWith('migration.')) return migrationStatus(event)
-  const inspection = KINDS[event.kind] ?? {
+  const shown = KINDS[event.kind] ?? {
     icon: IconPointFilled,
     tone: 'idle',
     word: sentence(event.kind),
   }
   const phase = event.kind === 'phase.changed' ? PHASES[event.data.new as Phase] : undefined
-  return phase ? { ...inspection, tone: phase.tone } : inspection
+  return phase ? { ...shown, tone: phase.tone } : shown
 }
 
 /** A migration's event has the tone of the stage that it came to. */

@@ -112,7 +112,7 @@ def deadlines_agree(outline: Outline) -> Iterator[Finding]:
 
 
 def the_watchdog_is_on(outline: Outline) -> Iterator[Finding]:
-    """Whoever switches the last rung of a stop off knows what that means."""
+    """Whoever switches the last stage of a stop off knows what that means."""
     written = outline.data.get("lifecycle")
     if duration_at(written if isinstance(written, dict) else {}, "cancel_timeout", Lifecycle) == 0:
         message = (

@@ -72,7 +72,7 @@ def _members(
     for name in dict.fromkeys(items(listing.value)) if listing else ():
         if name not in sinks:
             message = f"The group {section.name} names the sink {name}, which there is not."
-            report.note("unknown_sink", message, "It was omitted of the group, as Flume does.", about=listing or "")
+            report.note("unknown_sink", message, "It was omitted from the group, as Flume does.", about=listing or "")
         elif name in owners:
             message = f"The sink {name} is in the group {owners[name]} already."
             done = f"It stays in {owners[name]}; Flume keeps it in one of them too."

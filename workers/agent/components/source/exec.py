@@ -1,4 +1,4 @@
-"""What a command prints: the process that runs it, and its intake log."""
+"""What a command prints: the process that runs it, and its ingest buffer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events that are posted: the process that listens, and its intake log."""
+"""Events that are posted: the process that listens, and its ingest buffer."""
 
 from __future__ import annotations
 

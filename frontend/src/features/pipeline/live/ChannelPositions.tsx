@@ -54,13 +54,13 @@ function Channel({ query }: { query: QueryStatus }) {
           </>
         }
       >
-        {query.positions.map((positions) => (
-          <tr key={`${positions.topic} ${positions.partition}`}>
-            <td>{positions.topic}</td>
-            <td className="num">{positions.partition}</td>
-            <td className="num">{count(positions.next_offset)}</td>
-            <td className="num">{count(positions.end_offset)}</td>
-            <td className="num">{count(positions.lag)}</td>
+        {query.positions.map((position) => (
+          <tr key={`${position.topic} ${position.partition}`}>
+            <td>{position.topic}</td>
+            <td className="num">{position.partition}</td>
+            <td className="num">{count(position.next_offset)}</td>
+            <td className="num">{count(position.end_offset)}</td>
+            <td className="num">{count(position.lag)}</td>
           </tr>
         ))}
       </Table>

@@ -49,9 +49,9 @@ export function Components({ components }: { components: ComponentState[] }) {
 }
 
 function State({ state }: { state: string }) {
-  const inspection = LOOKS.find(({ states }) => states.includes(state.toLowerCase()))
+  const look = LOOKS.find(({ states }) => states.includes(state.toLowerCase()))
   return (
-    <ToneBadge tone={inspection?.tone ?? 'idle'} icon={inspection?.icon ?? IconHelpCircle} plain>
+    <ToneBadge tone={look?.tone ?? 'idle'} icon={look?.icon ?? IconHelpCircle} plain>
       {state.toLowerCase()}
     </ToneBadge>
   )

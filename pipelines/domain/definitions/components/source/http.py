@@ -48,12 +48,12 @@ class HttpSource(PushSourceSpec):
     tls_certificate: DirectoryPath | None = field(
         "The file with the certificate chain (PEM) on the owning host; with it, the port speaks TLS 1.2 or newer only.",
         default=None,
-        example="/etc/headgate/ingest_buffer.pem",
+        example="/etc/headgate/ingest.pem",
     )
     tls_key: DirectoryPath | None = field(
         "The file with the private key (PEM) on the owning host.",
         default=None,
-        example="/etc/headgate/ingest_buffer.key",
+        example="/etc/headgate/ingest.key",
     )
 
     @model_validator(mode="after")

@@ -133,7 +133,7 @@ def below_the_start(stage: Stage) -> None:
         (
             group_ahead,
             "LEDGER_BEHIND",
-            "130 was committed to the group by somebody else; the ledger continues at 100, 30 records before",
+            "130 was committed to the group by another client; the ledger continues at 100, 30 records before",
             {
                 Goal.LEDGER: (0, 120),
                 Goal.CHECKPOINT: (0, 120),

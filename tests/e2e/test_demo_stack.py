@@ -169,7 +169,7 @@ def test_agents_outlive_a_stack_with_the_users_own_redis_and_kafka_until_one_is_
             assert (first.child("redis"), first.child("kafka")) == (None, None)
             demo.start(first.api(), demo.Demo("mine", servers))
             assert first.interrupt() == 0
-        assert "The agents of mine go on without the control plane." in first.output
+        assert "The agents of mine continue without the control plane." in first.output
         assert any("workers.agent" in words for words in processes_of(state))
         with up(state, *own_ones, "--stop-agents", HEADGATE_REDIS_URL=redis) as second:
             assert wait(lambda: second.output.count(READY) == 2, 240), second.output[-5000:]

@@ -23,14 +23,15 @@ def kind(argv: Sequence[str]) -> str | None:
     """What is counted of a process, by its command line."""
     if not argv:
         return None
-    program = Path((argv[0].split() or [""])[0]).name
+    words = " ".join(argv).split()  # a browser's processes have all of theirs in the first
+    program = Path((words or [""])[0]).name
     if "kafka.Kafka" in argv:
         return "brokers"
     if _GATEWAY in argv:
         return "agent JVMs" if any("/runs/" in part for part in argv if "java.io.tmpdir" in part) else "Spark sessions"
     if argv[1:3] == ["manage.py", "up"] or [Path(part).name for part in argv[1:3]] == ["headgate", "demo"]:
         return "stacks"
-    if program in {"chromium", "chrome"} and not any(part.startswith("--type=") for part in argv):
+    if program in {"chromium", "chrome"} and not any(word.startswith("--type=") for word in words):
         return "Chromium"
     if program == "postgres" and argv[1:2] == ["-D"]:
         return "PostgreSQL"
@@ -98,11 +99,8 @@ class Sampler:
         del self._owned[process.pid]
 
     def _is_waited_for(self, process: Process) -> bool:
-        """Whether its seconds are among those of this process' children; the seconds of an orphan are nobody's."""
-        parent = process.parent
-        while parent in self._owned:
-            parent = self._owned[parent].parent
-        return parent == self._self
+        """Whether its seconds are among those of its parent now; the seconds of an orphan are in no other process'."""
+        return process.parent == self._self or process.parent in self._owned
 
     def _newly_started(self) -> Counter[str]:
         """A process that was forked has its parent's command line until it gets its own."""

@@ -117,6 +117,21 @@ def test_an_orphan_leaves_its_seconds_and_a_child_leaves_them_to_whoever_waits(
     assert sampler.sample()[1] == 6
 
 
+def test_the_seconds_of_an_orphans_child_that_ended_are_the_orphans(proc: FakeProc, sampler: Sampler) -> None:
+    proc.put(ME + 1, 1, "keeper", "/tmp/tests-7", cpu=2)
+    proc.put(ME + 2, ME + 1, "driver", cpu=4)
+    assert sampler.sample()[1] == 6
+    proc.end(ME + 2)
+    proc.put(ME + 1, 1, "keeper", "/tmp/tests-7", cpu=6)
+    assert sampler.sample()[1] == 6
+
+
+def test_parts_of_a_browser_are_no_browsers_however_they_write_their_command_line() -> None:
+    assert kind(["/usr/lib/chromium/chromium", "--headless"]) == "Chromium"
+    assert kind(["/usr/lib/chromium/chromium", "--type=renderer"]) is None
+    assert kind(["/usr/lib/chromium/chromium --type=renderer --lang=en"]) is None
+
+
 def test_the_seconds_of_a_real_child_are_counted_once() -> None:
     sampler = Sampler("of no process", "/no/such/directory")
     _, before = sampler.sample()

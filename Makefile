@@ -44,11 +44,11 @@ up: setup ## Redis, Kafka, worker and web server for development
 check: environment ## lint, formatting, types, import rules and words
 	@$(STEPS) check
 
-test-fast: environment ## every test without Spark, Kafka or a browser (five minutes on two cores)
+test-fast: environment ## every test without Spark, Kafka or a browser (three minutes on two cores)
 	@$(STEPS) vitest -- $(FAST_PYTEST)
 
 test: export TEST_TIMES := $(TIMES)
-test: environment ## everything, in order of cost (about an hour on two cores)
+test: environment ## everything, in order of cost (about half an hour on two cores)
 	@rm -rf $(TIMES) && mkdir -p $(TIMES)
 	@$(STEPS) check vitest services
 	@$(FAST_PYTEST)

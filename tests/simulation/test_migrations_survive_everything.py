@@ -509,6 +509,7 @@ def test_what_is_observed_once_more_is_judged_by_what_comes_from_then_on(world: 
     world.run_until(lambda: over(world), within=100)
     found = present(world)
     assert (found.stage, found.findings[0]["code"]) == (MigrationStage.NEEDS_ATTENTION, "OBSERVED_ALIVE")
+    assert found.findings[0]["message"] == "The new run is alive; at most 0 restarts. Found: 1 restart."
     world.run_until(lambda: world.phase is Phase.RUNNING, within=100)
     migrations.advance(migration=found, named=found.plan_hash, actor=ANA)
     world.run_until(lambda: over(world), within=100)

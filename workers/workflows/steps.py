@@ -399,10 +399,15 @@ def _backlog(migration: Migration) -> int | None:
 
 def _breaches(observed: dict[str, Any]) -> list[dict[str, Any]]:
     return [
-        {"path": check["name"], "code": f"OBSERVED_{check['name'].upper()}", "message": check["words"]}
+        {"path": check["name"], "code": f"OBSERVED_{check['name'].upper()}", "message": _breach(check)}
         for check in observed["checks"]
         if not check["holds"]
     ]
+
+
+def _breach(check: dict[str, Any]) -> str:
+    """The rule, and what was found in its stead."""
+    return f"{check['words']} Found: {check['after']}."
 
 
 def _committed_by_hand(migration: Migration) -> bool:

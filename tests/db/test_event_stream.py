@@ -96,6 +96,9 @@ def use_redis(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from django.conf import settings
     from pydantic import SecretStr
 
+    sent = threading.Event()  # what earlier tests published goes to their Redis, which is none, and not to this one
+    dispatch.courier().send(sent.set)
+    assert sent.wait(SECONDS)
     monkeypatch.setattr(settings, "HEADGATE", settings.HEADGATE.model_copy(update={"redis_url": SecretStr(url)}))
     dispatch.event_stream.cache_clear()
 

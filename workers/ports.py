@@ -56,6 +56,9 @@ class Processes(Protocol):
     def holders(self) -> TokenHolders:
         """Every living process that carries a run token, by token."""
 
+    def halted(self) -> Collection[ProcessIdentity]:
+        """Those of the last `holders` that a signal (SIGSTOP) or a debugger has halted."""
+
     def kill(self, process: ProcessIdentity, token: str) -> bool:
         """SIGKILL the process if pid, start time, boot id and token still match; say whether it was sent."""
 
@@ -99,6 +102,9 @@ class RunDirs(Protocol):
     def keep(self, run_dirs: Collection[str]) -> None:
         """Only these directories will be read again; whatever is remembered of others is forgotten."""
 
+    def exists(self, run_dir: Path) -> bool:
+        """Whether the directory is the one that `prepare` has made: launch.json stays in it as long as it does."""
+
     def launch(self, run_dir: Path) -> Launch | None: ...
     def identity(self, run_dir: Path) -> Identity | None: ...
     def control(self, run_dir: Path) -> Control | None: ...
@@ -116,7 +122,7 @@ class RunDirs(Protocol):
         """Have the keeper take one now."""
 
     def write_control(self, run_dir: Path, control: Control) -> None:
-        """Replace control.json."""
+        """Replace control.json, in a new directory where somebody has removed the run's. Raises OSError."""
 
     def promote(self, run_dir: Path, promotion: Promotion) -> None:
         """Replace promote.json."""

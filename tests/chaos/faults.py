@@ -475,4 +475,24 @@ FAULTS = [
         "Stop in the middle of a failover",
         "unit/agent/test_sink_processors.py::test_a_batch_that_is_given_up_penalises_nobody",
     ),
+    _fault(
+        70,
+        "Run directory removed while running",
+        "chaos/test_page_truth.py::test_a_run_that_lost_its_journal_is_never_shown_as_healthy",
+        "simulation/test_supervisor_survives_everything.py::test_an_agent_whose_directory_is_removed_is_unknown_and_can_be_stopped",
+        "simulation/test_supervisor_survives_everything.py::test_a_stop_that_cannot_be_written_is_enforced_all_the_same",
+    ),
+    _fault(
+        71,
+        "Journal shortened, changed or replaced while running",
+        "chaos/test_page_truth.py::test_a_run_that_lost_its_journal_is_never_shown_as_healthy",
+        "unit/agent/delivery/test_journal.py::test_nothing_is_written_to_a_journal_that_another_process_has_damaged",
+        "unit/agent/positions/test_guard.py::test_a_batch_whose_plan_a_damaged_journal_has_lost_may_have_touched_its_sink",
+    ),
+    _fault(
+        72,
+        "All processes of an agent halted",
+        "chaos/test_page_truth.py::test_an_agent_that_is_halted_is_unknown_with_what_continues_it",
+        "db/test_lag.py::test_the_lag_behind_a_silent_agent_is_asked_of_the_brokers_and_shown",
+    ),
 ]

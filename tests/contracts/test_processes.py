@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -25,11 +26,12 @@ KEEPER = "import os, sys, time; os.fork() and os._exit(0); os.setsid(); time.sle
 
 @dataclass
 class Subject:
-    """An implementation, a way to start a process with a token, and one to end it."""
+    """An implementation, and ways to start a process with a token, to end one, and to halt one."""
 
     processes: Processes
     start: Callable[[str | None], ProcessIdentity]
     end: Callable[[ProcessIdentity], None]
+    halt: Callable[[ProcessIdentity], None]
 
 
 def _real() -> Iterator[Subject]:
@@ -51,7 +53,7 @@ def _real() -> Iterator[Subject]:
         child.kill()
         os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
 
-    yield Subject(processes, start, end)
+    yield Subject(processes, start, end, lambda identity: os.kill(identity.pid, signal.SIGSTOP))
     for child in children:
         child.kill()
         child.wait()
@@ -63,7 +65,10 @@ def _fake() -> Iterator[Subject]:
     def end(identity: ProcessIdentity) -> None:
         host.processes[identity.pid].alive = False
 
-    yield Subject(host, lambda token: host.start(token).identity, end)
+    def halt(identity: ProcessIdentity) -> None:
+        host.processes[identity.pid].halted = True
+
+    yield Subject(host, lambda token: host.start(token).identity, end, halt)
 
 
 @pytest.fixture(params=[_real, _fake], ids=["real", "fake"])
@@ -87,6 +92,14 @@ def test_a_zombie_is_not_a_process(subject: Subject, token: str) -> None:
     subject.end(process)
     assert token not in subject.processes.holders()
     assert not subject.processes.is_alive(process)
+
+
+def test_a_process_that_is_halted_is_seen_and_lives_on(subject: Subject, token: str) -> None:
+    halted, other = subject.start(token), subject.start(token)
+    subject.halt(halted)
+    wait_for(lambda: subject.processes.holders() and halted in subject.processes.halted(), "it is halted")
+    assert set(subject.processes.holders()[token]) == {halted, other}
+    assert set(subject.processes.halted()) & {halted, other} == {halted}
 
 
 def test_a_process_is_killed_when_everything_about_it_matches(subject: Subject, token: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,19 +22,24 @@ class Subject:
 
     rundirs: RunDirs
     append: Callable[[Path, bytes], None]
+    remove: Callable[[Path], None]
 
 
 @pytest.fixture(params=["real", "fake"])
 def subject(request: pytest.FixtureRequest, tmp_path: Path) -> Subject:
     if request.param == "fake":
         host = FakeHost(state_dir=tmp_path)
-        return Subject(host, lambda run_dir, data: host.directories[run_dir].journal.extend(data))
+        return Subject(
+            host,
+            lambda run_dir, data: host.directories[run_dir].journal.extend(data),
+            lambda run_dir: host.directories.__delitem__(run_dir),
+        )
 
     def append(run_dir: Path, data: bytes) -> None:
         with (run_dir / JOURNAL).open("ab") as file:
             file.write(data)
 
-    return Subject(LocalRunDirs(tmp_path), append)
+    return Subject(LocalRunDirs(tmp_path), append, shutil.rmtree)
 
 
 def _launch(run: int = 1, **changes: str) -> Launch:
@@ -72,6 +78,17 @@ def test_preparing_again_keeps_the_launch_and_gives_the_new_command(subject: Sub
     subject.rundirs.prepare(path, _launch(host="another"), _control(2))
     assert subject.rundirs.launch(path) == _launch()
     assert subject.rundirs.control(path) == _control(2)
+
+
+def test_an_order_reaches_a_directory_that_was_removed_and_does_not_hide_that(subject: Subject) -> None:
+    path = subject.rundirs.path("orders", 1)
+    subject.rundirs.prepare(path, _launch(), _control())
+    assert subject.rundirs.exists(path)
+    subject.remove(path)
+    assert not subject.rundirs.exists(path)
+    subject.rundirs.write_control(path, _control(2))
+    assert subject.rundirs.control(path) == _control(2)
+    assert not subject.rundirs.exists(path)
 
 
 def test_the_directory_of_another_run_is_not_taken_for_ours(subject: Subject) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from pipelines.domain.base.positions import Frozen, PartitionPosition, PartitionRange
+from pipelines.domain.base.states import RunState
 from pipelines.domain.ledger import journal
 from pipelines.domain.ledger.journal import Entry, EntryKind, JournalCorrupt
 from pipelines.domain.ledger.ledger import Counts
@@ -213,6 +214,23 @@ def test_the_heads_of_a_launch_are_the_ledgers_last_word(run: Run) -> None:
     assert (head.done_batch, head.positions[0].offset) == (1, 20)
     assert head.planned == planned(2, rng(20, 25))
     assert (empty.done_batch, empty.positions, empty.planned) == (None, [], None)
+
+
+def test_a_head_is_incomplete_from_a_damaged_journal_until_the_next_run_has_finished_a_batch(run: Run) -> None:
+    def heads() -> list[bool]:
+        found = ledger_heads(run.pipeline_id, run.lineage, [("shop", "main"), ("shop", "other")])
+        return [each.incomplete for each in found]
+
+    take(run, done(0, rng(0, 10)))
+    Run.objects.filter(pk=run.pk).update(state=RunState.ENDED, journal_whole=True)
+    assert heads() == [False, False]
+    Run.objects.filter(pk=run.pk).update(journal_whole=False)
+    assert heads() == [True, True]
+    number = run.number + 1
+    following = RunFactory.create(pipeline=run.pipeline, number=number, epoch=number, lineage=run.lineage)
+    assert heads() == [True, True]
+    take(following, done(1, rng(10, 20)))
+    assert heads() == [False, True]
 
 
 def test_a_new_lineage_has_positions_and_no_batches(run: Run) -> None:

@@ -13,6 +13,7 @@ from rest_framework.test import APIClient
 from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.base.states import Phase, RunState
 from pipelines.domain.monitoring.lag import PartitionLag, from_rows
+from pipelines.foundation import clock
 from pipelines.models import LagPoint, Pipeline, Run
 from pipelines.selectors.monitoring.lag import positions_before
 from pipelines.services.monitoring import lag
@@ -103,6 +104,23 @@ def test_what_waits_for_a_pipeline_that_does_not_run_is_known_from_the_ledger_an
     brokers.times[KEY] += [1_070.0] * 5
     looking.measure(1_120.0)
     assert looking.measure(1_180.0)[run.pipeline_id].lag_records == 65
+
+
+def test_the_lag_behind_a_silent_agent_is_asked_of_the_brokers_and_shown(run: Run, viewer: APIClient) -> None:
+    wall = clock.now().timestamp()
+    brokers = FakeBrokers(times={KEY: [wall - 60] * 500})
+    looking = watch(brokers)
+    reports(run, wall, 90, 100)
+    PositionFactory.create(
+        pipeline=run.pipeline, source="shop", channel="main", topic="orders-in", partition=0, next_offset=100
+    )
+    looking.measure(wall)
+    Pipeline.objects.filter(pk=run.pipeline_id).update(phase=Phase.UNKNOWN)
+    for seconds in (3, 6):
+        facts = looking.measure(wall + seconds)[run.pipeline_id]
+    assert facts.lag_records == 400
+    live = viewer.get("/api/v1/pipelines/orders").json()["live"]
+    assert (live["lag_records"], live["stale"]) == (400, True)
 
 
 def test_a_point_is_written_once_a_minute_and_rarely_while_nothing_moves(run: Run) -> None:

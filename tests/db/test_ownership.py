@@ -227,7 +227,7 @@ class TestFence:
         before, now = everything(), host.seen_at
         assert now is not None
         writes: tuple[Callable[[], object], ...] = (
-            lambda: runs.reset_restarts(pipeline_id=run.pipeline_id),
+            lambda: runs.reset_restarts(pipeline=run.pipeline),
             lambda: runs.set_conditions(pipeline_id=run.pipeline_id, conditions=[]),
             lambda: runs.observe_generation(pipeline_id=run.pipeline_id, generation=9),
             lambda: runs.record_stop_request(run=run, now=now),

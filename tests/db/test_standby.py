@@ -384,7 +384,7 @@ def test_a_standby_that_writes_to_the_ledger_is_not_believed(stage: Stage) -> No
     planned = journal.Planned(source="shop", channel="main", batch=7, ranges=[])
     agent.append(EntryKind.PLANNED, planned)
     stage.pass_time(3)
-    assert Event.objects.filter(kind="journal.corrupt", run=run).exists()
+    assert Event.objects.filter(kind="journal.damaged", run=run).exists()
     assert (stage.pipeline.phase, stage.pipeline.findings) == ("RUNNING", [])
 
 

@@ -49,6 +49,7 @@ class FakeProcess:
     run_dir: Path | None = None
     alive: bool = True
     killed: bool = False
+    halted: bool = False
 
 
 @dataclass
@@ -75,6 +76,7 @@ class FakeHost:
     signals: list[tuple[ProcessIdentity, str]] = field(default_factory=list)
     point: Callable[[str], None] = lambda _name: None
     spawn_error: OSError | None = None
+    control_error: OSError | None = None
     worker: FakeProcess | None = None
     next_pid: int = 100
 
@@ -96,6 +98,9 @@ class FakeHost:
             if process.alive and process.token:
                 found[process.token].append(process.identity)
         return {token: tuple(identities) for token, identities in found.items()}
+
+    def halted(self) -> frozenset[ProcessIdentity]:
+        return frozenset(each.identity for each in self.processes.values() if each.alive and each.halted)
 
     def kill(self, process: ProcessIdentity, token: str) -> bool:
         with self._at("kill"):
@@ -155,6 +160,9 @@ class FakeHost:
                 raise FileExistsError(f"{run_dir} belongs to another run")
             documents[protocol.CONTROL] = control
 
+    def exists(self, run_dir: Path) -> bool:
+        return self.launch(run_dir) is not None
+
     def keep(self, run_dirs: Collection[str]) -> None:
         """Nothing is remembered here."""
 
@@ -192,6 +200,8 @@ class FakeHost:
 
     def write_control(self, run_dir: Path, control: Control) -> None:
         with self._at("write_control"):
+            if self.control_error is not None:
+                raise self.control_error
             self.directories[run_dir].documents[protocol.CONTROL] = control
 
     def revoke(self, run_dir: Path, record: ExitRecord) -> None:

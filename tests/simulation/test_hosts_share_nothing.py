@@ -202,7 +202,7 @@ class Hosts(RuleBasedStateMachine):
         assert len(able) <= 1, self.story()
         for site in self.sites:
             assert {token for _, token in site.host.signals} <= {a.launch.token for a in site.agents.all.values()}
-        assert not Event.objects.filter(kind__in=["supervisor.error", "journal.corrupt"]).exists(), self.story()
+        assert not Event.objects.filter(kind__in=["supervisor.error", "journal.damaged"]).exists(), self.story()
         assert Run.objects.exclude(state=RunState.ENDED).count() <= 1
         assert not LedgerBatch.objects.filter(gaps__gt=0).exists(), self.story()
         self.check_positions()

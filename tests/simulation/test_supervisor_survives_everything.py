@@ -214,6 +214,39 @@ def test_a_stop_is_enforced_by_the_supervisor_when_keeper_and_driver_ignore_it(w
     }
 
 
+def test_an_agent_whose_directory_is_removed_is_unknown_and_can_be_stopped(world: World) -> None:
+    agent = world.agent
+    agent.step = lambda: None  # type: ignore[method-assign]
+    del world.host.directories[agent.run_dir]
+    world.run_until(lambda: world.phase is Phase.UNKNOWN, within=3)
+    assert world.pipeline.phase_reason == "directory_lost"
+    world.ask(OperationKind.FORCE_STOP)
+    world.run_until(lambda: world.phase is Phase.STOPPED, within=20)
+    assert agent.over
+    assert world.pipeline.findings[0]["code"] == "JOURNAL_DAMAGED"
+
+
+def test_a_stop_that_cannot_be_written_is_enforced_all_the_same(world: World) -> None:
+    world.agent.step = lambda: None  # type: ignore[method-assign]
+    world.host.control_error = OSError("No space left on device")
+    world.ask(OperationKind.STOP, drain=False)
+    world.run_until(lambda: world.phase is Phase.STOPPING, within=5)
+    (supervised,) = [each for each in world.pipeline.conditions if each["type"] == "Supervised"]
+    assert "No space left on device" in supervised["message"]
+    world.run_until(lambda: world.phase is Phase.STOPPED, within=40)
+    assert world.agents.living == []
+
+
+def test_what_could_not_be_written_is_written_as_soon_as_it_can_be(world: World) -> None:
+    world.host.control_error = OSError("No space left on device")
+    world.ask(OperationKind.STOP)
+    world.pass_time(3)
+    world.host.control_error = None
+    world.run_until(lambda: world.phase is Phase.STOPPED, within=10)
+    run = Run.objects.get(pipeline_id=world.pipeline_id)
+    assert (run.outcome, world.pipeline.stop_reason) == ("CLEAN", "USER")
+
+
 def test_everything_a_dead_agent_wrote_is_in_the_books_before_the_next_one_starts(world: World) -> None:
     world.kill_worker()
     dead = world.agent
@@ -361,8 +394,8 @@ def test_a_damaged_journal_blocks_the_next_start_and_never_a_stop(world: World, 
     world.ask(kind)
     wanted = Phase.STOPPED if kind is OperationKind.STOP else Phase.BLOCKED
     world.run_until(lambda: world.phase is wanted, within=30)
-    assert world.pipeline.findings[0]["code"] == "JOURNAL_CORRUPT"
-    assert Event.objects.filter(kind="journal.corrupt").count() == 1
+    assert world.pipeline.findings[0]["code"] == "JOURNAL_DAMAGED"
+    assert Event.objects.filter(kind="journal.damaged").count() == 1
     assert Run.objects.filter(pipeline_id=world.pipeline_id).count() == 1
 
 

@@ -36,7 +36,7 @@ QUICK = {
 _OF_IT = {"pipeline_id": given("pipeline")}
 _PIPELINE = Prepared(lambda: Pipeline.objects.filter(id=given("pipeline")))
 _WAITING = Prepared(lambda: Operation.objects.filter(**_OF_IT, state__in=["PENDING", "RUNNING"]).only("id"))
-_ERRORS = Prepared(lambda: Event.objects.filter(kind__in=["supervisor.error", "journal.corrupt"]).only("id"))
+_ERRORS = Prepared(lambda: Event.objects.filter(kind__in=["supervisor.error", "journal.damaged"]).only("id"))
 _LIVING = Prepared(lambda: Run.objects.filter(**_OF_IT).exclude(state=RunState.ENDED).only("token"))
 _POSITIONS = Prepared(lambda: Position.objects.filter(**_OF_IT))
 HEALED_WITHIN = 400
@@ -48,9 +48,8 @@ class Hasty(Hand):
 
     times: ClassVar[int] = 1
 
-    def perform(self, *seen: Any) -> None:
-        for _ in range(self.times):
-            super().perform(*seen)
+    def perform(self, *seen: Any) -> list[Exception]:
+        return [error for _ in range(self.times) for error in super(Hasty, self).perform(*seen)]
 
 
 @dataclass

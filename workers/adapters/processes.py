@@ -27,6 +27,8 @@ _DETACH_TIMEOUT = 10.0
 _READ_BYTES = 8 * 1024
 """At a time: a larger buffer is mapped and unmapped again for each of thousands of files in a tick."""
 _KEEPER_LOG = "keeper.log"
+_HALTED = frozenset({"T", "t"})
+"""States of a process that a signal or a debugger has stopped."""
 
 
 class HostProcesses:
@@ -35,15 +37,23 @@ class HostProcesses:
     def __init__(self, keeper: Sequence[str] = _KEEPER) -> None:
         self._keeper = tuple(keeper)
         self._boot_id = boot_id()
+        self._halted: frozenset[ProcessIdentity] = frozenset()
 
     def holders(self) -> TokenHolders:
         found: dict[str, list[ProcessIdentity]] = defaultdict(list)
+        halted = set()
         for pid in self.pids():
             token = _token(pid)
-            identity = self._identify(pid) if token else None
+            state, identity = self._seen(pid) if token else ("", None)
             if token and identity:
                 found[token].append(identity)
+                if state in _HALTED:
+                    halted.add(identity)
+        self._halted = frozenset(halted)
         return {token: tuple(processes) for token, processes in found.items()}
+
+    def halted(self) -> frozenset[ProcessIdentity]:
+        return self._halted
 
     def pids(self) -> Iterator[int]:
         """Everything that may be a process of a run."""
@@ -102,14 +112,17 @@ class HostProcesses:
             )
 
     def _identify(self, pid: int) -> ProcessIdentity | None:
-        """State and start time from /proc/PID/stat, whose second field may hold spaces and parentheses."""
+        return self._seen(pid)[1]
+
+    def _seen(self, pid: int) -> tuple[str, ProcessIdentity | None]:
+        """State and identity from /proc/PID/stat, whose second field may hold spaces and parentheses (proc(5))."""
         try:
             fields = _read(pid, "stat").rpartition(b")")[2].split(None, 20)
         except OSError:
-            return None
+            return "", None
         if not fields or fields[0] in (b"Z", b"X"):
-            return None
-        return ProcessIdentity(pid=pid, start_time=int(fields[19]), boot_id=self._boot_id)
+            return "", None
+        return fields[0].decode(), ProcessIdentity(pid=pid, start_time=int(fields[19]), boot_id=self._boot_id)
 
 
 def _read(pid: int, name: str) -> bytes:

@@ -56,6 +56,9 @@ class LocalRunDirs:
             raise FileExistsError(f"{run_dir} belongs to another run, which is not in the database")
         control.store(run_dir / protocol.CONTROL)
 
+    def exists(self, run_dir: Path) -> bool:
+        return os.path.exists(f"{run_dir}/{protocol.LAUNCH}")  # noqa: PTH110 - a thousand of them in a tick
+
     def keep(self, run_dirs: Collection[str]) -> None:
         if len(self._known) > len(run_dirs):
             self._known = {name: known for name, known in self._known.items() if name in run_dirs}
@@ -92,6 +95,7 @@ class LocalRunDirs:
         return [record for file in files if (record := _record(file)) is not None]
 
     def write_control(self, run_dir: Path, control: Control) -> None:
+        run_dir.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
         control.store(run_dir / protocol.CONTROL)
 
     def revoke(self, run_dir: Path, record: ExitRecord) -> None:

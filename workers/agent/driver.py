@@ -29,7 +29,7 @@ from workers.agent.delivery.real_time import Query
 from workers.agent.delivery.status import PauseWatch, StatusFile
 from workers.agent.run_dir import watch
 from workers.agent.run_dir.control import ControlFile
-from workers.agent.run_dir.journal_writer import Journal, JournalUnwritable
+from workers.agent.run_dir.journal_writer import Journal, JournalDamaged, JournalUnwritable
 from workers.agent.run_dir.signals import Signals
 from workers.agent.spark.idle import IdleCollector
 from workers.agent.spark.jvm import Jvm
@@ -74,6 +74,7 @@ class Driver:
         self._wake = threading.Event()
         self._signals = Signals(run_dir, self._wake.set)
         self._leaving = False
+        self._damaged = False
         self._interrupts = 0
         self._stuck: list[str] = []
         self._cancelling: threading.Thread | None = None
@@ -198,6 +199,7 @@ class Driver:
             self._promote(self._promoted[0])
         if self._control.expired(protocol.boottime()):
             self._end(Exit.FENCED, "the supervisor's lease has ended")
+        self._check_journal()
         if self._signals.take_term():
             self._interrupt()
         proof = self._pause.check() if self._gate.granted else None
@@ -205,6 +207,19 @@ class Driver:
         self._set_phase(self._phase_now(proof))
         self._report(proof)
         self._collect_when_idle()
+
+    def _check_journal(self) -> None:
+        """Nothing is delivered that the ledger would not learn of."""
+        if self._damaged:
+            return
+        try:
+            self._journal.check()
+        except JournalDamaged as damage:
+            self._damaged = True
+            self._gate.stop(cancel=True)
+            threading.Thread(target=self._blocked, args=([damage.finding],), name="damaged", daemon=True).start()
+        except OSError as error:
+            say(f"the journal cannot be checked: {error}")
 
     def _take(self, order: Control) -> None:
         """Accept an order of the supervisor. It is obeyed before it is written down, since a disk may hang."""
@@ -354,5 +369,5 @@ class Driver:
         """Entries that recovery does not depend on: a full disk must not keep the agent from being stopped."""
         try:
             self._journal.append(entry)
-        except JournalUnwritable as error:
+        except (JournalUnwritable, JournalDamaged) as error:
             say(f"{error}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import zlib
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -265,8 +266,18 @@ class Entry(Frozen):
         return PAYLOADS[self.kind].model_validate(self.data)
 
 
+JOURNAL_DAMAGED = "JOURNAL_DAMAGED"
+"""Code of the finding that a run's journal was removed, shortened or changed by another process."""
+
+
 class JournalCorrupt(Exception):
-    """A line that is not the last one does not match its checksum, or a number is missing."""
+    """A line that is not the last one does not match its checksum, or a number is missing. `before`: the entries before
+    it, which are sound; `consumed`: their bytes."""
+
+    def __init__(self, message: str, before: Sequence[Entry] = (), consumed: int = 0) -> None:
+        super().__init__(message)
+        self.before = list(before)
+        self.consumed = consumed
 
 
 def _checksum(body: dict[str, Any]) -> str:
@@ -300,13 +311,26 @@ def read_entries(data: bytes, after: int = 0) -> tuple[list[Entry], int]:
     """
     end = data.rfind(b"\n") + 1
     entries: list[Entry] = []
-    expected = after + 1
-    for line in data[:end].splitlines():
-        entry = decode(line)
-        if entry.n < expected:
-            continue
-        if entry.n != expected:
-            raise JournalCorrupt(f"entry {expected} is missing; {entry.n} follows {expected - 1}")
-        entries.append(entry)
-        expected += 1
+    expected, consumed = after + 1, 0
+    for line in data[:end].splitlines(keepends=True):
+        try:
+            entry = decode(line)
+        except JournalCorrupt as damage:
+            raise JournalCorrupt(str(damage), entries, consumed) from damage
+        if entry.n > expected:
+            raise JournalCorrupt(f"entry {expected} is missing; {entry.n} follows {expected - 1}", entries, consumed)
+        consumed += len(line)
+        if entry.n == expected:
+            entries.append(entry)
+            expected += 1
     return entries, end
+
+
+def read_sound_entries(data: bytes, after: int = 0) -> tuple[list[Entry], int]:
+    """As `read_entries`, up to the first damage. Raises JournalCorrupt where nothing sound precedes it."""
+    try:
+        return read_entries(data, after)
+    except JournalCorrupt as damage:
+        if not damage.before:
+            raise
+        return damage.before, damage.consumed

@@ -1,7 +1,7 @@
 """A pipeline's state in words: pure functions of what is known.
 
-The supervisor records conditions as it observes them. Here they are completed by what it cannot know: that it is silent
-itself, and what is unknown of a pipeline that no supervisor has looked at yet.
+The supervisor records conditions as it observes them, and that it meets an error. Here they are completed by what it
+cannot know: that it is silent itself, and what is unknown of a pipeline that no supervisor has looked at yet.
 """
 
 from __future__ import annotations
@@ -60,7 +60,9 @@ class Known:
 def completed(recorded: Iterable[Condition], known: Known) -> list[Condition]:
     """One condition of every type: what was recorded, what is unknown, and whether anybody watches."""
     found = {condition.type: condition for condition in recorded}
-    found[ConditionType.SUPERVISED] = _supervised(known)
+    supervised = _supervised(known)
+    if supervised.status is not ConditionStatus.TRUE or ConditionType.SUPERVISED not in found:
+        found[ConditionType.SUPERVISED] = supervised
     if known.host is None:
         found[ConditionType.STABLE] = _unplaced(known)
     return [found.get(kind) or _unknown(kind, known) for kind in ConditionType]

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from pipelines.domain.base.states import Phase
+from pipelines.domain.ledger.journal import JOURNAL_DAMAGED
 from pipelines.domain.lifecycle.conditions import ConditionStatus, ConditionType
 
 
@@ -36,6 +37,10 @@ class AlertRule(StrEnum):
     STALLED = "stalled"
     BLOCKED = "blocked"
     FAILED = "failed"
+    UNKNOWN = "unknown"
+    AGENT_CRASHED = "agent_crashed"
+    JOURNAL_DAMAGED = "journal_damaged"
+    UNSUPERVISED = "unsupervised"
     UNBALANCED = "unbalanced"
     GROUP_MOVED = "group_moved"
     GROUP_LOST = "group_lost"
@@ -49,6 +54,10 @@ RULE_DESCRIPTIONS: dict[AlertRule, str] = {
     AlertRule.STALLED: "The pipeline is STALLED.",
     AlertRule.BLOCKED: "The pipeline is BLOCKED and needs a decision.",
     AlertRule.FAILED: "The pipeline is FAILED, and Headgate does not restart it.",
+    AlertRule.UNKNOWN: "The phase is UNKNOWN: the agent does not report, or what it reports cannot be relied on.",
+    AlertRule.AGENT_CRASHED: "A run crashed. Resolved when the pipeline has been healthy for `restart_reset_after`.",
+    AlertRule.JOURNAL_DAMAGED: "The journal of a run was damaged, so the ledger may lack records.",
+    AlertRule.UNSUPERVISED: "The supervisor meets an error at the pipeline, and cannot do everything that is due.",
     AlertRule.UNBALANCED: "The ledger is unbalanced, or a range was skipped or reread between batches.",
     AlertRule.GROUP_MOVED: "Another client commits to a consumer group, or its committed offsets jumped.",
     AlertRule.GROUP_LOST: "Committed offsets of a consumer group are gone.",
@@ -136,8 +145,17 @@ class Broken:
     data: Mapping[str, Any] = field(default_factory=dict)
 
 
-_BY_PHASE = {Phase.STALLED: AlertRule.STALLED, Phase.BLOCKED: AlertRule.BLOCKED, Phase.FAILED: AlertRule.FAILED}
-EVALUATED = frozenset({AlertRule.LAG, AlertRule.UNBALANCED, *_BY_PHASE.values()})
+_BY_PHASE = {
+    Phase.STALLED: AlertRule.STALLED,
+    Phase.BLOCKED: AlertRule.BLOCKED,
+    Phase.FAILED: AlertRule.FAILED,
+    Phase.UNKNOWN: AlertRule.UNKNOWN,
+}
+_BY_CONDITION = {
+    (ConditionType.LEDGER_BALANCED, JOURNAL_DAMAGED.lower()): AlertRule.JOURNAL_DAMAGED,
+    (ConditionType.SUPERVISED, "error"): AlertRule.UNSUPERVISED,
+}
+EVALUATED = frozenset({AlertRule.LAG, AlertRule.UNBALANCED, *_BY_PHASE.values(), *_BY_CONDITION.values()})
 """Rules that `broken` looks at; alerts of a pipeline that it does not find any more are over. The others are raised and
 cleared by whoever notices."""
 
@@ -153,6 +171,9 @@ def broken(facts: Facts, overrides: Iterable[Override]) -> list[tuple[Broken, Ru
 def _candidates(facts: Facts) -> Iterator[Broken]:
     if (rule := _BY_PHASE.get(facts.phase)) is not None:
         yield Broken(rule, facts.pipeline, facts.phase_message or f"The pipeline is {facts.phase}.")
+    for each in facts.conditions:
+        if (rule := _BY_CONDITION.get((each["type"], each["reason"]))) is not None:
+            yield Broken(rule, facts.pipeline, str(each["message"]))
     yield from _unbalanced(facts)
 
 

@@ -99,7 +99,8 @@ class QueryHead(BaseModel):
     `positions`: next offset per partition. `done_batch`: last batch of this lineage that the sink acknowledged.
     `planned`: a batch that may have touched the sink and was never done. `penalties`: members of its sink group
     that had failed when the run before ended. `decided`: per partition where a person has decided to go on, the
-    furthest offset that anything told of at that time.
+    furthest offset that anything told of at that time. `incomplete`: the journal of a run that may have moved it since
+    was not ingested whole, so a batch may have touched the sink that the ledger knows nothing of.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -111,6 +112,7 @@ class QueryHead(BaseModel):
     planned: Planned | None = None
     penalties: list[Penalty] = []
     decided: list[PartitionPosition] = []
+    incomplete: bool = False
 
 
 class SparkSettings(BaseModel):

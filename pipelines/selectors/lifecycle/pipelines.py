@@ -38,6 +38,7 @@ from pipelines.selectors.lifecycle.schemas import (
     StatusSchema,
 )
 from pipelines.selectors.lifecycle.situations import is_open, migrating
+from pipelines.selectors.monitoring.lag import measured_lags
 from pipelines.selectors.positions.positions import choice_schemas
 from pipelines.selectors.runs.live import (
     component_schemas,
@@ -160,15 +161,24 @@ def _all_fields(found: Sequence[Listed], role: Role) -> list[dict[str, Any]]:
         [each.run_id for each in found if each.run_id is not None and each.live is None],
     )
     unread = Run.objects.in_bulk(silent) if silent else {}
-    return [_fields(each, supervision, unread, role) for each in found]
+    measured = measured_lags([each.name for each in found if each.phase == Phase.UNKNOWN])
+    return [_fields(each, supervision, unread, measured, role) for each in found]
 
 
 def _fields(
-    pipeline: Listed, supervision: Mapping[str, _Supervision], unread: Mapping[int, Run], role: Role
+    pipeline: Listed,
+    supervision: Mapping[str, _Supervision],
+    unread: Mapping[int, Run],
+    measured: Mapping[str, int | None],
+    role: Role,
 ) -> dict[str, Any]:
-    """`unread`: living runs whose figures are in their reports alone."""
+    """`unread`: living runs whose figures are in their reports alone. `measured`: lags of pipelines whose agents are
+    silent."""
     known = _known(pipeline, supervision)
     live = LiveSchema.model_validate(pipeline.live) if pipeline.live else live_schema(unread.get(pipeline.run_id or 0))
+    if live.as_of and known.phase is Phase.UNKNOWN:
+        lag = measured.get(pipeline.name, live.lag_records)
+        live = live.model_copy(update={"stale": True, "lag_records": lag})
     return {
         "name": pipeline.name,
         "description": pipeline.description,
@@ -254,7 +264,8 @@ def status_schema(pipeline: Pipeline, role: Role) -> StatusSchema:
     """Everything that is known of a pipeline now."""
     listed, supervision = _as_listed(pipeline), _supervision()
     run = _living([pipeline]).select_related("revision").defer("revision__definition").first()
-    fields = _fields(listed, supervision, {run.id: run} if run else {}, role)
+    measured = measured_lags([listed.name]) if listed.phase == Phase.UNKNOWN else {}
+    fields = _fields(listed, supervision, {run.id: run} if run else {}, measured, role)
     return StatusSchema(
         **fields,
         lag=fields["live"].lag_records,

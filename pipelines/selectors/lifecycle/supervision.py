@@ -246,8 +246,12 @@ def ledger_heads(pipeline_id: UUID, lineage: int, queries: Iterable[tuple[str, s
             reported = position.model_copy(update={"offset": row.reported_at_decision})
             decided.setdefault((row.source, row.channel), []).append(reported)
     batches = LedgerBatch.objects.filter(pipeline_id=pipeline_id, lineage=lineage)
-    finished = batches.filter(state=LedgerState.DONE).values("source", "channel").annotate(last=Max("last_batch"))
-    done = {(row["source"], row["channel"]): row["last"] for row in finished}
+    finished = batches.filter(state=LedgerState.DONE).values("source", "channel")
+    rows_done = list(finished.annotate(last=Max("last_batch"), epoch=Max("run__epoch")))
+    done = {(row["source"], row["channel"]): row["last"] for row in rows_done}
+    told = {(row["source"], row["channel"]): row["epoch"] for row in rows_done}
+    damaged = Run.objects.filter(pipeline_id=pipeline_id, lineage=lineage, state=RunState.ENDED, journal_whole=False)
+    last_damaged = damaged.aggregate(epoch=Max("epoch"))["epoch"] or 0
     open_rows = batches.filter(state=LedgerState.PLANNED).order_by("first_batch")
     out = penalties(pipeline_id)
     planned = {(row.source, row.channel): _planned(row) for row in open_rows}
@@ -260,6 +264,7 @@ def ledger_heads(pipeline_id: UUID, lineage: int, queries: Iterable[tuple[str, s
             planned=planned.get((source, channel)),
             penalties=out.get((source, channel), []),
             decided=decided.get((source, channel), []),
+            incomplete=last_damaged > 0 and last_damaged >= told.get((source, channel), 0),
         )
         for source, channel in queries
     ]

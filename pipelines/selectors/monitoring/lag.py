@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -65,6 +65,15 @@ def ledger_positions(pipelines: list[UUID]) -> Iterator[tuple[UUID, str, str, st
     """(pipeline, source, channel, topic, partition, next offset) of everything that the ledger knows of them."""
     rows = Position.objects.filter(pipeline_id__in=pipelines).order_by("source", "channel", "topic", "partition")
     yield from rows.values_list("pipeline_id", "source", "channel", "topic", "partition", "next_offset")
+
+
+def measured_lags(names: Collection[str]) -> dict[str, int | None]:
+    """The newest point of the series of each, where it is of the last two minutes: records that wait."""
+    if not names:
+        return {}
+    since = clock.now() - timedelta(minutes=2)
+    rows = LagPoint.objects.filter(pipeline__name__in=names, pipeline__archived_at=None, step=STEPS[0], at__gte=since)
+    return dict(rows.order_by("at").values_list("pipeline__name", "records"))
 
 
 def lag_schema(pipeline: Pipeline, since: datetime | None, step: int | None) -> LagSchema:

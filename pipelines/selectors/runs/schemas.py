@@ -9,13 +9,15 @@ from pipelines.selectors.base.schemas import OperationSchema, Schema
 
 
 class LiveSchema(Schema):
-    """The agent's own figures at `as_of`; null where no agent reports them. `in_flight`: batches being written."""
+    """The agent's own figures at `as_of`; null where no agent reports them. `in_flight`: batches being written.
+    `stale`: the agent is silent, so they are old; `lag_records` is then what the worker has measured without it."""
 
     records_per_second: float | None = None
     lag_records: int | None = None
     last_batch_at: datetime | None = None
     in_flight: int = 0
     as_of: datetime | None = None
+    stale: bool = False
 
 
 class RunSchema(Schema):

@@ -48,6 +48,14 @@ def set_phase(
     return True
 
 
+@fenced
+def explain_phase(pipeline_id: UUID, phase: Phase, *, reason: str, message: str) -> bool:
+    """Another reason for the phase that stays; False where it is no longer `phase`. No event: nothing has changed."""
+    same = Pipeline.objects.filter(id=pipeline_id, phase=phase)
+    fields = {"phase_reason": reason[:REASON_LENGTH], "phase_message": message, "updated_at": clock.now()}
+    return bool(same.update(**fields))
+
+
 def _fields(new: Phase, reason: str, message: str, stop_reason: StopReason | None) -> dict[str, Any]:
     now = clock.now()
     fields: dict[str, Any] = {

@@ -19,6 +19,7 @@ from pipelines.domain.base.states import (
     StopReason,
 )
 from pipelines.domain.lifecycle.operations import OnTimeout
+from pipelines.domain.monitoring.alert_rules import AlertRule
 from pipelines.domain.runs.crashes import Crash
 from pipelines.domain.runs.protocol import DRAIN, Dump, Identity, run_dir
 from pipelines.models import Operation, Pipeline, Run
@@ -27,9 +28,11 @@ from pipelines.services.base import events
 from pipelines.services.base.fencing import fenced
 from pipelines.services.lifecycle import operations
 from pipelines.services.lifecycle.transitions import set_phase
+from pipelines.services.monitoring import alerts
 
 MOST_DUMPS = 20
 """So many of a run are kept, the last ones, as the keeper does; and those that a migration has asked for."""
+_CRASHES = frozenset({RunOutcome.CRASHED, RunOutcome.LOST})
 STARTS = (OperationKind.START, OperationKind.RESTART)
 NO_RESTART: dict[str, Any] = {"restart_boot_id": "", "restart_boottime": None, "restart_at": None}
 _LATE_HINTS = {
@@ -69,6 +72,7 @@ def create_run(*, pipeline: Pipeline, wanted: NextRun, now: datetime) -> Run:
     fields: dict[str, Any] = {"observed_generation": pipeline.generation, "findings": [], **NO_RESTART}
     if wanted.fresh:
         fields["restart_count"] = 0
+        alerts.clear_alert(rule=AlertRule.AGENT_CRASHED, key=pipeline.name)
     same = Pipeline.objects.filter(
         id=pipeline.id,
         generation=pipeline.generation,
@@ -238,6 +242,11 @@ def end_run(*, pipeline: Pipeline, run: Run, end: RunEnd, after: Aftermath, now:
     words = f"Run {run.number} ended ({end.outcome.lower()}): {end.exit_reason}"
     events.record(kind="run.ended", message=words, pipeline=pipeline, run=run, data=fields)
     change_phase(pipeline, after.phase, after.reason, after.message, run, after.stop_reason)
+    if after.phase is Phase.STOPPED:
+        alerts.clear_alert(rule=AlertRule.AGENT_CRASHED, key=pipeline.name)
+    elif end.outcome in _CRASHES:
+        words = f"Run {run.number} crashed: {end.exit_reason}"
+        alerts.raise_alert(rule=AlertRule.AGENT_CRASHED, key=pipeline.name, message=words, pipeline=pipeline)
     return True
 
 
@@ -284,9 +293,10 @@ def abort_drain(*, pipeline: Pipeline, wanted: DesiredState, message: str, now: 
 
 
 @fenced
-def reset_restarts(*, pipeline_id: UUID) -> None:
-    """The restart budget begins anew."""
-    Pipeline.objects.filter(id=pipeline_id).update(restart_count=0)
+def reset_restarts(*, pipeline: Pipeline) -> None:
+    """The pipeline has been healthy for long enough: the restart budget starts anew."""
+    Pipeline.objects.filter(id=pipeline.id).update(restart_count=0)
+    alerts.clear_alert(rule=AlertRule.AGENT_CRASHED, key=pipeline.name)
 
 
 @fenced

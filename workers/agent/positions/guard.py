@@ -16,7 +16,7 @@ from typing import Any
 from pipelines.domain.base.positions import PartitionPosition, SourceIdentity, TopicPartition
 from pipelines.domain.ledger.journal import Noticed, Planned
 from pipelines.domain.runs.protocol import AgentFinding
-from workers.agent.positions.checkpoint import CheckpointState, LedgerBatchEnd, Offsets
+from workers.agent.positions.checkpoint import CheckpointState, LedgerBatchEnd, Offsets, ranges
 
 NOTICES = ("GROUP_LOST", "GROUP_MOVED", "EXPIRING")
 """What somebody should know, and is no reason to stop."""
@@ -34,6 +34,7 @@ class Head:
     done_batch: int | None = None
     planned: Planned | None = None
     channel: str = ""
+    incomplete: bool = False
 
     @property
     def done(self) -> LedgerBatchEnd:
@@ -48,6 +49,16 @@ class Head:
         return LedgerBatchEnd(
             self.planned.batch, {**self.positions, **{item.key: item.end for item in self.planned.ranges}}
         )
+
+
+def lost_plan(source: str, head: Head, checkpoint: CheckpointState) -> Planned | None:
+    """The batch that the checkpoint has planned beyond the ledger, where a damaged journal may have held the entry of
+    it: its sinks may have been touched. None where the ledger knows of everything that was begun."""
+    number = head.done.batch + 1
+    ends = (checkpoint.ends or {}).get(number)
+    if not head.incomplete or head.planned is not None or checkpoint.planned != number or ends is None:
+        return None
+    return Planned(source=source, channel=head.channel, batch=number, ranges=ranges(head.positions, ends))
 
 
 @dataclass(frozen=True)

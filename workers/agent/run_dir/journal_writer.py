@@ -9,7 +9,10 @@ from pathlib import Path
 
 from pipelines.domain.base.positions import Frozen
 from pipelines.domain.ledger import journal
+from pipelines.domain.runs import protocol
+from pipelines.domain.runs.protocol import AgentFinding
 from workers.agent.base import masking
+from workers.agent.base.findings import Blocked
 
 _KINDS = {payload: kind for kind, payload in journal.PAYLOADS.items()}
 _DURABLE = {
@@ -21,8 +24,25 @@ _DURABLE = {
 }
 
 
+_HINT = (
+    "Compare the positions (headgate positions show), and plan from which one the pipeline resumes (headgate positions "
+    "plan). Keep other processes away from the state directory."
+)
+
+
 class JournalUnwritable(Exception):
     """An entry could not be written whole; nothing of it is left in the file."""
+
+
+class JournalDamaged(Blocked):
+    """Another process has removed, shortened or changed the file: entries may be missing from the ledger, and no
+    further one would be read."""
+
+    def __init__(self, what: str) -> None:
+        words = f"The run's journal was {what} by another process while the agent was running."
+        super().__init__(
+            AgentFinding(path=protocol.JOURNAL, code=journal.JOURNAL_DAMAGED, message=words, suggestion=_HINT)
+        )
 
 
 class NotGranted(Exception):
@@ -37,6 +57,7 @@ class Journal:
     """
 
     def __init__(self, path: Path, epoch: int) -> None:
+        self._path = path
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         self._epoch = epoch
         self._number = 0
@@ -46,10 +67,11 @@ class Journal:
     def append(self, payload: Frozen) -> None:
         """Write one entry; what recovery depends on is on disk when this returns.
 
-        Raises JournalUnwritable, or NotGranted where a standby writes of records.
+        Raises JournalUnwritable, JournalDamaged, or NotGranted where a standby writes of records.
         """
         kind = _KINDS[type(payload)]
         with self._lock:
+            self._check()
             if not self._epoch and kind not in journal.OWN_LIFE:
                 raise NotGranted(f"a standby must not record {kind}")
             entry = journal.Entry(
@@ -61,6 +83,26 @@ class Journal:
             )
             self._write(journal.encode(entry), durable=kind in _DURABLE)
             self._number += 1
+
+    def check(self) -> None:
+        """Raises JournalDamaged where the file is not as it was left. Does not wait: while an entry is being written,
+        that one finds out."""
+        if self._lock.acquire(blocking=False):
+            try:
+                self._check()
+            finally:
+                self._lock.release()
+
+    def _check(self) -> None:
+        ours = os.fstat(self._file)
+        if ours.st_size != self._size:
+            raise JournalDamaged("shortened" if ours.st_size < self._size else "changed")
+        try:
+            named = self._path.stat()
+        except FileNotFoundError:
+            raise JournalDamaged("removed") from None
+        if (named.st_dev, named.st_ino) != (ours.st_dev, ours.st_ino):
+            raise JournalDamaged("replaced")
 
     def grant(self, epoch: int) -> None:
         """The run is ACTIVE now; entries are of this epoch from here on."""

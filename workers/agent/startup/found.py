@@ -54,7 +54,7 @@ class Found:
         planned = head.planned
         if planned and head.done_batch is not None and planned.batch <= head.done_batch:
             planned = None
-        return Head(read.path, as_offsets(head.positions), head.done_batch, planned, channel)
+        return Head(read.path, as_offsets(head.positions), head.done_batch, planned, channel, head.incomplete)
 
     def furthest(self, source: str) -> Offsets:
         """Per partition, where the channel stands that is furthest ahead."""

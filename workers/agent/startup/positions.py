@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pipelines.domain.base.positions import SourceIdentity
 from pipelines.domain.ledger.journal import Identified, Noticed, PositionChange, Positions, Repaired
@@ -46,6 +46,8 @@ def check_positions(launch: Launch, graph: Graph, queries: list[Query], journal:
             head = known.head(query.read, ledger.channel)
             try:
                 start, first = _agree(query, head, known)
+                lost = guard.lost_plan(query.read.source, head, known.state(query.name, query.checkpoint, head))
+                head = replace(head, planned=head.planned or lost)
                 checked.append((ledger, head, start, first))
                 _same_start(query, known, starts.offsets.setdefault(query.name, start), start, head)
             except Refused as refused:

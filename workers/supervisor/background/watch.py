@@ -26,7 +26,7 @@ from workers.supervisor.background.retry_loop import RetryLoop
 from workers.supervisor.background.watch_lag import LagWatch
 from workers.supervisor.launch.references import References
 
-CHECK_SECONDS = 10.0
+CHECK_SECONDS = 3.0
 ROLL_UP_SECONDS = 60.0
 INSPECTIONS_AT_ONCE = 4
 """Clusters that are asked at the same time; one that is away holds up one of them."""

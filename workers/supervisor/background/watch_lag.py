@@ -18,6 +18,7 @@ from uuid import UUID
 import structlog
 
 from pipelines.domain.base.positions import TopicPartition
+from pipelines.domain.base.states import Phase
 from pipelines.domain.definitions.document.references import substituted
 from pipelines.domain.definitions.document.spec import Definition
 from pipelines.domain.monitoring.alert_rules import Facts
@@ -84,16 +85,28 @@ class LagWatch:
         """One look at every pipeline; `wall`: seconds. Returns what their rules are judged by."""
         monitored = reading.monitored(self.host)
         self._collect(wall)
-        at_rest = [each for each in monitored if not each.observed]
-        if due := not 0 <= wall - self._rested_at < AT_REST_SECONDS:
-            self._rested_at = wall
-            self._resting = self._ledger(at_rest)
-        found = {each.id: self._of_status(each) for each in monitored if each.observed}
-        found |= {each.id: self._of_ledger(each.id, wall) for each in at_rest if each.id in self._resting}
+        silent = {each.id for each in monitored if each.observed and each.facts.phase is Phase.UNKNOWN}
+        reporting = [each for each in monitored if each.observed and each.id not in silent]
+        asked = self._without_report([each for each in monitored if each not in reporting], silent, wall)
+        found = {each.id: self._of_status(each) for each in reporting}
+        found |= {each: self._of_ledger(each, wall) for each in self._resting}
         self._forget({each.id for each in monitored})
-        self._send(monitored, found, wall, ends=due)
-        self._write(found, wall)
+        self._send(monitored, found, wall, asked)
+        self._write(found, wall, silent)
         return {each.id: _with_lag(each.facts, found.get(each.id, [])) for each in monitored}
+
+    def _without_report(self, others: Sequence[MonitoredPipeline], silent: set[UUID], wall: float) -> set[UUID]:
+        """Read the ledger's positions of pipelines whose agents do not report; returns those whose brokers are asked
+        for log ends now: every time where an agent is silent, once in a while where there is none."""
+        due = not 0 <= wall - self._rested_at < AT_REST_SECONDS
+        if due:
+            self._rested_at, self._resting = wall, self._ledger(others)
+            return set(self._resting)
+        present = {each.id for each in others}
+        resting = {pipeline: parts for pipeline, parts in self._resting.items() if pipeline in present - silent}
+        spoken = self._ledger([each for each in others if each.id in silent]) if silent else {}
+        self._resting = resting | spoken
+        return set(spoken)
 
     def _of_status(self, each: MonitoredPipeline) -> list[PartitionLag]:
         """What an agent says of itself, with the ages."""
@@ -145,22 +158,22 @@ class LagWatch:
         monitored: Sequence[MonitoredPipeline],
         found: Mapping[UUID, Sequence[PartitionLag]],
         wall: float,
-        *,
-        ends: bool,
+        asked: set[UUID],
     ) -> None:
-        """Ask every cluster at most once at a time, beside the look; the next look hears what it said."""
+        """Ask every cluster at most once at a time, in the background; the next measurement has its answer. `asked`:
+        pipelines whose log ends are wanted."""
         errands: dict[str, _Errand] = {}
-        wanted = [each for each in monitored if self._has_questions(each, found.get(each.id, ()), wall, ends=ends)]
+        wanted = [each for each in monitored if self._has_questions(each, found.get(each.id, ()), wall, asked)]
         for each, definition in self._defined(wanted):
-            self._add(errands, each, definition, found.get(each.id, ()), wall, ends=ends)
+            self._add(errands, each, definition, found.get(each.id, ()), wall, ends=each.id in asked)
         for name, errand in errands.items():
             if name not in self._under_way and wall >= self._away_until.get(name, wall):
                 self._under_way[name] = self.executor.submit(_asked, self.brokers, errand, wall)
 
     def _has_questions(
-        self, each: MonitoredPipeline, found: Iterable[PartitionLag], wall: float, *, ends: bool
+        self, each: MonitoredPipeline, found: Iterable[PartitionLag], wall: float, asked: set[UUID]
     ) -> bool:
-        if ends and each.id in self._resting:
+        if each.id in asked:
             return True
         return any(self._question(each.id, part, wall) for part in found)
 
@@ -195,7 +208,7 @@ class LagWatch:
                 continue
             errand = errands.setdefault(f"{cluster.servers} {sorted(cluster.options.items())}", _Errand(cluster))
             known, key = (each.id, part.source, part.topic, part.partition), TopicPartition(part.topic, part.partition)
-            if ends and each.id in self._resting:
+            if ends:
                 errand.ends[known] = key
             if self._question(each.id, part, wall) and part.position is not None:
                 errand.ages[known] = (key, part.position, deepcopy(self._log(known)))
@@ -232,9 +245,14 @@ class LagWatch:
         for known, at, offset in answers.learned:
             self._log(known).learn(at, offset)
 
-    def _write(self, found: Mapping[UUID, list[PartitionLag]], wall: float) -> None:
-        """One point a minute; where nothing waits and nothing moves, the one before it holds for a while."""
-        due = {pipeline: parts for pipeline, parts in found.items() if parts and self._due(pipeline, parts, wall)}
+    def _write(self, found: Mapping[UUID, list[PartitionLag]], wall: float, silent: set[UUID]) -> None:
+        """One point a minute; where nothing waits and nothing moves, the one before it holds for a while. Of a `silent`
+        agent's pipeline every measurement counts: it is all that is known."""
+        due = {
+            pipeline: parts
+            for pipeline, parts in found.items()
+            if parts and (pipeline in silent or self._due(pipeline, parts, wall))
+        }
         at = datetime.fromtimestamp(wall, UTC)
         writing.record(
             [

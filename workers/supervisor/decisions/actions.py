@@ -63,6 +63,14 @@ class SetPhase:
 
 
 @dataclass(frozen=True)
+class Explain:
+    """The phase stays, and there is another reason for it now."""
+
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True)
 class Restart:
     """When the next run starts by itself: CLOCK_BOOTTIME seconds, and how many seconds from now."""
 
@@ -171,6 +179,7 @@ Action = (
     | RecordDumps
     | WriteControl
     | SetPhase
+    | Explain
     | EndRun
     | EndStandby
     | WritePromotion

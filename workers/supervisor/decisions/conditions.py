@@ -10,6 +10,7 @@ from typing import Any
 
 from pipelines.domain.base.positions import FINDING_CODES
 from pipelines.domain.base.states import DesiredState, Phase
+from pipelines.domain.ledger.journal import JOURNAL_DAMAGED
 from pipelines.domain.lifecycle.conditions import ConditionStatus, ConditionType
 from workers.ports import Now
 from workers.supervisor.decisions.actions import Action, SetConditions
@@ -17,7 +18,7 @@ from workers.supervisor.decisions.snapshot import PipelineSnapshot
 
 Verdict = tuple[ConditionStatus, str, str]
 
-POSITION_CODES = FINDING_CODES | {"CLUSTER_CHANGED", "HOST_CHANGED", "JOURNAL_CORRUPT", "OPEN_BATCH"}
+POSITION_CODES = FINDING_CODES | {"CLUSTER_CHANGED", "HOST_CHANGED", JOURNAL_DAMAGED, "OPEN_BATCH"}
 _REACHED = {
     DesiredState.RUNNING: Phase.RUNNING,
     DesiredState.PAUSED: Phase.PAUSED,
@@ -40,11 +41,15 @@ def _says(condition: Mapping[str, Any], verdict: Verdict) -> bool:
 
 def evaluate(snapshot: PipelineSnapshot) -> dict[ConditionType, Verdict]:
     """Status, reason and message of every condition that a supervisor can record."""
-    return {
+    found = {
         ConditionType.STABLE: _stable(snapshot),
         ConditionType.POSITIONS_SAFE: _positions_safe(snapshot),
         ConditionType.LEDGER_BALANCED: _balanced(snapshot),
     }
+    if snapshot.trouble:
+        words = f"The supervisor cannot do everything that is due: {snapshot.trouble}"
+        found[ConditionType.SUPERVISED] = ConditionStatus.FALSE, "error", words
+    return found
 
 
 def _stable(snapshot: PipelineSnapshot) -> Verdict:
@@ -66,6 +71,9 @@ def _positions_safe(snapshot: PipelineSnapshot) -> Verdict:
 
 
 def _balanced(snapshot: PipelineSnapshot) -> Verdict:
+    damaged = next((each for each in snapshot.findings if each.get("code") == JOURNAL_DAMAGED), None)
+    if damaged is not None:
+        return ConditionStatus.UNKNOWN, JOURNAL_DAMAGED.lower(), str(damaged.get("message", ""))
     if not snapshot.totals.batches:
         return ConditionStatus.UNKNOWN, "no_batches", "No batch has finished yet."
     if snapshot.totals.difference:

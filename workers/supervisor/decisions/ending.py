@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pipelines.domain.base.states import DesiredState, Phase, RunOutcome, StopReason
+from pipelines.domain.ledger.journal import JOURNAL_DAMAGED
 from pipelines.domain.runs.crashes import CRASH_LOOP, SAME_CRASHES, recognised
 from pipelines.domain.runs.protocol import Exit, ExitRecord
 from workers.ports import Now
@@ -62,7 +63,7 @@ def ending(snapshot: PipelineSnapshot, run: RunSnapshot, now: Now) -> EndRun:
 def _evaluated(snapshot: PipelineSnapshot, run: RunSnapshot, ended: Ended, now: Now) -> EndRun:
     faults = (journal_finding(run.journal_fault),) if run.journal_fault is not None else ()
     if snapshot.desired is DesiredState.STOPPED:
-        return replace(_stopped(snapshot, run, ended), findings=faults)
+        return _with_faults(_stopped(snapshot, run, ended), faults)
     if faults:
         return _blocked(ended, faults)
     if snapshot.restart_wanted or (run.stopping and not _timed_out_initialising(run)):
@@ -73,6 +74,14 @@ def _evaluated(snapshot: PipelineSnapshot, run: RunSnapshot, ended: Ended, now: 
     if looping := _looping(run, ended):
         return _blocked(ended, looping)
     return _restarted(snapshot, ended, findings, now)
+
+
+def _with_faults(end: EndRun, faults: Findings) -> EndRun:
+    """A stop is a stop; where the journal is damaged it is not a clean one."""
+    if not faults:
+        return end
+    outcome = RunOutcome.FAILED if end.outcome is RunOutcome.CLEAN else end.outcome
+    return replace(end, outcome=outcome, message=f"{end.message} {faults[0]['message']}", findings=faults)
 
 
 def never_started(run: RunSnapshot, reason: str) -> EndRun:
@@ -179,7 +188,7 @@ def _looping(run: RunSnapshot, ended: Ended) -> Findings:
 def journal_finding(fault: str) -> Mapping[str, Any]:
     return _finding(
         "journal.jsonl",
-        "JOURNAL_CORRUPT",
+        JOURNAL_DAMAGED,
         f"The run's journal cannot be read: {fault}",
         "Nothing starts until its batches are accounted for; inspect the run directory.",
     )

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from pipelines.domain.base.states import AgentPhase, Command, Phase, can
 from pipelines.domain.runs.protocol import QueryStatus, Status
 from workers.ports import Now
-from workers.supervisor.decisions.actions import Action, SetPhase
+from workers.supervisor.decisions.actions import Action, Explain, SetPhase
 from workers.supervisor.decisions.command import DRAIN, INIT_TIMEOUT, pause_proven
 from workers.supervisor.decisions.snapshot import PipelineSnapshot, RunSnapshot
 
+HALTED_SHOWN_AFTER = 3.0
+"""Seconds that a process may be stopped by a signal or a debugger, which takes a look and goes, before it is shown."""
 HALF_DEAD_SHOWN_AFTER = 2.0
 """Seconds that a keeper and its driver may take to end one after the other before it is called unusual."""
 
@@ -28,8 +30,10 @@ class Seen:
 def phase_actions(snapshot: PipelineSnapshot, run: RunSnapshot, now: Now) -> list[Action]:
     """At most one change; where the table has no direct way, the first step of the way round."""
     seen = observed(snapshot, run, now)
-    if seen is None or seen.phase is snapshot.phase:
+    if seen is None:
         return []
+    if seen.phase is snapshot.phase:
+        return [] if seen.reason == snapshot.phase_reason else [Explain(seen.reason, seen.message)]
     step = _next_step(snapshot.phase, seen.phase)
     if step is None:
         return []
@@ -51,6 +55,8 @@ def observed(snapshot: PipelineSnapshot, run: RunSnapshot, now: Now) -> Seen | N
     if run.half_dead_since is not None and now.boottime - run.half_dead_since >= HALF_DEAD_SHOWN_AFTER:
         lost = "keeper" if not run.keeper_alive else "driver"
         return Seen(Phase.UNKNOWN, f"{lost}_lost", f"The agent's {lost} has ended; waiting for the rest of it to end.")
+    if unseen := _unseen(run, now):
+        return unseen
     status = run.status
     if status is None or status.token != run.token:
         return Seen(Phase.PREFLIGHT, "starting", "The agent's process is starting.")
@@ -58,6 +64,22 @@ def observed(snapshot: PipelineSnapshot, run: RunSnapshot, now: Now) -> Seen | N
         silent = now.boottime - status.heartbeat
         return Seen(Phase.UNKNOWN, "heartbeat_stale", f"The agent is alive and has not reported for {silent:.0f} s.")
     return _REPORTED[status.phase](snapshot, run, status, now)
+
+
+def _unseen(run: RunSnapshot, now: Now) -> Seen | None:
+    """Why nothing that is known of the run can be relied on, whatever its files say."""
+    if run.directory_lost:
+        words = "The directory of the run was removed while its agent was running; the agent is being ended."
+        return Seen(Phase.UNKNOWN, "directory_lost", words)
+    if run.halted_since is not None and now.boottime - run.halted_since >= HALTED_SHOWN_AFTER:
+        pids = " ".join(str(each.pid) for each in run.halted)
+        words = (
+            f"A signal (SIGSTOP) or a debugger has stopped processes of the agent; kill -CONT {pids} continues them."
+        )
+        return Seen(Phase.UNKNOWN, "halted", words)
+    if run.status is None and run.reported:
+        return Seen(Phase.UNKNOWN, "status_lost", "The agent's status file is missing or cannot be read.")
+    return None
 
 
 def _promoted(_snapshot: PipelineSnapshot, _run: RunSnapshot, _status: Status, _now: Now) -> Seen:

@@ -38,13 +38,15 @@ def lives(named: ProcessIdentity | None, holders: Collection[ProcessIdentity]) -
 class RunSnapshot:
     """The run that is not proven over yet.
 
-    `holders` are the living processes with its token. `journal_drained`: all that the journal holds is in the database.
-    `journal_fault`: why it cannot be. `last_word`: code and reason of the journal's exit entry. The rest is what this
-    supervisor process remembers: `spawned_here`: it has started a keeper for the run; `half_dead_since` and
+    `holders` are the living processes with its token. `journal_drained`: all that the journal holds is in the
+    database. `journal_fault`: why it cannot be. `last_word`: code and reason of the journal's exit entry. The rest is
+    what this supervisor process remembers: `spawned_here`: it has started a keeper for the run; `half_dead_since` and
     `healthy_since`: CLOCK_BOOTTIME at which it first saw that, None where it is not so. `crashes`, of a run without
     processes: what it left in hand, and the runs directly before it where they crashed, newest first. `dumps`: of the
     stacks, of a run that is to end, has ended or is stalled, oldest first; those up to `dumped_at` (wall time) are
-    recorded. `epoch`: 0 of a standby; `promoted`: it was one, and `told`: the epoch that its promote.json names.
+    recorded. `halted`: those of its processes that a signal or a debugger has stopped, and `halted_since` when that
+    was first seen; `reported`: it has written a status before; `directory_lost`: its directory was removed while its
+    processes live. `epoch`: 0 of a standby; `promoted`: it was one, and `told`: the epoch that its promote.json names.
     """
 
     number: int
@@ -66,6 +68,10 @@ class RunSnapshot:
     spawned_here: bool = False
     half_dead_since: float | None = None
     healthy_since: float | None = None
+    halted: tuple[ProcessIdentity, ...] = ()
+    halted_since: float | None = None
+    reported: bool = False
+    directory_lost: bool = False
     crashes: tuple[Crash, ...] = ()
     dumps: tuple[Dump, ...] = ()
     dumped_at: float = 0.0
@@ -114,11 +120,11 @@ class RunSnapshot:
 @dataclass(frozen=True)
 class PipelineSnapshot:
     """One pipeline. `restart_deadline` is (boot id, CLOCK_BOOTTIME) at which the back-off ends. `owner`: the epoch of
-    the host's lease, under which this is seen; `fence`: how long its run may go on without a supervisor, None for ever.
-    `on_timeout`: what follows where the batch in hand of a pause or of a drain does not end in time; `desired_before`:
-    what is wanted again where that is given up. `reconcile`: a person has said whom to believe, the database or the
-    host. `standby`: it is looked at only for the sake of `run`, a standby on this host, and `desired` is what is wanted
-    of that.
+    the host's lease, under which this is seen; `fence`: how long its run may go on without a supervisor, None for
+    ever. `on_timeout`: what follows where the batch in hand of a pause or of a drain does not end in time;
+    `desired_before`: what is wanted again where that is given up. `reconcile`: a person has said whom to believe, the
+    database or the host. `trouble`: the error that the supervisor met here in its last tick, in words. `standby`: it
+    is looked at only for the sake of `run`, a standby on this host, and `desired` is what is wanted of that.
     """
 
     id: UUID
@@ -145,6 +151,7 @@ class PipelineSnapshot:
     owner: int = 0
     fence: Fence | None = None
     run: RunSnapshot | None = None
+    trouble: str = ""
     standby: bool = False
 
     @property

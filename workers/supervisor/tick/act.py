@@ -22,7 +22,7 @@ from pipelines.selectors.lifecycle.supervision import Row
 from pipelines.services.base import events, fencing
 from pipelines.services.base.fencing import fenced
 from pipelines.services.lifecycle import operations, reconciling
-from pipelines.services.lifecycle.transitions import set_phase
+from pipelines.services.lifecycle.transitions import explain_phase, set_phase
 from pipelines.services.runs import runs, standby
 from pipelines.services.runs.runs import Aftermath, NextRun, Overtaken, RunEnd
 from workers import crash_points
@@ -34,6 +34,7 @@ from workers.supervisor.decisions.leading import leased
 from workers.supervisor.decisions.snapshot import PipelineSnapshot
 from workers.supervisor.launch.launch import Launcher, NotProvisioned
 from workers.supervisor.launch.references import Unresolved
+from workers.supervisor.tick.journals import ENDS_THE_TICK
 from workers.supervisor.tick.memory import Memory
 from workers.supervisor.tick.reconciling import Reconciler
 
@@ -50,14 +51,21 @@ class Actor:
     launcher: Launcher
     memory: Memory
 
-    def perform(self, row: Row, snapshot: PipelineSnapshot, chosen: list[actions.Action], now: Now) -> None:
-        """Do the actions in order; the rest is left to the next tick where somebody else was faster."""
-        deed = _Deed(self, row.pipeline, row.run, snapshot, now)
-        try:
-            for action in chosen:
+    def perform(self, row: Row, snapshot: PipelineSnapshot, chosen: list[actions.Action], now: Now) -> list[Exception]:
+        """Do the actions in order; the rest is left to the next tick where another supervisor was faster. An action
+        that fails leaves the others alone; returns what failed. Raises what ends the tick."""
+        deed, failed = _Deed(self, row.pipeline, row.run, snapshot, now), list[Exception]()
+        for action in chosen:
+            try:
                 deed.do(action)
-        except Overtaken:
-            log.info("overtaken", pipeline=row.pipeline.name)
+            except Overtaken:
+                log.info("overtaken", pipeline=row.pipeline.name)
+                break
+            except ENDS_THE_TICK:
+                raise
+            except Exception as error:
+                failed.append(error)
+        return failed
 
 
 @dataclass
@@ -176,8 +184,9 @@ class _Deed:
             runs.record_stop_request(run=run, now=self.now.wall)
             crash_points.reach("worker.commanding")
         fencing.require_time()
-        self.actor.rundirs.write_control(Path(run.run_dir), action.control)
+        # It stands although it cannot be written: its deadlines hold, and the next tick writes it again.
         self.actor.memory.run(run).control = action.control
+        self.actor.rundirs.write_control(Path(run.run_dir), action.control)
         crash_points.reach("worker.commanded")
 
     @do.register
@@ -195,6 +204,12 @@ class _Deed:
             raise Overtaken(self.pipeline.name)
         if action.new is Phase.STALLED:
             self._dump_stacks()
+
+    @do.register
+    def _(self, action: actions.Explain) -> None:
+        phase = Phase(self.pipeline.phase)
+        if not explain_phase(self.pipeline.id, phase, reason=action.reason, message=action.message):
+            raise Overtaken(self.pipeline.name)
 
     def _dump_stacks(self) -> None:
         """A run that stands still is asked what it is doing; the dump names the component that is at work."""
@@ -258,7 +273,7 @@ class _Deed:
 
     @do.register
     def _(self, _action: actions.ResetRestarts) -> None:
-        runs.reset_restarts(pipeline_id=self.pipeline.id)
+        runs.reset_restarts(pipeline=self.pipeline)
 
     @do.register
     def _(self, action: actions.ObserveGeneration) -> None:

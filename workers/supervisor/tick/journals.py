@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from django.db import InterfaceError, OperationalError
 
 from pipelines.domain.base.states import RunRole
-from pipelines.domain.ledger.journal import JournalCorrupt, read_entries
+from pipelines.domain.ledger.journal import JournalCorrupt, read_sound_entries
 from pipelines.domain.ledger.ledger import LedgerTotals
 from pipelines.domain.runs.protocol import Status
 from pipelines.models import Pipeline, Run
@@ -59,8 +59,9 @@ class JournalIngestion:
         """What a pipeline's run has written; an error is noted. Raises what ends the tick."""
         if row.run is None:
             return
+        memory = self.memory.run(row.run)
+        memory.drained = False
         try:
-            memory = self.memory.run(row.run)
             memory.drained = self._read_journal(row.pipeline, row.run, memory)
             self._read_status(row.pipeline, row.run, memory)
         except ENDS_THE_TICK:
@@ -94,6 +95,7 @@ class JournalIngestion:
             raise
         except Exception as error:
             self.errors[each.run.token] = error
+            self.memory.run(each.run).drained = False
 
     def _ingest(self, portions: Sequence[Portion]) -> None:
         taken = journals.ingest_all(portions)
@@ -117,7 +119,7 @@ class JournalIngestion:
         except JournalCorrupt as error:
             memory.journal_fault = str(error)
             message = f"The journal of run {run.number} cannot be read: {error}"
-            emit(kind="journal.corrupt", message=message, pipeline=pipeline, run=run)
+            emit(kind="journal.damaged", message=message, pipeline=pipeline, run=run)
             if run.role == RunRole.ACTIVE:
                 runs.add_findings(pipeline=pipeline, findings=[journal_finding(str(error))])
             return True
@@ -129,12 +131,12 @@ class JournalIngestion:
         self._left -= len(chunk.data)
         if chunk.size < run.journal_offset:
             raise JournalCorrupt(f"it has {chunk.size} bytes, and {run.journal_offset} are already ingested")
-        entries, consumed = read_entries(chunk.data, run.journal_seq)
+        entries, consumed = read_sound_entries(chunk.data, run.journal_seq)
         if entries:
             self._portions.append(Portion.of(run, entries, run.journal_offset + consumed))
         elif len(chunk.data) >= JOURNAL_CHUNK:
             raise JournalCorrupt(f"the line at byte {run.journal_offset} has no end")
-        return len(chunk.data) < JOURNAL_CHUNK
+        return len(chunk.data) < JOURNAL_CHUNK and b"\n" not in chunk.data[consumed:]
 
     def _read_status(self, pipeline: Pipeline, run: Run, memory: RunMemory) -> None:
         """What changed is stored about once a second; what did not, only to show that it is not old."""

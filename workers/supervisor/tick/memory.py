@@ -25,6 +25,7 @@ class RunMemory:
     control: Control | None = None
     half_dead_since: float | None = None
     healthy_since: float | None = None
+    halted_since: float | None = None
     journal_fault: str | None = None
     drained: bool = False
     reported: Status | None = None
@@ -36,7 +37,8 @@ class RunMemory:
 
 @dataclass
 class Memory:
-    """By run token, revision, operation and pipeline; `complaints`: when an error of a pipeline was last reported.
+    """By run token, revision, operation and pipeline; `complaints`: when an error of a pipeline was last reported;
+    `troubles`: the error that the last tick met at a pipeline, in words.
 
     `busy`: pipelines that something was done to in the last tick, which are looked at once more; None: look at all,
     since the last tick did not reach its end.
@@ -49,6 +51,7 @@ class Memory:
     totals: dict[UUID, LedgerTotals] = field(default_factory=dict)
     busy: set[UUID] | None = None
     complaints: dict[tuple[UUID, str], float] = field(default_factory=dict)
+    troubles: dict[UUID, str] = field(default_factory=dict)
 
     def run(self, run: Run) -> RunMemory:
         """What is remembered of a run; a new one has a clean sheet."""

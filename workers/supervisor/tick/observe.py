@@ -95,14 +95,15 @@ class Observer:
             totals=self.memory.totals.get(pipeline.id, LedgerTotals()),
             operation=self._operation(row.operation, now) if row.operation else None,
             run=run,
+            trouble=self.memory.troubles.get(pipeline.id, ""),
             standby=row.is_standby,
         )
 
     def _control(self, run_dir: Path, memory: RunMemory) -> Control | None:
-        """The standing order. Where the file is not ours any more, since a stale supervisor has replaced it or somebody
-        has removed it, ours still stands, and seems to be of nobody, so that it is written again."""
+        """The standing order. Where the file is not ours, since a stale supervisor has replaced it, it was removed,
+        or it could not be written, ours still stands, and seems to be of nobody, so that it is written again."""
         found, given = self.rundirs.control(run_dir), memory.control
-        if given is not None and (found is None or found.owner < given.owner):
+        if given is not None and (found is None or (found.owner, found.seq) < (given.owner, given.seq)):
             return given.model_copy(update={"owner": 0})
         return found
 
@@ -126,6 +127,8 @@ class Observer:
         identity, control = self.rundirs.identity(run_dir), self._control(run_dir, memory)
         well = bool(run.epoch and holders) and pipeline.phase in HEALTHY_PHASES
         _note_health(memory, well, identity, holders, now)
+        halted = tuple(each for each in holders if each in self.processes.halted())
+        memory.halted_since = (memory.halted_since or now.boottime) if halted else None
         return RunSnapshot(
             number=run.number,
             generation=run.generation,
@@ -146,6 +149,10 @@ class Observer:
             spawned_here=memory.spawned,
             half_dead_since=memory.half_dead_since,
             healthy_since=memory.healthy_since,
+            halted=halted,
+            halted_since=memory.halted_since,
+            reported=memory.recorded is not None or run.first_record_at is not None,
+            directory_lost=bool(holders) and run.state == RunState.LIVE and not self.rundirs.exists(run_dir),
             crashes=self._crashes(run, run_dir) if run.epoch and memory.drained and not holders else (),
             dumps=self._dumps(run, run_dir),
             dumped_at=run.dumped_at,

@@ -8,7 +8,7 @@ from pathlib import Path
 from django.db import transaction
 
 from pipelines.domain.base.states import RunRole
-from pipelines.domain.ledger.journal import Entry, read_entries
+from pipelines.domain.ledger.journal import Entry, read_sound_entries
 from pipelines.domain.lifecycle.reconciling import Ahead, SourceOfTruth
 from pipelines.domain.runs.protocol import Launch
 from pipelines.models import Pipeline, Reconciliation, Run
@@ -95,7 +95,7 @@ class Reconciler:
 
     def _take_in_chunk(self, run: Run, run_dir: Path) -> list[Entry]:
         chunk = self.rundirs.journal(run_dir, run.journal_offset, JOURNAL_CHUNK)
-        entries, consumed = read_entries(chunk.data, run.journal_seq)
+        entries, consumed = read_sound_entries(chunk.data, run.journal_seq)
         if entries:
             journals.ingest(run=run, entries=entries, offset=run.journal_offset + consumed)
             run.journal_offset += consumed

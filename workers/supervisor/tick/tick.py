@@ -161,20 +161,30 @@ class Supervisor:
         return self._clock.now().boottime - now.boottime
 
     def _attend(self, row: Row, failure: Exception | None, holders: TokenHolders, now: Now, busy: set[UUID]) -> bool:
+        """What a run has written and cannot be stored keeps nobody from commanding it, nor does one action another."""
+        failures, hurry = [failure] if failure is not None else [], False
         try:
-            if failure is not None:
-                raise failure
             snapshot = self._observer.snapshot(row, holders, now)
             chosen = decide(snapshot, now)
             if chosen:
                 busy.add(snapshot.id)
-            self._actor.perform(row, snapshot, chosen, now)
+            failures += self._actor.perform(row, snapshot, chosen, now)
+            hurry = hurried(snapshot)
         except ENDS_THE_TICK:
             raise
         except Exception as error:
-            self._complain(row.pipeline, error, now)
-            return False
-        return hurried(snapshot)
+            failures.append(error)
+        self._note(row.pipeline, failures, now, busy)
+        return hurry and not failures
+
+    def _note(self, pipeline: Pipeline, failures: Sequence[Exception], now: Now, busy: set[UUID]) -> None:
+        """The next tick makes a condition of it, and takes that back where nothing has failed."""
+        words = " ".join(dict.fromkeys(_words(each) for each in failures))
+        if words != self._memory.troubles.get(pipeline.id, ""):
+            busy.add(pipeline.id)
+        self._memory.troubles[pipeline.id] = words
+        for each in failures:
+            self._complain(pipeline, each, now)
 
     def _complain(self, pipeline: Pipeline, error: Exception, now: Now) -> None:
         """One event a minute for the same error of the same pipeline."""
@@ -183,5 +193,9 @@ class Supervisor:
             return
         self._memory.complaints[key] = now.boottime
         log.error("pipeline_failed", pipeline=pipeline.name, exc_info=error)
-        message = f"The supervisor failed for this pipeline: {type(error).__name__}: {error}"
+        message = f"The supervisor failed for this pipeline: {_words(error)}"
         emit(kind="supervisor.error", message=message, pipeline=pipeline)
+
+
+def _words(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}."

@@ -144,7 +144,7 @@ class Lifecycle(Spec):
     )
     heartbeat_interval: Duration = field("How often the agent reports.", default=2.0, example="2s", unit="seconds")
     heartbeat_timeout: Duration = field(
-        "Without a report for this long, the state is unknown.", default=30.0, example="30s", unit="seconds"
+        "Without a report for this long, the state is unknown.", default=8.0, example="8s", unit="seconds"
     )
     guard_interval: Duration = field(
         "How often positions are compared with log and group while records move; before each start and resume they are "

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,7 @@ from pipelines.domain.ledger.journal import (
 from pipelines.domain.ledger.ledger import Counts
 from tests.batch_bench import Disk
 from workers.agent.base import masking
-from workers.agent.run_dir.journal_writer import Journal, JournalUnwritable, NotGranted
+from workers.agent.run_dir.journal_writer import Journal, JournalDamaged, JournalUnwritable, NotGranted
 
 WHERE = {"source": "shop", "channel": "lake"}
 PLANNED = Planned(**WHERE, batch=0, ranges=[])
@@ -70,6 +71,43 @@ def test_an_entry_that_cannot_be_synced_is_not_in_the_journal(tmp_path: Path, mo
     journal.append(PLANNED)
     (entry,), _ = read_entries(path.read_bytes().removeprefix(before))
     assert (entry.n, entry.payload()) == (1, PLANNED)
+
+
+def _shortened(path: Path) -> None:
+    os.truncate(path, 0)
+
+
+def _changed(path: Path) -> None:
+    with path.open("ab") as file:
+        file.write(b"x")
+
+
+def _replaced(path: Path) -> None:
+    content = path.read_bytes()
+    path.unlink()
+    path.write_bytes(content)
+
+
+def _removed(path: Path) -> None:
+    shutil.rmtree(path.parent)
+
+
+@pytest.mark.parametrize("damage", [_shortened, _changed, _replaced, _removed])
+def test_nothing_is_written_to_a_journal_that_another_process_has_damaged(
+    tmp_path: Path, damage: Callable[[Path], None]
+) -> None:
+    path = tmp_path / "run" / "journal.jsonl"
+    path.parent.mkdir()
+    journal = Journal(path, epoch=1)
+    journal.append(PLANNED)
+    journal.check()
+    damage(path)
+    left = path.read_bytes() if path.exists() else None
+    with pytest.raises(JournalDamaged, match=damage.__name__.strip("_")):
+        journal.check()
+    with pytest.raises(JournalDamaged):
+        journal.append(PLANNED)
+    assert left == (path.read_bytes() if path.exists() else None)
 
 
 @pytest.mark.parametrize("kind", sorted(domain.PAYLOADS.keys() - domain.OWN_LIFE))

@@ -25,6 +25,7 @@ from workers.agent.positions.guard import (
     ahead_of_ledger,
     another_log,
     compare,
+    lost_plan,
     notices,
     within_log,
 )
@@ -379,6 +380,23 @@ def test_what_a_crash_tore_before_the_first_batch_is_written_anew(tmp_path: Path
 def mend(state: CheckpointState) -> None:
     for repair in state.repairs:
         repair.carry_out()
+
+
+@pytest.mark.parametrize(
+    ("ledger", "checkpoint", "lost"),
+    [
+        (head(at(9), 3), CheckpointState(4, 3, at(0), {3: at(9), 4: at(15)}), planned(4, 9, 15)),
+        (head(at(5)), CheckpointState(0, None, at(5), {0: at(9)}), planned(0, 5, 9)),
+        (head(at(9), 3), CheckpointState(3, 3, at(0), {3: at(9)}), None),
+        (head(at(9), 3, planned(4, 9, 15)), CheckpointState(4, 3, at(0), {3: at(9), 4: at(15)}), None),
+    ],
+)
+def test_a_batch_whose_plan_a_damaged_journal_has_lost_may_have_touched_its_sink(
+    ledger: Head, checkpoint: CheckpointState, lost: Planned | None
+) -> None:
+    ledger = replace(ledger, channel="c")
+    assert lost_plan("s", replace(ledger, incomplete=True), checkpoint) == lost
+    assert lost_plan("s", ledger, checkpoint) is None
 
 
 def test_ranges_leave_out_what_does_not_move_and_start_new_partitions_at_zero() -> None:

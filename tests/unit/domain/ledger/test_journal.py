@@ -15,6 +15,7 @@ from pipelines.domain.ledger.journal import (
     decode,
     encode,
     read_entries,
+    read_sound_entries,
 )
 from pipelines.domain.ledger.ledger import Counts
 
@@ -74,6 +75,16 @@ def test_reading_goes_on_after_the_last_number_taken_in() -> None:
 def test_a_missing_number_is_corruption() -> None:
     with pytest.raises(JournalCorrupt, match="entry 2 is missing"):
         read_entries(encode(entry(1)) + encode(entry(3)))
+
+
+def test_what_is_sound_before_a_damage_is_read_and_the_damage_is_found_next() -> None:
+    sound, rest = lines(2), b"damaged\n" + encode(entry(4))
+    entries, consumed = read_sound_entries(sound + rest)
+    assert ([e.n for e in entries], consumed) == ([1, 2], len(sound))
+    with pytest.raises(JournalCorrupt, match="damaged line"):
+        read_sound_entries(rest, after=2)
+    with pytest.raises(JournalCorrupt, match="entry 3 is missing"):
+        read_sound_entries(encode(entry(4)), after=2)
 
 
 def test_a_negative_offset_cannot_be_journalled() -> None:

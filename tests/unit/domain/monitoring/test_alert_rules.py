@@ -26,9 +26,18 @@ def test_a_pipeline_that_runs_and_balances_breaks_nothing() -> None:
     assert rules(facts(lag_records=10**9, lag_seconds=10.0)) == []
 
 
-@pytest.mark.parametrize("phase", [Phase.STALLED, Phase.BLOCKED, Phase.FAILED])
+@pytest.mark.parametrize("phase", [Phase.STALLED, Phase.BLOCKED, Phase.FAILED, Phase.UNKNOWN])
 def test_a_phase_that_needs_a_person_is_one_alert_of_the_pipeline(phase: Phase) -> None:
     assert rules(facts(phase=phase, phase_message="Decide.")) == [(phase.lower(), "orders")]
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason", "rule"),
+    [("LedgerBalanced", "journal_damaged", "journal_damaged"), ("Supervised", "error", "unsupervised")],
+)
+def test_a_condition_that_cannot_be_relied_on_is_one_alert(kind: str, reason: str, rule: str) -> None:
+    unknown = {**condition(kind, reason), "status": "Unknown"}
+    assert rules(facts(conditions=(unknown,))) == [(rule, "orders")]
 
 
 def test_books_that_do_not_balance_and_a_skipped_range_are_one_alert() -> None:

@@ -163,7 +163,10 @@ class TestBeforeTheProcess:
         assert none(actions.Spawn, seen)
 
     def test_a_process_without_its_identity_yet_is_waited_for(self) -> None:
-        assert life(snapshot(phase=Phase.PREFLIGHT, run=replace(self.pending, holders=(KEEPER,)))) == []
+        starting = snapshot(
+            phase=Phase.PREFLIGHT, phase_reason="starting", run=replace(self.pending, holders=(KEEPER,))
+        )
+        assert life(starting) == []
 
     def test_a_keeper_that_ended_at_once_costs_a_restart(self) -> None:
         end = one(actions.EndRun, snapshot(phase=Phase.PREFLIGHT, run=replace(self.pending, spawned_here=True)))
@@ -403,7 +406,37 @@ class TestPhases:
         assert one(actions.SetPhase, snapshot(phase=before, run=run(status=said))).new is phase
 
     def test_what_did_not_change_is_not_said_again(self) -> None:
-        assert life(snapshot()) == []
+        assert life(snapshot(phase_reason="moving")) == []
+
+    @pytest.mark.parametrize(
+        ("seen", "reason"),
+        [
+            ({"directory_lost": True, "status": None}, "directory_lost"),
+            ({"directory_lost": True}, "directory_lost"),
+            ({"halted": (DRIVER,), "halted_since": 996.0}, "halted"),
+            ({"status": None, "reported": True}, "status_lost"),
+            ({"status": status(heartbeat=991.0)}, "heartbeat_stale"),
+        ],
+    )
+    def test_an_agent_of_which_nothing_can_be_relied_on_is_unknown(self, seen: dict[str, Any], reason: str) -> None:
+        found = one(actions.SetPhase, snapshot(run=run(**seen)))
+        assert (found.new, found.reason) == (Phase.UNKNOWN, reason)
+
+    def test_a_debugger_that_takes_a_short_look_is_nothing_to_report(self) -> None:
+        assert none(actions.SetPhase, snapshot(run=run(halted=(DRIVER,), halted_since=998.0)))
+
+    def test_a_halted_process_is_named_with_what_continues_it(self) -> None:
+        found = one(actions.SetPhase, snapshot(run=run(halted=(KEEPER, DRIVER), halted_since=990.0)))
+        assert "kill -CONT 10 11" in found.message
+
+    def test_another_reason_for_the_same_phase_is_shown(self) -> None:
+        lost = snapshot(phase=Phase.UNKNOWN, phase_reason="heartbeat_stale", run=run(directory_lost=True))
+        assert one(actions.Explain, lost).reason == "directory_lost"
+        assert none(actions.SetPhase, lost)
+
+    def test_a_stop_is_given_although_the_directory_is_gone(self) -> None:
+        stopping = snapshot(desired=DesiredState.STOPPED, run=run(directory_lost=True, status=None))
+        assert one(actions.WriteControl, stopping).control.command is Command.DRAIN_AND_STOP
 
     def test_lag_without_progress_is_a_stall(self) -> None:
         positions = PartitionProgress(topic="t", partition=0, next_offset=1, end_offset=9)
@@ -521,12 +554,14 @@ class TestEnds:
 
     def test_a_journal_that_cannot_be_read_blocks_the_next_start(self) -> None:
         end = one(actions.EndRun, snapshot(run=dead(exit=exited(1), journal_fault="damaged")))
-        assert (end.phase, end.findings[0]["code"]) == (Phase.BLOCKED, "JOURNAL_CORRUPT")
+        assert (end.phase, end.findings[0]["code"]) == (Phase.BLOCKED, "JOURNAL_DAMAGED")
 
     def test_and_never_a_stop(self) -> None:
         ended = dead(exit=exited(0), journal_fault="damaged", control=control(Command.STOP))
         end = one(actions.EndRun, snapshot(desired=DesiredState.STOPPED, phase=Phase.STOPPING, run=ended))
-        assert (end.phase, end.findings[0]["code"]) == (Phase.STOPPED, "JOURNAL_CORRUPT")
+        assert (end.phase, end.findings[0]["code"]) == (Phase.STOPPED, "JOURNAL_DAMAGED")
+        assert end.outcome is not RunOutcome.CLEAN
+        assert "damaged" in end.message
 
     def test_an_agent_that_hung_in_a_component_names_it(self) -> None:
         part = ComponentStatus(name="lake", kind="sink", type="kafka", state="initialising")
@@ -619,6 +654,17 @@ class TestConditions:
     def test_every_finding_for_which_an_agent_asks_a_person_makes_them_unsafe(self, code: str) -> None:
         seen = snapshot(phase=Phase.BLOCKED, run=None, findings=({"code": code, "message": "it is so"},))
         assert self.promoted_epoch(seen)["PositionsSafe"] == ("False", code.lower())
+
+    def test_a_damaged_journal_makes_the_ledger_unknown_however_well_it_balances(self) -> None:
+        damaged = ({"code": "JOURNAL_DAMAGED", "message": "It was shortened."},)
+        found = self.promoted_epoch(snapshot(findings=damaged, totals=LedgerTotals(batches=1)))
+        assert found["LedgerBalanced"] == ("Unknown", "journal_damaged")
+        assert found["PositionsSafe"] == ("False", "journal_damaged")
+
+    def test_an_error_of_the_supervisor_is_a_condition_while_it_lasts(self) -> None:
+        found = self.promoted_epoch(snapshot(trouble="OSError: No space left on device."))
+        assert found["Supervised"] == ("False", "error")
+        assert "Supervised" not in self.promoted_epoch(snapshot())
 
     def test_a_silent_agent_makes_stability_unknown(self) -> None:
         assert self.promoted_epoch(snapshot(phase=Phase.UNKNOWN))["Stable"][0] == "Unknown"

@@ -1,0 +1,118 @@
+"""What page, API and alerts say of a run that another process has damaged or halted is true within seconds."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from controlplane.cli.base.errors import ExitCode
+from pipelines.domain.runs.protocol import JOURNAL, ProcessIdentity
+from tests import command_line
+from tests.chaos.extent import WHOLE
+from tests.chaos.installation import Installation, wait_for
+from tests.chaos.stream import MOVING_WITHIN, Stream, streaming
+from tests.figures import RecordProperty
+from workers.adapters.processes import HostProcesses
+
+TRUE_WITHIN = 10.0 if WHOLE else MOVING_WITHIN
+"""Seconds. A machine that runs other tests beside this one may be late."""
+
+
+def alerts(stream: Stream) -> set[str]:
+    """Rules of the pipeline's alerts that are not resolved."""
+    found = stream.installation.api.get(f"/alerts?pipeline={stream.demo.name}&state=OPEN")["results"]
+    return {each["rule"] for each in found}
+
+
+def conditions(stream: Stream) -> dict[str, str]:
+    """Status of each condition."""
+    status = stream.installation.api.get(f"/pipelines/{stream.demo.name}/status")
+    return {each["type"]: each["status"] for each in status["conditions"]}
+
+
+def send(processes: Iterable[ProcessIdentity], number: signal.Signals) -> None:
+    """To those that have not ended."""
+    for each in processes:
+        with suppress(ProcessLookupError):
+            os.kill(each.pid, number)
+
+
+def seconds_until(true: Callable[[], bool], what: str) -> float:
+    started = time.monotonic()
+    wait_for(true, TRUE_WITHIN, what)
+    return round(time.monotonic() - started, 1)
+
+
+def damaged(stream: Stream) -> bool:
+    """Whether everything says that the journal of the run is damaged."""
+    return (
+        stream.pipeline["phase"] in {"UNKNOWN", "BLOCKED"}
+        and "journal_damaged" in alerts(stream)
+        and conditions(stream)["LedgerBalanced"] == "Unknown"
+    )
+
+
+def resumes_from_the_ledger(stream: Stream) -> None:
+    """Start it; where the guard has something to decide, decide for the ledger's positions first."""
+    with suppress(RuntimeError):
+        stream.act("start")
+        return
+    installation, name = stream.installation, stream.demo.name
+    code, planned = headgate(installation, "positions", "plan", name, "--to", "ledger", "-o", "json")
+    assert code == ExitCode.OK, planned
+    assert headgate(installation, "positions", "apply", name, json.loads(planned)["hash"])[0] == ExitCode.OK
+    stream.act("start")
+
+
+def headgate(installation: Installation, *arguments: str) -> tuple[int, str]:
+    return command_line.headgate(installation.url, installation.token, *arguments)
+
+
+@pytest.mark.parametrize("damage", ["directory", "journal"])
+def test_a_run_that_lost_its_journal_is_never_shown_as_healthy(
+    installation: Installation, damage: str, record_property: RecordProperty
+) -> None:
+    with streaming(installation, name=f"lost-{damage}") as stream:
+        run_dir = Path(stream.runs[0]["run_dir"])
+        if damage == "directory":
+            shutil.rmtree(run_dir, ignore_errors=True)
+        else:
+            os.truncate(run_dir / JOURNAL, 0)
+        record_property("seconds until shown", seconds_until(lambda: damaged(stream), "the damage is shown"))
+        stream.act("stop")
+        assert stream.pipeline["phase"] == "STOPPED"
+        assert stream.watch.alive() == set()
+        resumes_from_the_ledger(stream)
+        stream.nothing_is_missing()
+
+
+def test_an_agent_that_is_halted_is_unknown_with_what_continues_it(
+    installation: Installation, record_property: RecordProperty
+) -> None:
+    with streaming(installation, name="halted") as stream:
+        processes = HostProcesses().holders()[stream.identity.token]
+        send(processes, signal.SIGSTOP)
+        try:
+            seconds = seconds_until(
+                lambda: stream.pipeline["phase"] == "UNKNOWN" and "unknown" in alerts(stream), "it is shown"
+            )
+            record_property("seconds until shown", seconds)
+            assert "kill -CONT" in stream.pipeline["headline"]
+            before = stream.pipeline["live"]
+            assert before["stale"]
+            wait_for(
+                lambda: stream.pipeline["live"]["lag_records"] > before["lag_records"], MOVING_WITHIN, "the lag grows"
+            )
+        finally:
+            send(processes, signal.SIGCONT)
+        stream.goes_on(stream.read)
+        wait_for(lambda: not alerts(stream), MOVING_WITHIN, "the alert is resolved")
+        stream.delivered_once()

@@ -90,6 +90,7 @@ generate: setup ## write what is made from the code: reference pages in docs/ an
 	@$(MANAGE) render_vocabulary
 	@$(MANAGE) render_architecture
 	@$(MANAGE) render_settings
+	@$(MANAGE) render_metrics
 	@cd frontend && npm run --silent types
 
 fmt: setup ## format and fix what can be fixed

@@ -49,6 +49,7 @@ class Environment(BaseSettings):
     that are over are kept on a host, and how many bytes all of them may take; `checkpoint_days`: checkpoints of
     lineages that have ended. `webhook_days`: deliveries of webhooks that are over. `webhook_http`: webhooks may go to
     addresses without encryption; `webhook_networks`: networks that they may reach although these are not public.
+    `metrics_networks`: networks whose clients read `/metrics` without a token.
     `secret_key` signs sessions;
     `secret_keys`, or else the lines of `secret_key_file`, are the Fernet keys of the secret store, current one first.
     """
@@ -79,6 +80,7 @@ class Environment(BaseSettings):
     webhook_days: float = Field(default=30, ge=1)
     webhook_http: bool = False
     webhook_networks: Annotated[list[Network], NoDecode] = []
+    metrics_networks: Annotated[list[Network], NoDecode] = []
     debug: bool = False
     https: bool = False
     web_port: int = Field(default=8000, ge=1, le=65535)
@@ -94,7 +96,7 @@ class Environment(BaseSettings):
     def _comma_separated(cls, value: Any) -> Any:
         return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
-    @field_validator("webhook_networks", mode="before")
+    @field_validator("webhook_networks", "metrics_networks", mode="before")
     @classmethod
     def _are_networks(cls, value: Any) -> list[Network]:
         given = value.split(",") if isinstance(value, str) else map(str, value)

@@ -6,10 +6,12 @@ from django.urls import include, path, re_path
 
 from controlplane import pages
 from pipelines.api.http import problems
+from pipelines.api.monitoring.metrics import Metrics
 
 urlpatterns = [
     path("healthz", pages.healthz),
     path("readyz", pages.readyz),
+    path("metrics", Metrics.as_view()),
     path("api/", include("pipelines.api.urls")),
     re_path(r"^docs(?:/(?P<path>.*))?$", pages.docs),
     re_path(r"^(?:api|static|assets)(?:/.*)?$", problems.not_found),

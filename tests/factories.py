@@ -16,8 +16,10 @@ from pipelines.domain.base.roles import Role
 from pipelines.domain.base.states import LedgerState, OperationKind, RunRole, RunState
 from pipelines.domain.definitions.checks.validate import validate_data
 from pipelines.domain.definitions.document.spec import Definition
+from pipelines.domain.ledger.totals import TOTALS
 from pipelines.domain.lifecycle.operations import steps_of
 from pipelines.models import DeadLetter, Event, Host, LedgerBatch, Operation, Pipeline, Position, Revision, Run, Sample
+from pipelines.services.base.totals import add
 
 
 def now() -> datetime:
@@ -158,6 +160,7 @@ class LedgerBatchFactory(DjangoModelFactory[LedgerBatch]):
 
     class Meta:
         model = LedgerBatch
+        skip_postgeneration_save = True
 
     run = factory.SubFactory(RunFactory)
     pipeline = factory.SelfAttribute("run.pipeline")
@@ -173,6 +176,14 @@ class LedgerBatchFactory(DjangoModelFactory[LedgerBatch]):
     sink = "out"
     attempts = 1
     done_at = factory.LazyFunction(now)
+
+    @factory.post_generation
+    def totals(self: LedgerBatch, create: bool, *_: Any, **__: Any) -> None:
+        """The running totals of its channel have it, as those of a batch whose journal was ingested."""
+        if create and self.state in (LedgerState.DONE, LedgerState.ABANDONED):
+            counts = {name: getattr(self, name) for name in TOTALS if hasattr(self, name)}
+            counts["batches"] = self.last_batch - self.first_batch + 1 if self.state == LedgerState.DONE else 0
+            add({(self.pipeline_id, self.source, self.channel): counts})
 
 
 class DeadLetterFactory(DjangoModelFactory[DeadLetter]):

@@ -5,7 +5,7 @@ from pipelines.models.alerts import Alert, AlertSetting
 from pipelines.models.dead_letter import DeadLetter
 from pipelines.models.definition import Pipeline
 from pipelines.models.event import AuditRow, Event, IdempotencyKey
-from pipelines.models.ledger import LedgerBatch, Position, Sample
+from pipelines.models.ledger import ChannelTotals, LedgerBatch, Position, Sample
 from pipelines.models.migration import ApprovalPolicy, Evacuation, FreezeWindow, Migration, MigrationApproval
 from pipelines.models.positions import LogIdentity, PositionInspection
 from pipelines.models.purged import Purged
@@ -25,6 +25,7 @@ __all__ = [
     "AlertSetting",
     "ApprovalPolicy",
     "AuditRow",
+    "ChannelTotals",
     "DeadLetter",
     "Delivery",
     "Evacuation",

@@ -75,6 +75,7 @@ class Pipeline(models.Model):
         "pipelines.Host", null=True, blank=True, on_delete=models.PROTECT, related_name="pipelines"
     )
     restart_count = models.PositiveIntegerField(default=0)
+    restarts = models.PositiveBigIntegerField(default=0, help_text="Every restart after a failure; it only grows.")
     restart_boot_id = models.CharField(max_length=64, blank=True, default="")
     restart_boottime = models.FloatField(null=True, blank=True, help_text="CLOCK_BOOTTIME at which the back-off ends.")
     restart_at = models.DateTimeField(null=True, blank=True, help_text="The same for people.")

@@ -98,6 +98,48 @@ class Position(models.Model):
         return f"{self.topic}/{self.partition}@{self.next_offset}"
 
 
+class ChannelTotals(models.Model):
+    """The ledger totals of a (source, channel) as they grow: finished and abandoned batches, in the transaction that
+    records them. `within_*` and `longer`: batches by duration (`domain.ledger.totals.DURATIONS`), since these columns
+    exist."""
+
+    pipeline = models.ForeignKey("pipelines.Pipeline", on_delete=models.CASCADE, related_name="channel_totals")
+    source = models.CharField(max_length=63)
+    channel = models.CharField(max_length=63)
+    read = models.PositiveBigIntegerField(default=0)
+    added = models.PositiveBigIntegerField(default=0)
+    delivered = models.PositiveBigIntegerField(default=0)
+    routed_elsewhere = models.PositiveBigIntegerField(default=0)
+    filtered = models.PositiveBigIntegerField(default=0)
+    unrouted = models.PositiveBigIntegerField(default=0)
+    dead_lettered = models.PositiveBigIntegerField(default=0)
+    dropped_optional = models.PositiveBigIntegerField(default=0)
+    duplicates_max = models.PositiveBigIntegerField(default=0)
+    gaps = models.PositiveBigIntegerField(default=0)
+    overlaps = models.PositiveBigIntegerField(default=0)
+    batches = models.PositiveBigIntegerField(default=0)
+    milliseconds = models.PositiveBigIntegerField(default=0)
+    within_100ms = models.PositiveBigIntegerField(default=0)
+    within_250ms = models.PositiveBigIntegerField(default=0)
+    within_500ms = models.PositiveBigIntegerField(default=0)
+    within_1s = models.PositiveBigIntegerField(default=0)
+    within_2500ms = models.PositiveBigIntegerField(default=0)
+    within_5s = models.PositiveBigIntegerField(default=0)
+    within_10s = models.PositiveBigIntegerField(default=0)
+    within_30s = models.PositiveBigIntegerField(default=0)
+    within_60s = models.PositiveBigIntegerField(default=0)
+    within_300s = models.PositiveBigIntegerField(default=0)
+    longer = models.PositiveBigIntegerField(default=0)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["pipeline", "source", "channel"], name="one_total_per_channel"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.source}.{self.channel} {self.batches}"
+
+
 class Sample(models.Model):
     """One point of a pipeline's rate and lag. `step`: seconds that it is the mean of; 0 for a single look."""
 

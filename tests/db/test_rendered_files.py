@@ -25,6 +25,7 @@ COMMANDS = [
     "render_vocabulary",
     "render_architecture",
     "render_settings",
+    "render_metrics",
 ]
 
 

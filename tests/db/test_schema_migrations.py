@@ -11,11 +11,12 @@ from django.apps.registry import Apps
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
-from pipelines.models import Host, LedgerBatch, Pipeline, Run
+from pipelines.models import ChannelTotals, Host, LedgerBatch, Pipeline, Run
 
 BEFORE_STANDBYS = ("pipelines", "0016_told_at_decision")
 BEFORE_ON_TIMEOUT = ("pipelines", "0022_evacuation_rules")
 BEFORE_OPEN_BATCHES = ("pipelines", "0023_on_timeout")
+BEFORE_CHANNEL_TOTALS = ("pipelines", "0025_glossary")
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -50,6 +51,11 @@ def before_on_timeout(transactional_db: None) -> Iterator[Apps]:
 @pytest.fixture
 def before_open_batches(transactional_db: None) -> Iterator[Apps]:
     yield from at(BEFORE_OPEN_BATCHES)
+
+
+@pytest.fixture
+def before_channel_totals(transactional_db: None) -> Iterator[Apps]:
+    yield from at(BEFORE_CHANNEL_TOTALS)
 
 
 def test_runs_of_before_have_epochs_and_those_that_ended_well_whole_journals(before_standbys: Apps) -> None:
@@ -128,3 +134,38 @@ def test_an_open_batch_of_before_keeps_what_was_planned(before_open_batches: App
     migrate_to()
     batch = LedgerBatch.objects.get()
     assert (batch.sink_ends, batch.open_ended) == (ends, True)
+
+
+def test_totals_of_channels_continue_from_what_the_ledger_has(before_channel_totals: Apps) -> None:
+    host = rows_of(before_channel_totals, "Host").create(name="alpha", seen_at=NOW)
+    pipeline = rows_of(before_channel_totals, "Pipeline").create(
+        name="orders", host=host, updated_at=NOW, phase_since=NOW
+    )
+    revision = rows_of(before_channel_totals, "Revision").create(pipeline=pipeline, number=1, definition={})
+    run = rows_of(before_channel_totals, "Run").create(
+        pipeline=pipeline, revision=revision, host=host, number=1, generation=1, epoch=1, lineage=0, token="t"
+    )
+    for first, last, state, read in [(0, 9, "done", 40), (10, 10, "done", 2), (11, 11, "abandoned", 0)]:
+        rows_of(before_channel_totals, "LedgerBatch").create(
+            run=run,
+            pipeline=pipeline,
+            lineage=0,
+            source="shop",
+            channel="main",
+            first_batch=first,
+            last_batch=last,
+            state=state,
+            read=read,
+            delivered=read,
+            duplicates_max=first,
+        )
+    migrate_to()
+    (row,) = ChannelTotals.objects.values()
+    assert (row["source"], row["channel"], row["batches"], row["read"], row["delivered"]) == (
+        "shop",
+        "main",
+        11,
+        42,
+        42,
+    )
+    assert (row["duplicates_max"], row["milliseconds"], row["longer"]) == (21, 0, 0)

@@ -12,8 +12,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import httpx2
 import psutil
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from controlplane.devstack import demo
 from controlplane.devstack.client import Api
@@ -60,8 +62,12 @@ class Up:
         except OSError:
             return None
 
-    def api(self) -> Api:
-        token = subprocess.run(
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.web}"
+
+    def token(self) -> str:
+        created = subprocess.run(
             [sys.executable, "manage.py", "create_token", "admin"],
             cwd=PROJECT,
             env=environment(self.state),
@@ -69,8 +75,18 @@ class Up:
             text=True,
             check=True,
             timeout=180,
-        ).stdout.strip()
-        return Api(f"http://127.0.0.1:{self.web}", token, Interrupt())
+        )
+        return created.stdout.strip()
+
+    def api(self) -> Api:
+        return Api(self.address, self.token(), Interrupt())
+
+    def metrics(self) -> dict[tuple[str, str], float]:
+        """Values of the series that are about pipelines, by name and pipeline; of states those of the present one."""
+        answer = httpx2.get(f"{self.address}/metrics", headers={"Authorization": f"Token {self.token()}"}, timeout=60)
+        assert answer.status_code == 200, answer.text
+        samples = [each for family in text_string_to_metric_families(answer.text) for each in family.samples]
+        return {(each.name, each.labels.get("pipeline", "")): each.value for each in samples if each.value}
 
     def interrupt(self) -> int:
         self.process.send_signal(signal.SIGINT)
@@ -132,6 +148,11 @@ def test_a_killed_stack_hinders_no_other_and_ctrl_c_ends_a_demo_with_its_agents(
         api = second.api()
         assert wait(lambda: delivered(api, "demo") > 0, 120), second.output[-5000:]
         assert any("workers.agent" in words for words in processes_of(state))
+        metrics = second.metrics()
+        for name in ("records_read_total", "records_delivered_total", "batch_duration_seconds_count"):
+            assert metrics[(f"headgate_channel_{name}", "demo")] > 0
+        assert metrics[("headgate_channel_ledger_balanced", "demo")] == 1
+        assert ("headgate_pipeline_phase", "demo") in metrics
         assert second.interrupt() == 0
     assert password is not None
     assert second.output.count(password[1]) == 1

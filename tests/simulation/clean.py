@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pipelines.models import (
     Alert,
+    ChannelTotals,
     Event,
     Host,
     LedgerBatch,
@@ -18,7 +19,7 @@ from pipelines.models import (
 
 def clean() -> None:
     """Remove what an example may have left."""
-    for model in (Alert, Event, LedgerBatch, Position, PositionInspection, Operation, Migration, Run):
+    for model in (Alert, ChannelTotals, Event, LedgerBatch, Position, PositionInspection, Operation, Migration, Run):
         model.objects.all().delete()
     Pipeline.objects.update(current_revision=None)
     Pipeline.objects.all().delete()

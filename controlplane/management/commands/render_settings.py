@@ -34,6 +34,9 @@ SECTIONS: dict[str, dict[str, str]] = {
         "web_port": "The port of the web server.",
         "allowed_hosts": "Host names under which the server answers, separated by commas.",
         "trusted_origins": "Origins of the dashboard behind a proxy, such as `https://headgate.example.com`.",
+        "metrics_networks": (
+            "Networks whose clients can read `/metrics` without a token, such as `10.20.0.0/16,fd00:1::/64`."
+        ),
         "https": "Users reach the dashboard by HTTPS; cookies are sent over it alone.",
         "debug": "Django's debug mode. For development only.",
     },

@@ -16,12 +16,14 @@ from pipelines.domain.hosts.moving import ties
 from pipelines.foundation import clock
 from pipelines.foundation.errors import NotFound
 from pipelines.models import Evacuation, Host, Migration, Pipeline, Position, Run
-from pipelines.selectors.hosts.hosts import LOST_AFTER, host_rows, host_schema
-from pipelines.selectors.hosts.schemas import GuestSchema, HostDetailSchema, HostSchema
+from pipelines.selectors.hosts.hosts import LOST_AFTER, expected, host_rows, host_schema, seen_within, supervised
+from pipelines.selectors.hosts.schemas import GuestSchema, HostDetailSchema, HostMetricsSchema, HostSchema
 from pipelines.selectors.runs import runs as run_selectors
 
 _MEMORY = "definition__placement__launcher__driver_memory"
 _HEAP = f"current_revision__{_MEMORY}"
+CONNECTED = "HEALTHY"
+"""The state of a broker connection that receives messages."""
 _FORWARD = [stage.value for stage in FORWARD_STAGES]
 
 
@@ -59,6 +61,29 @@ def hosts() -> list[HostSchema]:
     """Every host that is expected, in four queries."""
     rows = list(host_rows())
     return [host_schema(host, room) for host, room in zip(rows, rooms(rows), strict=True)]
+
+
+def host_metrics() -> list[HostMetricsSchema]:
+    """What metrics show of every host that is expected, in four queries."""
+    rows = list(expected().order_by("name"))
+    return [
+        HostMetricsSchema(
+            name=row.name,
+            supervised=supervised(row),
+            seen_at=row.seen_at,
+            tick_seconds=None if row.tick_ms is None else row.tick_ms / 1000,
+            slots=row.slots,
+            slots_used=room.agents,
+            connected=_connected(row),
+        )
+        for row, room in zip(rows, rooms(rows), strict=True)
+    ]
+
+
+def _connected(host: Host) -> bool | None:
+    """Whether messages reach its worker; None before its first report, and where the last one is old."""
+    known = host.messages and seen_within(host.seen_at, LOST_AFTER)
+    return host.messages.get("state") == CONNECTED if known else None
 
 
 def host(name: str) -> HostDetailSchema:

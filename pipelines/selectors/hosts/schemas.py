@@ -77,3 +77,15 @@ class HostDetailSchema(HostSchema):
 
 class HostsSchema(RootModel[list[HostSchema]]):
     """All hosts."""
+
+
+class HostMetricsSchema(Schema):
+    """What metrics show of a host. `slots`: null without a limit; `connected`: whether messages reach its worker."""
+
+    name: str
+    supervised: bool
+    seen_at: datetime | None
+    tick_seconds: float | None
+    slots: int | None
+    slots_used: int
+    connected: bool | None

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import Field, RootModel
 
+from pipelines.domain.base.states import DesiredState, MigrationStage, Phase
 from pipelines.domain.monitoring.alert_rules import AlertRule, AlertState
 from pipelines.domain.monitoring.webhooks import DeliveryState
 from pipelines.selectors.base.schemas import Schema
@@ -266,3 +267,66 @@ class DeliverySchema(Schema):
     last_error: str
     created_at: datetime
     ended_at: datetime | None
+
+
+class PipelineMetricsSchema(Schema):
+    """What metrics show of a pipeline. `positions_safe`: null where it is not known."""
+
+    name: str
+    host: str | None
+    phase: Phase
+    desired_state: DesiredState
+    restarts: int
+    restarts_in_a_row: int
+    findings: int
+    position_findings: int
+    positions_safe: bool | None
+
+
+class ChannelMetricsSchema(Schema):
+    """The running totals of a channel, by column."""
+
+    pipeline: str
+    source: str
+    channel: str
+    totals: dict[str, int]
+
+
+class ChannelLagSchema(Schema):
+    """The lag of a channel over all partitions; null where it is not known."""
+
+    pipeline: str
+    source: str
+    channel: str
+    records: int | None
+    seconds: float | None
+
+
+class ActiveAlertsSchema(Schema):
+    """How many alerts of a rule stand; `pipeline` is empty for those about other things."""
+
+    pipeline: str
+    rule: str
+    state: AlertState
+    number: int
+
+
+class WebhookMetricsSchema(Schema):
+    """Deliveries that wait or are being sent, the age of the oldest, and endpoints that fail."""
+
+    pending: int
+    oldest_seconds: float
+    failing: int
+
+
+class MetricsSchema(Schema):
+    """What the metrics of one scrape are made of, apart from hosts. `open_batches` are by pipeline, source and
+    channel, `migrations` are the stages of open ones by pipeline."""
+
+    pipelines: list[PipelineMetricsSchema]
+    channels: list[ChannelMetricsSchema]
+    lags: list[ChannelLagSchema]
+    open_batches: dict[tuple[str, str, str], int]
+    migrations: dict[str, MigrationStage]
+    alerts: list[ActiveAlertsSchema]
+    webhooks: WebhookMetricsSchema

@@ -20,8 +20,11 @@ Column = tuple[str, "Field[Any, Any]"]
 """Its name in the parameter, and the field that says of which type it is."""
 
 
-def insert(rows: Sequence[Model], *, unique: Collection[str] = (), update: Collection[str] = ()) -> None:
-    """Insert rows of one model. A row that meets another with the same `unique` fields takes over its `update` fields.
+def insert(
+    rows: Sequence[Model], *, unique: Collection[str] = (), update: Collection[str] = (), add: Collection[str] = ()
+) -> None:
+    """Insert rows of one model. Where there is one with the same `unique` fields, that takes over the `update` fields,
+    and the `add` fields are added to its own.
 
     Primary keys are the database's. Raises OverflowError for a number that no database can hold.
     """
@@ -35,8 +38,10 @@ def insert(rows: Sequence[Model], *, unique: Collection[str] = (), update: Colle
     sql = f"INSERT INTO {_table(model)} ({names}) SELECT {names} FROM {source} WHERE true"  # noqa: S608 - our own names
     if unique:
         met = _listed(_column(model, name) for name in unique)
-        taken = ", ".join(f"{each} = excluded.{each}" for each in (_quoted(_column(model, name)) for name in update))
-        sql += f" ON CONFLICT ({met}) DO UPDATE SET {taken}"
+        taken = [f"{each} = excluded.{each}" for each in (_quoted(_column(model, name)) for name in update)]
+        own = ((each, f"{_table(model)}.{each}") for each in (_quoted(_column(model, name)) for name in add))
+        taken += [f"{each} = {there} + excluded.{each}" for each, there in own]
+        sql += f" ON CONFLICT ({met}) DO UPDATE SET {', '.join(taken)}"
     with connection.cursor() as cursor:
         cursor.execute(sql, [parameter])
 

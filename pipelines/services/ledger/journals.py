@@ -9,6 +9,7 @@ What many runs have written is taken in together, with as many queries as for on
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -27,8 +28,9 @@ from pipelines.domain.base.states import LedgerState
 from pipelines.domain.ledger import journal
 from pipelines.domain.ledger.journal import Entry, EntryKind, JournalCorrupt
 from pipelines.domain.ledger.ledger import COUNTERS, LedgerTotals
+from pipelines.domain.ledger.totals import of_batch
 from pipelines.models import LedgerBatch, Position, Run
-from pipelines.services.base import bulk, events
+from pipelines.services.base import bulk, events, totals
 from pipelines.services.base.fencing import fenced
 from pipelines.services.positions import positions
 from pipelines.services.reprocessing import dead_letters
@@ -139,6 +141,7 @@ class _Ingestion:
     news: list[tuple[str, str, Frozen]] = field(default_factory=list)
     exited: journal.Exited | None = None
     totals: LedgerTotals = field(default_factory=LedgerTotals)
+    channels: dict[Query, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
 
     def take(self, portion: Portion) -> None:
         """Apply the entries in order."""
@@ -184,6 +187,7 @@ class _Ingestion:
             self.done.append(row)
         self.tails[query] = row
         _count(row, done, at)
+        self.channels[query].update(of_batch(done))
         self._note_broken(row, broken)
         self._move(query, {r.key: r.end for r in done.ranges})
         difference = done.counts.difference
@@ -223,6 +227,7 @@ class _Ingestion:
             row.gaps += each.gap
             row.overlaps += each.overlap
             self.totals += LedgerTotals(gaps=each.gap, overlaps=each.overlap)
+            self.channels[(row.source, row.channel)].update(gaps=each.gap, overlaps=each.overlap)
             what = f"{row.source}.{row.channel} {each.topic}/{each.partition}"
             kind, number = ("gap", each.gap) if each.gap else ("overlap", each.overlap)
             verb = "were skipped" if each.gap else "were reread"
@@ -345,10 +350,20 @@ def _store(ingestions: Sequence[_Ingestion]) -> None:
         unique=["pipeline", "source", "channel", "topic", "partition"],
         update=["next_offset", "lineage", "updated_at"],
     )
+    totals.add(_by_channel(ingestions))
     exits = [(ingestion.run.pk, ingestion.exited) for ingestion in ingestions if ingestion.exited]
     bulk.update(Run, [{"id": pk, "exit_code": last.code, "exit_reason": last.reason} for pk, last in exits])
     for ingestion in ingestions:
         ingestion.emit()
+
+
+def _by_channel(ingestions: Sequence[_Ingestion]) -> dict[totals.Channel, Counter[str]]:
+    """What was finished; two runs of a pipeline may be among them."""
+    found: dict[totals.Channel, Counter[str]] = defaultdict(Counter)
+    for ingestion in ingestions:
+        for query, amounts in ingestion.channels.items():
+            found[(ingestion.run.pipeline_id, *query)].update(amounts)
+    return found
 
 
 def _described(switched: journal.SinkSwitched) -> str:

@@ -28,7 +28,7 @@ from pipelines.selectors.lifecycle.situations import live_run
 from pipelines.selectors.migration.migrations import inspection_in_use
 from pipelines.selectors.positions.positions import basis
 from pipelines.selectors.runs.runs import last_active
-from pipelines.services.base import audit, events
+from pipelines.services.base import audit, events, totals
 from pipelines.services.base.audit import Actor
 from pipelines.services.lifecycle.holding import require_free
 from pipelines.services.monitoring import alerts
@@ -355,12 +355,12 @@ def _last_lineage(pipeline: Pipeline) -> int:
 
 def _abandon(pipeline: Pipeline) -> int:
     """Open batches of the lineage that ends; returns the most records of theirs that sinks may hold."""
-    total = 0
-    for batch in LedgerBatch.objects.filter(pipeline=pipeline, state=LedgerState.PLANNED):
-        bound = batch.most_twice
-        LedgerBatch.objects.filter(pk=batch.pk).update(state=LedgerState.ABANDONED, duplicates_max=bound)
-        total += bound
-    return total
+    batches = list(LedgerBatch.objects.filter(pipeline=pipeline, state=LedgerState.PLANNED))
+    for batch in batches:
+        batch.duplicates_max = batch.most_twice
+        LedgerBatch.objects.filter(pk=batch.pk).update(state=LedgerState.ABANDONED, duplicates_max=batch.duplicates_max)
+    totals.add_abandoned(batches)
+    return sum(batch.duplicates_max for batch in batches)
 
 
 def _start_anew(pipeline: Pipeline) -> None:

@@ -31,7 +31,7 @@ from pipelines.selectors.hosts.capacity import is_to_be_moved, tied
 from pipelines.selectors.hosts.hosts import LOST_AFTER, seen_within
 from pipelines.selectors.lifecycle.situations import live_run, open_operation, steering
 from pipelines.selectors.runs.runs import last_active
-from pipelines.services.base import audit, events
+from pipelines.services.base import audit, events, totals
 from pipelines.services.base.audit import Actor
 from pipelines.services.base.fencing import fenced
 from pipelines.services.lifecycle import operations, placement
@@ -262,4 +262,5 @@ def abandon_open_batches(*, pipeline: Pipeline, run: Run) -> int:
         )
         data: dict[str, Any] = {"batch": row.first_batch, "ranges": row.ranges, "duplicates_max": records}
         events.record(kind="batch.abandoned", message=message, pipeline=pipeline, run=run, data=data)
+    totals.add_abandoned(rows)
     return LedgerBatch.objects.bulk_update(rows, ["state", "duplicates_max"])

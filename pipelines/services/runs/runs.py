@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+from django.db.models import F
+
 from pipelines.domain.base.states import (
     DesiredState,
     OperationKind,
@@ -259,6 +261,7 @@ def _consequences(pipeline: Pipeline, after: Aftermath, now: datetime) -> dict[s
         at = now + timedelta(seconds=delay)
         fields |= {"restart_boot_id": boot_id, "restart_boottime": boottime, "restart_at": at}
         fields["restart_count"] = pipeline.restart_count + 1
+        fields["restarts"] = F("restarts") + 1
     return fields
 
 

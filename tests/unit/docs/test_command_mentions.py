@@ -14,6 +14,7 @@ from controlplane.cli.app import app
 ROOT = Path(__file__).parents[3]
 TEXTS = [ROOT / "README.md", ROOT / "CHANGELOG.md"]
 TEXTS += list(ROOT.glob("docs/**/*.md"))
+TEXTS += list(ROOT.glob("deploy/observability/*.yaml"))
 TEXTS += [path for room in ("pipelines", "workers", "controlplane") for path in ROOT.glob(f"{room}/**/*.py")]
 TEXTS += list(ROOT.glob("frontend/src/**/*.tsx"))
 MENTION = re.compile(r"(?:[`(>'\"|$]|^|: |&& |\| )headgate (?P<words>[a-z-][^`\n#|&;<>\"')]*)", re.MULTILINE)

@@ -51,6 +51,15 @@ def test_networks_that_webhooks_may_reach_are_listed(monkeypatch: pytest.MonkeyP
         load(monkeypatch, WEBHOOK_NETWORKS="10.20.0.1/16")
 
 
+def test_metrics_are_open_to_no_network_that_is_not_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert load(monkeypatch).metrics_networks == []
+    assert load(monkeypatch, METRICS_NETWORKS="").metrics_networks == []
+    named = load(monkeypatch, METRICS_NETWORKS="10.20.0.0/16,fd00:1::/64,192.0.2.7").metrics_networks
+    assert [str(network) for network in named] == ["10.20.0.0/16", "fd00:1::/64", "192.0.2.7/32"]
+    with pytest.raises(environment.InvalidEnvironment, match=r"METRICS_NETWORKS: .*is not a list of networks"):
+        load(monkeypatch, METRICS_NETWORKS="everybody")
+
+
 def test_a_database_server_needs_a_key_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(environment.InvalidEnvironment, match="HEADGATE_SECRET_KEY"):
         load(monkeypatch, DATABASE_URL="postgres://db/headgate")

@@ -342,6 +342,25 @@ def test_a_blocked_pipeline_offers_the_ways_on_with_what_they_cost(
     assert viewer.get("/api/v1/pipelines/orders/status").json()["choices"] == []
 
 
+def test_of_a_recreated_topic_the_choice_that_skips_nothing_is_first_and_says_why(
+    viewer: APIClient, operator: APIClient, stopped: Pipeline, surveys: FakeSurveys
+) -> None:
+    surveys.log[0], surveys.known[0] = (0, 50_000), {"checkpoint": 100, "codes": ["TOPIC_RECREATED"]}
+    finding = {"path": "sources.shop", "code": "TOPIC_RECREATED", "message": "m", "suggestion": "Decide."}
+    Pipeline.objects.update(phase=Phase.BLOCKED, desired_state=DesiredState.RUNNING, findings=[finding])
+    choices = viewer.get(ORDERS).json()["choices"]
+    assert [(each["to"], each["skip"], each["recommended"]) for each in choices] == [
+        ("earliest", 0, True),
+        ("latest", 50_000, False),
+    ]
+    assert "offsets of the old one" in choices[0]["reason"]
+    assert viewer.get("/api/v1/pipelines/orders/status").json()["choices"] == choices
+    refused = plan(operator, "ledger", 422)
+    assert "offset of the old log" in refused["findings"][0]["message"]
+    assert refused["hint"].startswith("Recommended: --to earliest.")
+    assert apply(operator, plan(operator, "earliest")["hash"])[0] == 200
+
+
 def test_an_agent_that_ended_blocked_has_told_what_it_found(viewer: APIClient, stopped: Pipeline) -> None:
     survey = {
         "at": 5.0,

@@ -237,6 +237,7 @@ class Driver:
     def _blocked(self, findings: Sequence[AgentFinding]) -> None:
         """Positions need a person's decision: nothing more is read."""
         bounded(_SURVEY, lambda: self._launcher.take_survey(findings))
+        findings = self._launcher.advised(findings)
         self._end(Exit.PREFLIGHT_BLOCKED, findings[0].message, findings, within=_FINISH_BATCH)
 
     def _interrupt(self) -> None:

@@ -6,9 +6,10 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from pipelines.domain.base.positions import PartitionPosition, SourceIdentity, TopicPartition
+from pipelines.domain.base.positions import FINDING_CODES, PartitionPosition, SourceIdentity, TopicPartition
 from pipelines.domain.definitions.document.spec import BUFFER, Read
 from pipelines.domain.ledger.journal import Noticed
+from pipelines.domain.positions.choices import advice
 from pipelines.domain.positions.plan import PartitionSurvey, Survey
 from pipelines.domain.runs.protocol import AgentFinding, Launch
 from workers.agent.base.findings import Refused
@@ -180,6 +181,17 @@ def survey(known: Found, reads: Mapping[Read, Checkpoint], findings: Sequence[Ag
     return Survey(at=time.time(), rows=rows, identities=_once(identities), reads=shared)
 
 
+def advised(findings: Sequence[AgentFinding], survey: Survey | None) -> list[AgentFinding]:
+    """The same findings; those about positions with what is recommended."""
+    recommended = advice(survey)
+    return [
+        each.model_copy(update={"suggestion": f"{each.suggestion} {recommended}".strip()})
+        if recommended and each.code in FINDING_CODES
+        else each
+        for each in findings
+    ]
+
+
 def _once(identities: list[SourceIdentity]) -> list[SourceIdentity]:
     return list({each.source: each for each in identities}.values())
 
@@ -200,6 +212,7 @@ def _rows(
             ledger=head.positions.get(key),
             checkpoint=spark.get(key),
             group=at.offset if at else None,
+            group_ours=at.ours if at else False,
             log_start=held.start if held else None,
             log_end=held.end if held else None,
             codes=[*_codes(findings, read.path, head.channel, key), *added],

@@ -17,7 +17,7 @@ from workers.agent.positions import guard
 from workers.agent.positions.checkpoint import Offsets, positions
 from workers.agent.positions.guard import Head
 from workers.agent.run_dir.journal_writer import Journal
-from workers.agent.startup.found import Found, survey
+from workers.agent.startup.found import Found, advised, survey
 
 
 @dataclass
@@ -52,6 +52,7 @@ def check_positions(launch: Launch, graph: Graph, queries: list[Query], journal:
                 starts.findings += refused.findings
     if starts.findings:
         starts.survey = survey(known, {query.read: query.checkpoint for query in queries}, starts.findings)
+        starts.findings = advised(starts.findings, starts.survey)
         return starts
     starts.identities = {name: each for name in known.logs if (each := known.identity(name))}
     starts.notices = {name: known.notices(name) for name in known.logs}

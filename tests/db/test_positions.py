@@ -14,7 +14,7 @@ from pipelines.domain.base.positions import Frozen, SourceIdentity
 from pipelines.domain.base.states import DesiredState, InspectionState, LedgerState, Phase, RunState
 from pipelines.domain.ledger import journal
 from pipelines.domain.ledger.journal import Entry, EntryKind
-from pipelines.domain.positions.plan import Goal, Target
+from pipelines.domain.positions.plan import Goal, InspectionRequest, InspectionResult, Target
 from pipelines.domain.runs.lineage import Lineage
 from pipelines.domain.runs.protocol import SparkSettings
 from pipelines.models import (
@@ -322,6 +322,29 @@ def test_a_look_of_a_living_run_says_so_and_carries_no_secret_into_the_database(
     viewer.get(ORDERS)
     assert surveys.questions[0].live
     assert surveys.questions[0].launch["identities"] == []
+
+
+def test_a_look_is_taken_again_where_a_run_has_moved_the_ledger_beneath_it(
+    viewer: APIClient, stopped: Pipeline, surveys: FakeSurveys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look = surveys.inspect
+
+    def meanwhile(question: InspectionRequest) -> InspectionResult:
+        answer = look(question)
+        if len(surveys.questions) == 1:
+            RunFactory.create(pipeline=stopped, number=2, lineage=1, state=RunState.LIVE)
+            Position.objects.update(next_offset=130)
+        return answer
+
+    monkeypatch.setattr(surveys, "inspect", meanwhile)
+    found = viewer.get(ORDERS).json()
+    assert [question.live for question in surveys.questions] == [False, True]
+    assert [row["ledger"] for row in found["partitions"]] == [130]
+
+
+def test_a_look_of_a_pipeline_at_rest_is_taken_once(viewer: APIClient, stopped: Pipeline, surveys: FakeSurveys) -> None:
+    viewer.get(ORDERS)
+    assert [question.live for question in surveys.questions] == [False]
 
 
 def test_a_blocked_pipeline_offers_the_ways_on_with_what_they_cost(

@@ -114,13 +114,19 @@ class Found:
             return set()
         return {key for key, reported in self.decided(source).items() if reported == 0}
 
-    def against_source(self, source: str) -> list[AgentFinding]:
-        """What the log and the group have against the ledger, whatever the channel."""
+    def against_source(self, source: str, *, live: bool = False) -> list[AgentFinding]:
+        """What the log and the group have against the ledger, whatever the channel.
+
+        `live`: a run goes on, which commits before the ledger that we were told of can know it. The group is ahead then
+        as a rule; a commit of another client is a notice of the run's own guard.
+        """
         path = self.graph.sources[source].place.path
         furthest = self.furthest(source)
         topics = {topic for topic, _ in furthest}
         found = guard.another_log(path, self.remembered(source), self.identity(source), topics, self.log(source))
-        return found or guard.ahead_of_ledger(path, furthest, self.mirror(source), self.decided(source))
+        if found or live:
+            return found
+        return guard.ahead_of_ledger(path, furthest, self.mirror(source), self.decided(source))
 
     def state(self, query: str, checkpoint: Checkpoint, head: Head) -> CheckpointState:
         """What the checkpoint says to this channel. Raises Refused where it cannot be read."""

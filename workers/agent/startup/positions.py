@@ -63,7 +63,7 @@ def check_positions(launch: Launch, graph: Graph, queries: list[Query], journal:
 
 
 def survey_positions(known: Found, queries: Sequence[Query]) -> Survey | None:
-    """What log and group have against the ledger, as a standby sees it: nothing is written down, and checkpoints and
+    """What the log has against the ledger, as a standby sees it: nothing is written down, and checkpoints, groups and
     sources whose data is in the hands of another run are left alone. None where no source can be looked at so.
 
     Raises Refused where one is away.
@@ -72,7 +72,7 @@ def survey_positions(known: Found, queries: Sequence[Query]) -> Survey | None:
     seen: list[AgentFinding] = []
     for query in shared:
         source = query.read.source
-        if found := known.against_source(source):
+        if found := known.against_source(source, live=True):
             seen += found
             continue
         for channel in query.read.channels:

@@ -25,8 +25,8 @@ from workers.agent.startup.found import Found, advised, survey
 
 
 def answer(launch: Launch, definition: Definition, question: InspectionRequest) -> InspectionResult:
-    """What is found of every partition. Of a run that goes on only its log and its group are judged: ledger and
-    checkpoint move while they are looked at."""
+    """What is found of every partition. Of a run that goes on only its log is judged: ledger, checkpoint and group
+    move while they are looked at."""
     graph = compiler.of_run(launch, definition)
     known = Found(launch, graph)
     reads = [read for read in definition.reads() if not (question.live and known.remembered(read.source) is None)]
@@ -43,7 +43,7 @@ def answer(launch: Launch, definition: Definition, question: InspectionRequest) 
 
 def _findings(known: Found, read: Read, *, live: bool) -> list[AgentFinding]:
     try:
-        found = known.against_source(read.source)
+        found = known.against_source(read.source, live=live)
     except Refused as refused:
         return refused.findings
     for channel in read.channels:

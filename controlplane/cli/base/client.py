@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import httpx2
 
 from controlplane.cli.base.errors import CommandError, ExitCode
+from pipelines.domain.base.causes import explain
 
 CONNECT_TIMEOUT_S = 5.0
 READ_TIMEOUT_S = 30.0
@@ -111,7 +112,7 @@ class Client:
         """The failure of a server that does not answer."""
         return CommandError(
             title=f"{self.url} is unreachable",
-            detail=str(error) or type(error).__name__,
+            detail=explain(error),
             hint="Check that the server runs and that HEADGATE_URL is its address.",
             code="unreachable",
             exit_code=ExitCode.NO_ACCESS,

@@ -15,6 +15,7 @@ from uuid import UUID
 import structlog
 from django.db import connections
 
+from pipelines.domain.base.causes import explain
 from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.migration.progress import MigrationStepState
 from pipelines.domain.positions.cluster_move import ClusterMove
@@ -154,7 +155,7 @@ class Surveyor:
             self._context.take(inspection)
         except Exception as error:
             log.exception("inspection_failed", inspection=str(inspection.pk))
-            message = f"{type(error).__name__}: {error}"
+            message = explain(error)
             positions.fail(inspection=inspection, error={"code": "inspection_failed", "message": message, "hint": ""})
         finally:
             self._under_way.discard(inspection.pk)

@@ -12,6 +12,7 @@ from uuid import UUID
 
 import structlog
 
+from pipelines.domain.base.causes import explain
 from pipelines.domain.definitions.document.spec import ANY_HOST
 from pipelines.models import Pipeline
 from pipelines.selectors.hosts.capacity import wanted_host
@@ -183,5 +184,5 @@ class Supervisor:
             return
         self._memory.complaints[key] = now.boottime
         log.error("pipeline_failed", pipeline=pipeline.name, exc_info=error)
-        message = f"The supervisor failed for this pipeline: {type(error).__name__}: {error}"
+        message = f"The supervisor failed for this pipeline: {explain(error)}"
         emit(kind="supervisor.error", message=message, pipeline=pipeline)

@@ -201,8 +201,11 @@ def is_embedded(database_url: SecretStr | None) -> bool:
 
 DATABASE_ENGINES = {"sqlite", "postgres", "postgresql"}
 
-SQLITE_BUSY_SECONDS = 10
-SQLITE_PRAGMAS = "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA busy_timeout=10000;"
+SQLITE_BUSY_SECONDS = 1.5
+"""While a connection is opened; afterwards `pipelines.foundation.availability` sets what each process waits."""
+SQLITE_PRAGMAS = "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
+POSTGRES_CONNECT_SECONDS = 2
+"""For each address of the server's name, of which there may be two."""
 
 
 def sqlite(path: Path) -> dict[str, Any]:
@@ -219,8 +222,16 @@ def sqlite(path: Path) -> dict[str, Any]:
 
 
 def postgresql(url: SplitResult) -> dict[str, Any]:
-    """PostgreSQL; the URL's query becomes connection options, every statement is bounded."""
-    options: dict[str, Any] = {"connect_timeout": 5, "options": "-c statement_timeout=30000 -c lock_timeout=10000"}
+    """PostgreSQL; the URL's query becomes connection options, every statement is bounded, in a request more
+    tightly. A server that has vanished is noticed within seconds."""
+    options: dict[str, Any] = {
+        "connect_timeout": POSTGRES_CONNECT_SECONDS,
+        "options": "-c statement_timeout=30000 -c lock_timeout=10000",
+        "tcp_user_timeout": 4000,
+        "keepalives_idle": 2,
+        "keepalives_interval": 1,
+        "keepalives_count": 2,
+    }
     return {
         "ENGINE": "django.db.backends.postgresql",
         "NAME": unquote(url.path.lstrip("/")),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.apps import AppConfig
+from django.db.backends.signals import connection_created
 from django.db.models.signals import post_migrate
 
 
@@ -15,8 +16,10 @@ class PipelinesConfig(AppConfig):
     def ready(self) -> None:
         """See to it that the groups of the roles and the database's own guards exist after every schema migration, in
         test databases too."""
+        from pipelines.foundation.availability import limit_waits
         from pipelines.models import guards
         from pipelines.services.access.access import create_role_groups
 
+        connection_created.connect(limit_waits)
         post_migrate.connect(create_role_groups, sender=self)
         post_migrate.connect(guards.install, sender=self)

@@ -8,15 +8,19 @@ from typing import TypeVar
 from asgiref.sync import sync_to_async
 from django.db import connections
 
+from pipelines.foundation.availability import bounded
+
 T = TypeVar("T")
 
 
 async def in_database(read: Callable[[], T]) -> T:
-    """Call `read` in the request's own thread, and keep no connection for the time until the next call."""
+    """Call `read` in the request's own thread, with an allowance of its own, and keep no connection for the time until
+    the next call."""
 
     def probe() -> T:
         try:
-            return read()
+            with bounded():
+                return read()
         finally:
             release_connections()
 

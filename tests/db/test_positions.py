@@ -14,7 +14,7 @@ from pipelines.domain.base.positions import Frozen, SourceIdentity
 from pipelines.domain.base.states import DesiredState, InspectionState, LedgerState, Phase, RunState
 from pipelines.domain.ledger import journal
 from pipelines.domain.ledger.journal import Entry, EntryKind
-from pipelines.domain.positions.plan import Goal, Target
+from pipelines.domain.positions.plan import Goal, InspectionRequest, InspectionResult, Target
 from pipelines.domain.runs.lineage import Lineage
 from pipelines.domain.runs.protocol import SparkSettings
 from pipelines.models import (
@@ -324,6 +324,29 @@ def test_a_look_of_a_living_run_says_so_and_carries_no_secret_into_the_database(
     assert surveys.questions[0].launch["identities"] == []
 
 
+def test_a_look_is_taken_again_where_a_run_has_moved_the_ledger_beneath_it(
+    viewer: APIClient, stopped: Pipeline, surveys: FakeSurveys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look = surveys.inspect
+
+    def meanwhile(question: InspectionRequest) -> InspectionResult:
+        answer = look(question)
+        if len(surveys.questions) == 1:
+            RunFactory.create(pipeline=stopped, number=2, lineage=1, state=RunState.LIVE)
+            Position.objects.update(next_offset=130)
+        return answer
+
+    monkeypatch.setattr(surveys, "inspect", meanwhile)
+    found = viewer.get(ORDERS).json()
+    assert [question.live for question in surveys.questions] == [False, True]
+    assert [row["ledger"] for row in found["partitions"]] == [130]
+
+
+def test_a_look_of_a_pipeline_at_rest_is_taken_once(viewer: APIClient, stopped: Pipeline, surveys: FakeSurveys) -> None:
+    viewer.get(ORDERS)
+    assert [question.live for question in surveys.questions] == [False]
+
+
 def test_a_blocked_pipeline_offers_the_ways_on_with_what_they_cost(
     viewer: APIClient, operator: APIClient, stopped: Pipeline, surveys: FakeSurveys
 ) -> None:
@@ -340,6 +363,25 @@ def test_a_blocked_pipeline_offers_the_ways_on_with_what_they_cost(
     }
     assert apply(operator, plan(operator, "ledger")["hash"])[0] == 200
     assert viewer.get("/api/v1/pipelines/orders/status").json()["choices"] == []
+
+
+def test_of_a_recreated_topic_the_choice_that_skips_nothing_is_first_and_says_why(
+    viewer: APIClient, operator: APIClient, stopped: Pipeline, surveys: FakeSurveys
+) -> None:
+    surveys.log[0], surveys.known[0] = (0, 50_000), {"checkpoint": 100, "codes": ["TOPIC_RECREATED"]}
+    finding = {"path": "sources.shop", "code": "TOPIC_RECREATED", "message": "m", "suggestion": "Decide."}
+    Pipeline.objects.update(phase=Phase.BLOCKED, desired_state=DesiredState.RUNNING, findings=[finding])
+    choices = viewer.get(ORDERS).json()["choices"]
+    assert [(each["to"], each["skip"], each["recommended"]) for each in choices] == [
+        ("earliest", 0, True),
+        ("latest", 50_000, False),
+    ]
+    assert "offsets of the old one" in choices[0]["reason"]
+    assert viewer.get("/api/v1/pipelines/orders/status").json()["choices"] == choices
+    refused = plan(operator, "ledger", 422)
+    assert "offset of the old log" in refused["findings"][0]["message"]
+    assert refused["hint"].startswith("Recommended: --to earliest.")
+    assert apply(operator, plan(operator, "earliest")["hash"])[0] == 200
 
 
 def test_an_agent_that_ended_blocked_has_told_what_it_found(viewer: APIClient, stopped: Pipeline) -> None:

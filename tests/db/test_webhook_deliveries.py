@@ -337,7 +337,10 @@ def test_a_fault_of_our_own_is_tried_again(time: Time) -> None:
         raise RuntimeError("canary")
 
     turn(sender(FakePosts(break_), time))
-    assert (only().state, only().last_error) == (DeliveryState.WAITING, "The attempt failed: RuntimeError.")
+    assert (only().state, only().last_error) == (
+        DeliveryState.WAITING,
+        "The attempt failed. An unexpected error occurred, and says nothing about itself.",
+    )
 
 
 def test_a_trial_goes_to_its_endpoint_alone_and_once(time: Time) -> None:

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -86,6 +87,7 @@ class FakeApi:
     migrations: list[dict[str, Any]] = field(default_factory=list)
     answers: dict[tuple[str, str], tuple[int, Any]] = field(default_factory=dict)
     failures: list[int] = field(default_factory=list)
+    retry_after: str | None = None
     streams: list[list[str]] = field(default_factory=list)
     requests: list[dict[str, Any]] = field(default_factory=list)
 
@@ -210,6 +212,8 @@ def _handler(api: FakeApi) -> type[BaseHTTPRequestHandler]:
             content = json.dumps(document).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/json" if status < 400 else "application/problem+json")
+            if status == HTTPStatus.SERVICE_UNAVAILABLE and api.retry_after is not None:
+                self.send_header("Retry-After", api.retry_after)
             self.send_header("Content-Length", str(len(content)))
             self.end_headers()
             self.wfile.write(content)

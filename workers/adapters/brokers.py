@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import OffsetSpec
 
+from pipelines.domain.base.causes import explain
 from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.monitoring.watching import Description
 from workers.agent.kafka.admin import TIMEOUT, librdkafka_options
@@ -72,9 +73,7 @@ def _answering(cluster: ClusterAddress) -> Iterator[None]:
     try:
         yield
     except KafkaException as error:
-        reason = error.args[0]
-        words = reason.str() if isinstance(reason, KafkaError) else str(reason)
-        raise Away(f"{cluster.servers}: {words}") from error
+        raise Away(f"{cluster.servers}: {explain(error)}") from error
     except TimeoutError as error:
         raise Away(f"{cluster.servers} did not answer within {TIMEOUT:g} s.") from error
 

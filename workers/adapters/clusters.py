@@ -8,6 +8,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
+from pipelines.domain.base.causes import explain
 from pipelines.domain.reprocessing.dead_letters import TopicLocation
 from workers.agent.kafka.admin import librdkafka_options
 from workers.ports import Away, Closed, Gone, Outgoing
@@ -63,7 +64,7 @@ def _read(consumer: Consumer, place: TopicLocation) -> bytes:
         if error is not None and error.code() == KafkaError._AUTO_OFFSET_RESET:
             break
         if error is not None:
-            raise Away(error.str())
+            raise Away(explain(str(error)))
         if message.offset() != place.offset:
             break
         return message.value() or b""
@@ -128,7 +129,7 @@ class KafkaOutlet:
         known = self._last if self._last is not None and self._last.code() in _FOR_ALL else error
         if known.code() in _FOR_ALL:
             return Closed(f"Kafka refuses: {known.str()}", _FOR_ALL[known.code()])
-        return Away((self._last or error).str(), acknowledged)
+        return Away(explain(str(self._last or error)), acknowledged)
 
     def close(self) -> None:
         """What is not acknowledged is dropped; its letters are marked as in doubt."""

@@ -20,6 +20,7 @@ from http.client import HTTPConnection, HTTPException, HTTPResponse
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
+from pipelines.domain.base.causes import explain
 from pipelines.domain.monitoring.webhooks import Address, Reach, WebhookResponse, address_of, not_public
 
 SECONDS = 15.0
@@ -70,7 +71,7 @@ class HttpPosts:
         except (OSError, HTTPException, ValueError) as error:
             if time.monotonic() >= deadline:
                 return WebhookResponse(None, f"No answer came within {self._seconds:g} s.")
-            return WebhookResponse(None, f"{type(error).__name__}: {_printable(str(error))}")
+            return WebhookResponse(None, _printable(explain(error)))
 
     def _post(self, parts: SplitResult, headers: Mapping[str, str], body: bytes, deadline: float) -> WebhookResponse:
         connection = self._connection(parts, deadline)

@@ -9,6 +9,7 @@ from typing import Any
 
 import httpx2
 
+from pipelines.domain.base.causes import explain
 from pipelines.domain.reprocessing.dead_letters import HttpTarget
 from workers.ports import Away, Closed, Outgoing
 
@@ -56,7 +57,7 @@ class PushSourceOutlet:
         try:
             answer = self._client.post(self._to.url, **request)
         except httpx2.TransportError as error:
-            raise Away(f"{self._to.url}: {error or type(error).__name__}") from error
+            raise Away(f"{self._to.url}: {explain(error)}") from error
         return _verdict(answer)
 
     def close(self) -> None:
@@ -108,7 +109,7 @@ def _trust(certificate: str) -> ssl.SSLContext:
         context = ssl.create_default_context(cafile=certificate)
     except (OSError, ssl.SSLError) as error:
         raise Closed(
-            f"{certificate} cannot be read on this host: {error}", "Allow the worker to read the chain."
+            f"{certificate} cannot be read on this host: {explain(error)}", "Allow the worker to read the chain."
         ) from error
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     context.check_hostname = False

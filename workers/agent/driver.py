@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
+from pipelines.domain.base.causes import sentences
 from pipelines.domain.base.states import STOP_COMMANDS, AgentPhase, Command
 from pipelines.domain.definitions.document.spec import Definition
 from pipelines.domain.ledger.journal import CommandTaken, Exited, Interrupted, PhaseChanged
@@ -138,7 +139,7 @@ class Driver:
                 finding = AgentFinding(
                     path="", code="INIT_FAILED", message=cause_of(error), suggestion="See the agent's log."
                 )
-                self._end(Exit.INIT_FAILED, f"the start failed: {cause_of(error)}", [finding])
+                self._end(Exit.INIT_FAILED, sentences(f"the start failed: {cause_of(error)}"), [finding])
         finally:
             self._wake.set()
 
@@ -152,7 +153,7 @@ class Driver:
         elif self._ending is None or query.failure is not None:
             cause = cause_of(query.failure or error or RuntimeError("it ended by itself"))
             finding = AgentFinding(
-                path=query.read.path, code="QUERY_FAILED", message=f"The query {query.name} ended: {cause}"
+                path=query.read.path, code="QUERY_FAILED", message=sentences(f"The query {query.name} ended: {cause}")
             )
             self._end(Exit.QUERY_FAILED, finding.message, [finding], within=_FINISH_BATCH)
         self._wake.set()
@@ -252,13 +253,14 @@ class Driver:
     def _blocked(self, findings: Sequence[AgentFinding]) -> None:
         """Positions need a person's decision: nothing more is read."""
         bounded(_SURVEY, lambda: self._launcher.take_survey(findings))
+        findings = self._launcher.advised(findings)
         self._end(Exit.PREFLIGHT_BLOCKED, findings[0].message, findings, within=_FINISH_BATCH)
 
     def _interrupt(self) -> None:
         """SIGTERM is the token of a stop; where the stop was known already it is the keeper's interrupt, after a dump
         of the stacks: no batch is waited for any longer, queries are stopped and their jobs cancelled."""
         known = self._ending is not None
-        self._end(Exit.CLEAN, "SIGTERM")
+        self._end(Exit.CLEAN, "The process received SIGTERM.")
         self._gate.stop(cancel=True)
         if not known:
             now = protocol.boottime()

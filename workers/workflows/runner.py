@@ -18,6 +18,7 @@ from uuid import UUID
 import structlog
 from django.db import InterfaceError, OperationalError
 
+from pipelines.domain.base.causes import explain
 from pipelines.domain.base.states import RunState
 from pipelines.domain.migration import progress
 from pipelines.domain.migration.progress import Instant, MigrationStepState
@@ -92,7 +93,7 @@ class Runner:
             self._end_late(migration, str(overtaken), now)
         except Exception as error:
             log.exception("migration_failed", migration=str(migration.pk))
-            self._end_late(migration, f"{type(error).__name__}: {error}", now)
+            self._end_late(migration, explain(error), now)
 
     def _end_late(self, seen: Migration, cause: str, now: Instant) -> None:
         """A step that only raises errors, or is always overtaken, is over at its deadline, too."""

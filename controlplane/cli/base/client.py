@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import httpx2
 
 from controlplane.cli.base.errors import CommandError, ExitCode
+from pipelines.domain.base.causes import explain
 
 CONNECT_TIMEOUT_S = 5.0
 READ_TIMEOUT_S = 30.0
@@ -23,7 +24,8 @@ ATTEMPTS = 3
 PAUSE_S = 0.3
 MAX_PAGES = 1000
 
-_TEMPORARY = {502, 503, 504}
+SERVICE_UNAVAILABLE = 503
+_TEMPORARY = {502, SERVICE_UNAVAILABLE, 504}
 _LISTS = {
     "pipeline_not_found": ("pipelines", "`headgate list` lists the pipelines."),
     "host_not_found": ("hosts", "`headgate hosts list` lists the hosts."),
@@ -110,7 +112,7 @@ class Client:
         """The failure of a server that does not answer."""
         return CommandError(
             title=f"{self.url} is unreachable",
-            detail=str(error) or type(error).__name__,
+            detail=explain(error),
             hint="Check that the server runs and that HEADGATE_URL is its address.",
             code="unreachable",
             exit_code=ExitCode.NO_ACCESS,
@@ -118,9 +120,20 @@ class Client:
 
     def _get(self, path: str, parameters: dict[str, Any], timeout: float) -> httpx2.Response:
         limits = httpx2.Timeout(timeout, connect=CONNECT_TIMEOUT_S)
-        return self._repeated(lambda: self._http.get(path, params=parameters, timeout=limits))
+        return self._patiently(lambda: self._http.get(path, params=parameters, timeout=limits), timeout)
+
+    def _patiently(self, read: Any, seconds: float) -> httpx2.Response:
+        """Repeat a read while the server names a time to try again at, for as long as one read may take."""
+        deadline = time.monotonic() + seconds
+        while True:
+            response = self._repeated(read)
+            pause = _retry_after(response)
+            if pause is None or time.monotonic() + pause > deadline:
+                return response
+            time.sleep(pause)
 
     def _repeated(self, send: Any) -> httpx2.Response:
+        """Send, and again after a lost answer. An answer that names a time to try again at is one."""
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 response: httpx2.Response = send()
@@ -128,7 +141,7 @@ class Client:
                 if attempt == ATTEMPTS:
                     raise self.unreachable(error) from None
             else:
-                if response.status_code not in _TEMPORARY or attempt == ATTEMPTS:
+                if response.status_code not in _TEMPORARY or attempt == ATTEMPTS or _retry_after(response) is not None:
                     return response
             time.sleep(PAUSE_S * attempt)
         raise AssertionError("the last attempt returns or raises")
@@ -163,6 +176,12 @@ class Client:
             rows = found["results"] if isinstance(found, dict) else found
             return did_you_mean(rest.split("/")[0], [row["name"] for row in rows], otherwise=command)
         return ""
+
+
+def _retry_after(response: httpx2.Response) -> float | None:
+    """The seconds after which a server that is unavailable can be asked again, where it names them."""
+    named = response.headers.get("retry-after", "")
+    return float(named) if response.status_code == SERVICE_UNAVAILABLE and named.isdecimal() else None
 
 
 def _check_address(url: str) -> None:

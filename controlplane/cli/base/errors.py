@@ -25,7 +25,7 @@ MEANINGS = {
     ExitCode.OK: "done",
     ExitCode.FAILED: "failed: the operation failed, an object does not exist, or the server had an error",
     ExitCode.USAGE: "usage: the command line is wrong",
-    ExitCode.NO_ACCESS: "no access: the server is unreachable, or it rejects the token or its role",
+    ExitCode.NO_ACCESS: "no access: the server or its database is unreachable, or it rejects the token or its role",
     ExitCode.REFUSED: "refused: the definition or the file has findings, or the current state does not allow it",
     ExitCode.TIMED_OUT: "timed out while waiting; the operation continues",
     ExitCode.INTERRUPTED: "interrupted with Ctrl-C; the operation continues",

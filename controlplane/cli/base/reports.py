@@ -53,9 +53,18 @@ def status(found: Document) -> Group:
     if found["findings"]:
         parts.append(output.findings_grid(found["findings"]))
     if found.get("choices"):
-        choices = [(choice["to"], choice["skip"], choice["replay"]) for choice in found["choices"]]
-        parts.append(output.grid(("headgate positions plan NAME --to", "records skipped", "records reread"), choices))
+        parts.append(choices(found["name"], found["choices"]))
     return Group(*parts)
+
+
+def choices(name: str, found: Sequence[Document]) -> Group:
+    """The positions to choose from as commands, in the order of the server: the best first, and why it is."""
+    from rich.console import Group
+    from rich.text import Text
+
+    rows = [(f"headgate positions plan {name} --to {each['to']}", each["skip"], each["replay"]) for each in found]
+    reasons = [Text(f"Recommended: --to {each['to']}. {each['reason']}") for each in found if each["recommended"]]
+    return Group(output.grid(("choose a position", "records skipped", "records reread"), rows), *reasons)
 
 
 def _condition(condition: Document) -> tuple[object, ...]:

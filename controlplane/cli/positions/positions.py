@@ -60,12 +60,10 @@ def _print_age(found: dict[str, Any]) -> None:
 
 
 def _print_choices(name: str, choices: list[dict[str, Any]]) -> None:
-    from controlplane.cli.base import output
+    from controlplane.cli.base import output, reports
 
     output.print_line("Action required: choose a position.")
-    rows = ((each["to"], each["skip"], each["replay"]) for each in choices)
-    output.table(("--to", "records skipped", "records reread"), rows, empty="")
-    output.print_line(f"Plan a change: headgate positions plan {name} --to {choices[0]['to']}")
+    output.console().print(reports.choices(name, choices))
 
 
 @app.verb()
@@ -76,8 +74,8 @@ def plan(
         str,
         typer.Option(
             "--to",
-            help="ledger, checkpoint, group, earliest, latest, timestamp=-30m, timestamp=TIME, before=EVENT-30m, "
-            "or offsets=TOPIC/PARTITION:OFFSET,… (other partitions keep the ledger's position).",
+            help="unread, ledger, checkpoint, group, earliest, latest, timestamp=-30m, timestamp=TIME, "
+            "before=EVENT-30m, or offsets=TOPIC/PARTITION:OFFSET,… (other partitions keep the ledger's position).",
         ),
     ],
     source: Annotated[str | None, typer.Option("--source", help="Only this source; others keep theirs.")] = None,

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from controlplane.cli.base.errors import CommandError
+from controlplane.cli.base.errors import CommandError, ExitCode
 
 
 def manage(command: str, *arguments: str) -> None:
@@ -27,6 +27,13 @@ def manage(command: str, *arguments: str) -> None:
     except management.CommandError as error:
         raise CommandError(str(error), code="command_failed") from error
     except DatabaseError as error:
+        from pipelines.foundation.availability import is_unavailable, unavailable
+
+        if is_unavailable(error):
+            away = unavailable(error)
+            raise CommandError(
+                away.title, away.detail, "Try again in a few seconds.", away.code, ExitCode.NO_ACCESS
+            ) from error
         raise CommandError(
             f"The database cannot be used: {str(error).strip()}.",
             hint="A new database gets its tables from `headgate migrate-db`; HEADGATE_DATABASE_URL and HEADGATE_STATE "

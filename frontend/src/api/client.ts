@@ -1,4 +1,5 @@
 import createClient from 'openapi-fetch'
+import { noteDatabase } from './database'
 import { Problem, Unreachable } from './problem'
 import type { paths } from './schema'
 import type { ProblemBody } from './types'
@@ -53,8 +54,10 @@ interface Answer<T> {
 /** The data of an answer; raises Problem where the server refused or failed. */
 export async function take<T>(answer: Promise<Answer<T>>): Promise<T> {
   const { data, error, response } = await answer
-  if (response.ok) return data as T
-  throw new Problem(response.status, problemBody(error))
+  const refusal = response.ok ? null : new Problem(response.status, problemBody(error))
+  noteDatabase(refusal?.databaseAway ?? false)
+  if (refusal) throw refusal
+  return data as T
 }
 
 function problemBody(error: unknown): Partial<ProblemBody> {

@@ -16,6 +16,11 @@ export class Problem extends Error {
     return this.body.code ?? `http_${this.status}`
   }
 
+  /** The server answers and its database does not: nothing was changed, and the same request works later. */
+  get databaseAway(): boolean {
+    return this.status === 503 && this.body.code === 'database_unavailable'
+  }
+
   get hint(): string {
     return this.body.hint ?? ''
   }

@@ -1713,7 +1713,8 @@ export interface components {
         };
         /**
          * Choice
-         * @description A way on from a finding, as `to` of a plan, and its sums over all partitions.
+         * @description A way on from a finding, as `to` of a plan, and its sums over all partitions. The best stands first and is
+         *     `recommended`; `reason` says why.
          */
         Choice: {
             /** To */
@@ -1722,6 +1723,10 @@ export interface components {
             skip: number;
             /** Replay */
             replay: number;
+            /** Recommended */
+            recommended: boolean;
+            /** Reason */
+            reason: string;
             /** Partitions */
             partitions: components["schemas"]["Move"][];
         };

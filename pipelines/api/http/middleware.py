@@ -8,6 +8,7 @@ from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.http import HttpRequest, HttpResponseBase
 
 from pipelines.api.http.problems import is_api, request_id
+from pipelines.foundation.availability import bounded
 
 CONTENT_SECURITY_POLICY = "; ".join(
     [
@@ -29,6 +30,27 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 GetResponse = Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseBase]]
+
+
+class DatabaseAllowance:
+    """Requests wait for the database so long and no longer."""
+
+    sync_capable = True
+    async_capable = True
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+        if iscoroutinefunction(get_response):
+            markcoroutinefunction(self)
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
+        with bounded():
+            response = self.get_response(request)
+        return response if isinstance(response, HttpResponseBase) else self._bounded(response)
+
+    async def _bounded(self, awaited: Awaitable[HttpResponseBase]) -> HttpResponseBase:
+        with bounded():
+            return await awaited
 
 
 class ResponseMiddleware:

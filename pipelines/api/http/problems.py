@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from http import HTTPStatus
 from typing import Any
 
@@ -12,6 +13,7 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
+from pipelines.foundation.availability import RETRY_AFTER_SECONDS, is_unavailable, unavailable
 from pipelines.foundation.errors import HeadgateError
 
 CONTENT_TYPE = "application/problem+json"
@@ -83,6 +85,8 @@ def problem_response(body: dict[str, Any]) -> JsonResponse:
 
 def exception_handler(exc: Exception, _context: dict[str, Any]) -> Response | None:
     """Turn what a view raised into a problem; None leaves it to the last resort, which tells no internals."""
+    if is_unavailable(exc):
+        exc = unavailable(exc)
     if isinstance(exc, HeadgateError):
         return _respond(problem_of(exc), _retry_after(exc.data.get("retry_after")))
     if isinstance(exc, Http404):
@@ -145,5 +149,11 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """The last resort: the request id and nothing else."""
+    """The last resort: the request id and nothing else; of a database that is away, as every view says it."""
+    error = sys.exception()
+    if error is not None and is_unavailable(error):
+        response = problem_response(problem_of(unavailable(error)))
+        for name, value in _retry_after(RETRY_AFTER_SECONDS).items():
+            response.headers[name] = value
+        return response
     return problem_response(problem(500, "An unexpected error occurred; the server has logged it."))

@@ -16,6 +16,7 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
+from django.db import Error
 from django.db.models import Max
 from django.http import StreamingHttpResponse
 from rest_framework.request import Request
@@ -23,6 +24,7 @@ from rest_framework.request import Request
 from pipelines.api.http.permissions import role_of
 from pipelines.api.monitoring.tail import StreamEntry, Tail, following, frame
 from pipelines.foundation import clock
+from pipelines.foundation.availability import is_unavailable
 from pipelines.foundation.database import in_database
 from pipelines.foundation.errors import TooManyRequests
 from pipelines.models import AccessToken, Event
@@ -105,6 +107,13 @@ async def frames(subscription: Subscription) -> AsyncIterator[bytes]:
         open_streams[subscription.user] -= 1
 
 
+def _wait_for(error: Error) -> bool:
+    """True where the database is away or locked: the stream goes on, and what it missed comes later. Raises others."""
+    if is_unavailable(error):
+        return True
+    raise error
+
+
 class Every:
     """Says once per period that something is due; the first time at once, or after a period."""
 
@@ -137,18 +146,29 @@ class Feed:
         number, complete = None, False
         while True:
             news = await self._tail.after(number)
+            missed = False
             if catch_up.due() or not (complete and news.complete):
-                async for each in self._catch_up(figures=not news.complete):
-                    yield each
-            number, complete = news.number, news.complete
+                try:
+                    async for each in self._catch_up(figures=not news.complete):
+                        yield each
+                except Error as error:
+                    missed = _wait_for(error)
+            number, complete = news.number, news.complete and not missed
             if shown := b"".join(self._shown(entry) for entry in news.entries):
                 yield shown
             if heartbeat.due():
                 yield frame("heartbeat", {"server_time": clock.now().isoformat()})
-            if check.due() and not await in_database(lambda: still_allowed(self._subscription)):
+            if check.due() and not await self._allowed():
                 return
             if not complete:
                 await asyncio.sleep(POLL_SECONDS)
+
+    async def _allowed(self) -> bool:
+        """A database that is away says nothing against the caller; it is asked again with the next check."""
+        try:
+            return await in_database(lambda: still_allowed(self._subscription))
+        except Error as error:
+            return _wait_for(error)
 
     def _shown(self, entry: StreamEntry) -> bytes:
         """What the caller gets of it: nothing of other pipelines, and no event twice."""

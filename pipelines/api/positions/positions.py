@@ -17,7 +17,8 @@ from pipelines.api.http.requests import PositionsApplyBody, PositionsPlanBody, P
 from pipelines.api.lifecycle.lifecycle import repeated
 from pipelines.domain.base.findings import Finding
 from pipelines.domain.base.states import InspectionState
-from pipelines.domain.positions.plan import Goal
+from pipelines.domain.positions.choices import advice
+from pipelines.domain.positions.plan import Goal, Survey
 from pipelines.foundation import clock
 from pipelines.foundation.errors import Invalid, NotFound, Unavailable
 from pipelines.models import PositionInspection
@@ -159,4 +160,9 @@ def _check(inspection: PositionInspection) -> None:
             )
             for each in inspection.impossible
         ]
-        raise Invalid("Some partitions cannot continue there.", code="position_impossible", findings=findings)
+        raise Invalid(
+            "Some partitions cannot continue there.",
+            code="position_impossible",
+            hint=advice(Survey.model_validate(inspection.survey)),
+            findings=findings,
+        )

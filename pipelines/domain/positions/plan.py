@@ -19,14 +19,16 @@ from pipelines.domain.positions.cluster_move import ClusterMove, Translation
 
 STALE_AFTER = 3600.0
 """Seconds after which a plan has to be made anew."""
-_NEW_LOG = frozenset({"TOPIC_RECREATED", "CLUSTER_CHANGED"})
+_RECREATED = "TOPIC_RECREATED"
+_NEW_LOG = frozenset({_RECREATED, "CLUSTER_CHANGED"})
 _BEHIND = frozenset({"LEDGER_BEHIND", "LEDGER_LOST"})
 
 
 class PartitionSurvey(Frozen):
     """One partition of one (source, channel): the next offset by each witness, what the log holds, what is wrong.
 
-    None: that witness knows nothing of it. `codes` is empty where all agree.
+    None: that witness knows nothing of it. `group_ours`: this pipeline wrote the group's commit. `codes` is empty where
+    all agree.
     """
 
     source: str
@@ -36,6 +38,7 @@ class PartitionSurvey(Frozen):
     ledger: Offset | None = None
     checkpoint: Offset | None = None
     group: Offset | None = None
+    group_ours: bool = False
     log_start: Offset | None = None
     log_end: Offset | None = None
     codes: list[str] = []
@@ -44,6 +47,16 @@ class PartitionSurvey(Frozen):
     def key(self) -> TopicPartition:
         """(topic, partition)."""
         return TopicPartition(self.topic, self.partition)
+
+    @property
+    def on_new_log(self) -> bool:
+        """Whether the log is another one than that which the ledger's and the checkpoint's positions are offsets of."""
+        return bool(_NEW_LOG.intersection(self.codes))
+
+    @property
+    def group_is_of_old_log(self) -> bool:
+        """Whether the group's commit is this pipeline's own of before the topic was created again."""
+        return self.group_ours and _RECREATED in self.codes
 
     @property
     def reached(self) -> int:
@@ -63,7 +76,7 @@ class PartitionSurvey(Frozen):
     @property
     def _known(self) -> list[int]:
         start = self.log_start or 0
-        return [start] if _NEW_LOG.intersection(self.codes) else self._witnesses or [start]
+        return [start] if self.on_new_log else self._witnesses or [start]
 
     @property
     def _witnesses(self) -> list[int]:
@@ -106,8 +119,10 @@ class InspectionResult(Frozen):
 
 
 class Goal(StrEnum):
-    """Where to go on."""
+    """Where to go on. UNREAD: at the first record that nobody has read, which is the ledger's position, or the
+    beginning of another log."""
 
+    UNREAD = "unread"
     LEDGER = "ledger"
     CHECKPOINT = "checkpoint"
     GROUP = "group"
@@ -117,13 +132,9 @@ class Goal(StrEnum):
     OFFSETS = "offsets"
 
 
-CHOICES = (Goal.LEDGER, Goal.CHECKPOINT, Goal.GROUP, Goal.EARLIEST, Goal.LATEST)
-"""Goals that need no more than a survey."""
-
-
 class Target(Frozen):
-    """A choice. `at`: wall milliseconds of a timestamp; `offsets`: topic -> partition -> offset, what is not named
-    stays at the ledger; `source`: only of this one, the others stay."""
+    """A choice. `at`: wall milliseconds of a timestamp; `offsets`: topic -> partition -> offset; `source`: only of this
+    one. What is not named stays where it is: UNREAD."""
 
     goal: Goal
     at: int | None = Field(default=None, ge=0)
@@ -174,6 +185,11 @@ class Plan(Frozen):
         """Records that come again."""
         return sum(move.replay for move in self.moves)
 
+    @property
+    def gone(self) -> int:
+        """Records among those that are skipped that have expired."""
+        return sum(move.gone for move in self.moves)
+
 
 def plan(survey: Survey, target: Target, at_time: Mapping[str, Mapping[TopicPartition, int]] | None = None) -> Plan:
     """What a choice does to every partition that exists. `at_time`: by source, the offsets of the target's instant."""
@@ -199,13 +215,15 @@ def _place(row: PartitionSurvey) -> dict[str, str | int]:
 
 def _wanted(row: PartitionSurvey, target: Target, at_time: Mapping[str, Mapping[TopicPartition, int]]) -> int | str:
     """Where the partition is to go on, or why nobody can say."""
-    goal = target.goal if target.source in (None, row.source) else Goal.LEDGER
+    goal = target.goal if target.source in (None, row.source) else Goal.UNREAD
     start, end = row.log_start or 0, row.log_end or 0
     if goal is Goal.OFFSETS:
         given = target.offsets.get(row.topic, {}).get(row.partition)
         if given is not None:
             return given
-        goal = Goal.LEDGER
+        goal = Goal.UNREAD
+    if goal is Goal.UNREAD:
+        goal = Goal.EARLIEST if row.on_new_log else Goal.LEDGER
     if goal is Goal.EARLIEST:
         return start
     if goal is Goal.LATEST:
@@ -213,6 +231,8 @@ def _wanted(row: PartitionSurvey, target: Target, at_time: Mapping[str, Mapping[
     if goal is Goal.TIMESTAMP:
         known = at_time.get(row.source)
         return "Its source cannot find records by their time." if known is None else known.get(row.key, end)
+    if row.group_is_of_old_log if goal is Goal.GROUP else row.on_new_log:
+        return f"The position of the {goal} is an offset of the old log, and names no record of the new one."
     at = {Goal.LEDGER: row.ledger, Goal.CHECKPOINT: row.checkpoint, Goal.GROUP: row.group}[goal]
     if at is None and goal is Goal.LEDGER and _is_new(row):
         return start
@@ -253,12 +273,6 @@ def _move(row: PartitionSurvey, new: int) -> PlannedMove:
         replay=max(0, min(row.furthest, end) - new),
         gone=min(skip, max(0, start - row.reached)),
     )
-
-
-def choices(survey: Survey) -> dict[Goal, Plan]:
-    """Every choice that needs no more than the survey, and that is possible for all partitions."""
-    found = {goal: plan(survey, Target(goal=goal)) for goal in CHOICES}
-    return {goal: made for goal, made in found.items() if made.moves and not made.impossible}
 
 
 def digest(*, basis: Mapping[str, object], moves: Iterable[PlannedMove], identities: Sequence[SourceIdentity]) -> str:

@@ -9,7 +9,8 @@ from uuid import UUID
 
 from pipelines.domain.base.positions import FINDING_CODES, SourceIdentity
 from pipelines.domain.base.states import InspectionState, LedgerState
-from pipelines.domain.positions.plan import Plan, PlannedMove, Survey, choices
+from pipelines.domain.positions.choices import choices, why
+from pipelines.domain.positions.plan import Plan, PlannedMove, Survey
 from pipelines.foundation import clock
 from pipelines.models import LedgerBatch, LogIdentity, Pipeline, Position, PositionInspection
 from pipelines.selectors.hosts.hosts import supervised
@@ -74,15 +75,24 @@ def latest_survey(pipeline: Pipeline) -> Survey | None:
 
 
 def choice_schemas(pipeline: Pipeline) -> list[ChoiceSchema]:
-    """Where it could go on, while a finding asks for a decision; what each choice would skip or replay."""
+    """Where it could go on, while a finding asks for a decision; what each choice would skip or replay; best first."""
     if not any(finding.get("code") in FINDING_CODES for finding in pipeline.findings):
         return []
     survey = latest_survey(pipeline)
     if survey is None:
         return []
+    offered = choices(survey)
+    reason = why(survey, offered)
     return [
-        ChoiceSchema(to=goal.value, skip=made.skip, replay=made.replay, partitions=move_schemas(made.moves))
-        for goal, made in choices(survey).items()
+        ChoiceSchema(
+            to=goal.value,
+            skip=made.skip,
+            replay=made.replay,
+            recommended=not number,
+            reason="" if number else reason,
+            partitions=move_schemas(made.moves),
+        )
+        for number, (goal, made) in enumerate(offered.items())
     ]
 
 
@@ -133,7 +143,7 @@ def _surveyed(pipeline: Pipeline, survey: Survey) -> list[PartitionStateSchema]:
         now = ledger.pop((row.source, row.channel, row.topic, row.partition), None)
         rows.append(
             PartitionStateSchema(
-                **row.model_dump(exclude={"codes", "ledger"}),
+                **row.model_dump(exclude={"codes", "ledger", "group_ours"}),
                 ledger=now.ledger if now else row.ledger,
                 verdict=", ".join(row.codes) or "AGREES",
                 codes=row.codes,
@@ -173,7 +183,7 @@ def plan_schema(inspection: PositionInspection) -> PlanSchema:
         hash=inspection.hash or None,
         skip=made.skip,
         replay=made.replay,
-        gone=sum(move.gone for move in made.moves),
+        gone=made.gone,
         possible_duplicates=possible_duplicates(inspection.pipeline_id),
         partitions=move_schemas(made.moves),
         impossible=[ImpossibleSchema(**each.model_dump()) for each in made.impossible],

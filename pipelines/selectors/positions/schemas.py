@@ -43,11 +43,14 @@ class MoveSchema(Schema):
 
 
 class ChoiceSchema(Schema):
-    """A way on from a finding, as `to` of a plan, and its sums over all partitions."""
+    """A way on from a finding, as `to` of a plan, and its sums over all partitions. The best stands first and is
+    `recommended`; `reason` says why."""
 
     to: str
     skip: int
     replay: int
+    recommended: bool
+    reason: str
     partitions: list[MoveSchema]
 
 

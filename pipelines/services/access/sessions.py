@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from django.contrib.auth import authenticate, login
 from django.contrib.auth.models import AbstractBaseUser
+from django.db import transaction
 from django.http import HttpRequest
 
 from pipelines.foundation import clock
@@ -36,8 +37,9 @@ def log_in(*, request: HttpRequest, password: str, actor: Actor) -> AbstractBase
     if user is None:
         audit.record(actor=actor, action=ACTION, outcome=REFUSED)
         raise BadCredentials("User name or password is wrong.", hint="`headgate create-user` sets a password.")
-    login(request, user)
-    audit.record(actor=actor, action=ACTION)
+    with transaction.atomic():
+        login(request, user)
+        audit.record(actor=actor, action=ACTION)
     return user
 
 

@@ -16,6 +16,8 @@ from pipelines.models import IdempotencyKey
 
 KEPT_FOR = timedelta(hours=24)
 KEY_LENGTH = 255
+_LOCKED = "55P03"
+"""PostgreSQL: the row of the key, which the first request has inserted, stays locked."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,9 @@ def once(*, user: str, key: str, content: str, act: Callable[[], StoredResponse]
     try:
         with transaction.atomic():
             return _replay(user, key, fingerprint) or _act(user, key, fingerprint, act)
-    except (_TakenMeanwhile, OperationalError):
+    except (_TakenMeanwhile, OperationalError) as error:
+        if isinstance(error, OperationalError) and getattr(error.__cause__, "sqlstate", None) != _LOCKED:
+            raise
         raise Conflict(
             "A request with this Idempotency-Key is still in progress.",
             code="idempotency_key_in_use",

@@ -273,6 +273,12 @@ def test_reads_are_repeated_when_the_server_is_away_for_a_moment(orders: FakeApi
     assert len(orders.requests) == 3
 
 
+def test_reads_are_repeated_while_the_database_is_away(orders: FakeApi) -> None:
+    orders.failures, orders.retry_after = [503] * 6, "0"
+    assert run("list").exit_code == 0
+    assert len(orders.requests) == 7
+
+
 def test_a_repeated_post_carries_the_same_key(orders: FakeApi) -> None:
     orders.failures = [503]
     assert run("start", "orders").exit_code == 0

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.db import InterfaceError, OperationalError
 from structlog.testing import capture_logs
 
 from tests.waiting import wait_for
@@ -37,6 +38,26 @@ class Work:
 
     def loop(self, **more: Any) -> BackgroundLoop:
         return BackgroundLoop("work", self.turn, close=self.close, **{"pause": 0.001, **more})
+
+
+def test_a_database_that_is_away_is_said_once_and_without_a_traceback() -> None:
+    failing = iter([OperationalError("locked"), InterfaceError("closed"), OperationalError("locked")])
+
+    def act() -> float:
+        if (error := next(failing, None)) is not None:
+            raise error
+        return LONG
+
+    work = Work(act)
+    with capture_logs() as logged:
+        loop = work.loop()
+        loop.start()
+        wait_for(lambda: any(each["event"] == "background_loop_recovered" for each in logged), "it has recovered")
+        assert loop.stop(60)
+    said = [each for each in logged if each["log_level"] in ("warning", "error")]
+    assert [(each["event"], each["cause"], "exc_info" in each) for each in said] == [
+        ("database_unavailable", "it does not answer", False)
+    ]
 
 
 @dataclass

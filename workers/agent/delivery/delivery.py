@@ -15,6 +15,7 @@ from typing import Generic, TypeVar
 
 from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
 
+from pipelines.domain.base.causes import LONGEST, explained, sentences
 from pipelines.domain.base.positions import PartitionPosition
 from pipelines.domain.ledger.journal import Planned
 from pipelines.domain.ledger.ledger import Counts
@@ -108,14 +109,16 @@ class Listener:
 
 
 def cause_of(error: BaseException) -> str:
-    """The innermost cause in a line, out of a Java or Python exception; of a worker in Python, what it raised."""
+    """The innermost cause in a line, out of a Java or Python exception; of a worker in Python, what it raised. One that
+    is known is said in words, with what to do."""
     text = str(error)
     causes = re.findall(r"^Caused by: (.+)$", text, re.MULTILINE)
     lost = re.search(r"executor [^)]*\): (.+)$", text, re.MULTILINE)
     first = text.strip().splitlines()[0] if text.strip() else type(error).__name__
     cause = causes[-1] if causes else lost[1] if lost else first
     raised = _RAISED.findall(text) if _OF_PYTHON.search(cause) else []
-    return (raised[-1] if raised else cause)[:500]
+    what, advice = explained(raised[-1] if raised else cause)
+    return (sentences(what, advice) if advice else what)[:LONGEST]
 
 
 class SinkGroup:

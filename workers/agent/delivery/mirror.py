@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
+from pipelines.domain.base.causes import explain
 from pipelines.domain.runs.protocol import Holding, IngestBufferStatus
 from workers.agent.base.log import say
 from workers.agent.delivery.ledger import ChannelLedger
@@ -60,7 +61,7 @@ class SourceWatch:
         if self._failures == 1:
             self._since = time.time()
         if self._failures >= _FAILURES_BEFORE_AWAY:
-            cause = f"The source cannot be reached: {error}"
+            cause = f"The source cannot be reached: {explain(error)}"
             for query in self._queries:
                 query.source_away = Holding(
                     component=self._path, cause=cause, attempts=self._failures, since=self._since
@@ -107,7 +108,7 @@ class Mirror:
         except Exception as error:
             self._failures += 1
             if self._failures % _FAILURES_BETWEEN_COMPLAINTS == 0:
-                say(f"committed offsets could not be written: {error}")
+                say(f"committed offsets could not be written: {explain(error)}")
         else:
             self._failures = 0
             self._written.update(moved)

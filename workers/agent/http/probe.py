@@ -5,6 +5,7 @@ from __future__ import annotations
 import ssl
 from typing import Any
 
+from pipelines.domain.base.causes import sentences
 from pipelines.domain.runs.protocol import AgentFinding
 from workers.agent.base.findings import Refused, refuse
 from workers.agent.http.requests import Connection, HttpResponse, RequestFailed, Requests
@@ -37,7 +38,7 @@ def probe_server(connection: Connection, path: str, method: str, resource: str) 
         answer = requests.send(method, resource, b"", Deadline.after(_PROBE_TIMEOUT))
     except (RequestFailed, DeadlineReached) as error:
         advice = "Check the address, and that the server runs."
-        raise refuse(path, "SERVER_UNREACHABLE", f"{error}.", advice, retryable=True) from error
+        raise refuse(path, "SERVER_UNREACHABLE", sentences(error), advice, retryable=True) from error
     finally:
         requests.close()
     if answer.status in (401, 403):

@@ -17,6 +17,7 @@ from typing import Any
 
 import httpx2
 
+from pipelines.domain.base.causes import explain
 from workers.agent.spark.executor_writer import Deadline
 
 _LARGEST_ANSWER = 64 << 20
@@ -164,10 +165,10 @@ class Requests:
             try:
                 return self._once(method, path, content, deadline, headers)
             except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
-                failure = f"{self._url(path)} cannot be reached: {error}"
+                failure = f"{self._url(path)} cannot be reached: {explain(error)}"
                 self._first = (self._first + 1) % len(self._connection.urls)
             except httpx2.HTTPError as error:
-                raise RequestFailed(f"{self._url(path)}: {type(error).__name__}: {error}") from error
+                raise RequestFailed(f"{self._url(path)}: {explain(error)}") from error
         raise RequestFailed(failure)
 
     def _once(

@@ -15,6 +15,7 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
 
+from pipelines.domain.base.causes import explain
 from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.definitions.components.sink.kafka import KafkaSink
 from pipelines.domain.definitions.components.source.kafka import KafkaSource
@@ -289,7 +290,7 @@ def inspected(question: InspectionRequest) -> InspectionResult:
         return InspectionResult(survey=None, findings=[each.model_dump(mode="json") for each in found])
     except KafkaException as error:
         path = f"sources.{move.source}" if move.source else f"sinks.{move.sink}"
-        words = f"A cluster did not answer: {error.args[0]}."
+        words = f"A cluster did not answer. {explain(error)}"
         found = [AgentFinding(path=path, code="KAFKA_ERROR", message=words, suggestion="Check both addresses.")]
         return InspectionResult(survey=None, findings=[each.model_dump(mode="json") for each in found])
 

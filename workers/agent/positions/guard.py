@@ -22,7 +22,7 @@ NOTICES = ("GROUP_LOST", "GROUP_MOVED", "EXPIRING")
 """What somebody should know, and is no reason to stop."""
 _REPORTED = 5
 """Partitions that a notice names."""
-_DECIDE = "Choose where to continue: the ledger's position, or a new one, which starts a new lineage."
+_DECIDE = "Choose where to continue: headgate positions show lists the choices. The next start begins a new lineage."
 
 
 @dataclass(frozen=True)

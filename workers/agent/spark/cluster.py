@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from pipelines.domain.base.causes import explain
 from pipelines.domain.definitions.parts.launchers import SparkLauncher
 from pipelines.domain.runs.protocol import AgentFinding
 from workers.agent.base.findings import Refused, refuse
@@ -226,7 +227,7 @@ def _cannot_connect(host: str, port: int) -> str:
     try:
         socket.create_connection((host, port), _CONNECT_TIMEOUT).close()
     except OSError as error:
-        return f"{host}:{port}: {error}"
+        return f"{host}:{port}: {explain(error)}"
     return ""
 
 

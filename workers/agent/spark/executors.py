@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
+from pipelines.domain.base.causes import explain
 from pipelines.domain.runs.protocol import AgentFinding
 from workers.agent.base.arrow import map_in_arrow
 from workers.agent.base.findings import Refused
@@ -78,7 +79,7 @@ def problem_of(modules: Sequence[str]) -> str | None:
         try:
             importlib.import_module(module)
         except BaseException as error:
-            return f"{sys.executable} cannot import {module}: {type(error).__name__}: {error}"
+            return f"{sys.executable} cannot import {module}: {explain(error)}"
     return None
 
 

@@ -12,6 +12,8 @@ from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Any
 from urllib.parse import urlsplit
 
+from pipelines.domain.base.causes import explain
+
 TIMEOUT = 3.0
 """Seconds that one page may take."""
 _LARGEST = 8 << 20
@@ -94,12 +96,12 @@ def _get(page: str) -> dict[str, Any]:
     try:
         connection.connect()
     except OSError as error:
-        raise Silent(f"{page} cannot be reached: {error}") from error
+        raise Silent(f"{page} cannot be reached: {explain(error)}") from error
     try:
         connection.request("GET", "/json/")
         answer = json.loads(connection.getresponse().read(_LARGEST))
     except (OSError, HTTPException, ValueError) as error:
-        raise Silent(f"{page} does not answer: {error}", frozen=isinstance(error, TimeoutError)) from error
+        raise Silent(f"{page} does not answer: {explain(error)}", frozen=isinstance(error, TimeoutError)) from error
     finally:
         connection.close()
     if not isinstance(answer, dict):

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as TimedOut
 
+from pipelines.domain.base.causes import explain
 from pipelines.domain.definitions.parts.component import ComponentSpec
 from pipelines.domain.ledger.journal import ComponentState
 from pipelines.domain.runs.protocol import AgentFinding, ComponentStatus
@@ -78,7 +79,7 @@ def _findings(path: str, part: Builder, step: Callable[[Builder], None]) -> list
         return refused.findings
     except BaseException as error:
         name = f"{part.spec.kind} {part.spec.type}"
-        message = f"The {name} failed to initialize: {type(error).__name__}: {error}"
+        message = f"The {name} failed to initialize: {explain(error)}"
         return [AgentFinding(path=path, code="INIT_FAILED", message=message, suggestion="See the agent's log.")]
     return []
 

@@ -6,9 +6,10 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from pipelines.domain.base.positions import PartitionPosition, SourceIdentity, TopicPartition
+from pipelines.domain.base.positions import FINDING_CODES, PartitionPosition, SourceIdentity, TopicPartition
 from pipelines.domain.definitions.document.spec import BUFFER, Read
 from pipelines.domain.ledger.journal import Noticed
+from pipelines.domain.positions.choices import advice
 from pipelines.domain.positions.plan import PartitionSurvey, Survey
 from pipelines.domain.runs.protocol import AgentFinding, Launch
 from workers.agent.base.findings import Refused
@@ -113,13 +114,19 @@ class Found:
             return set()
         return {key for key, reported in self.decided(source).items() if reported == 0}
 
-    def against_source(self, source: str) -> list[AgentFinding]:
-        """What the log and the group have against the ledger, whatever the channel."""
+    def against_source(self, source: str, *, live: bool = False) -> list[AgentFinding]:
+        """What the log and the group have against the ledger, whatever the channel.
+
+        `live`: a run goes on, which commits before the ledger that we were told of can know it. The group is ahead then
+        as a rule; a commit of another client is a notice of the run's own guard.
+        """
         path = self.graph.sources[source].place.path
         furthest = self.furthest(source)
         topics = {topic for topic, _ in furthest}
         found = guard.another_log(path, self.remembered(source), self.identity(source), topics, self.log(source))
-        return found or guard.ahead_of_ledger(path, furthest, self.mirror(source), self.decided(source))
+        if found or live:
+            return found
+        return guard.ahead_of_ledger(path, furthest, self.mirror(source), self.decided(source))
 
     def state(self, query: str, checkpoint: Checkpoint, head: Head) -> CheckpointState:
         """What the checkpoint says to this channel. Raises Refused where it cannot be read."""
@@ -180,6 +187,17 @@ def survey(known: Found, reads: Mapping[Read, Checkpoint], findings: Sequence[Ag
     return Survey(at=time.time(), rows=rows, identities=_once(identities), reads=shared)
 
 
+def advised(findings: Sequence[AgentFinding], survey: Survey | None) -> list[AgentFinding]:
+    """The same findings; those about positions with what is recommended."""
+    recommended = advice(survey)
+    return [
+        each.model_copy(update={"suggestion": f"{each.suggestion} {recommended}".strip()})
+        if recommended and each.code in FINDING_CODES
+        else each
+        for each in findings
+    ]
+
+
 def _once(identities: list[SourceIdentity]) -> list[SourceIdentity]:
     return list({each.source: each for each in identities}.values())
 
@@ -200,6 +218,7 @@ def _rows(
             ledger=head.positions.get(key),
             checkpoint=spark.get(key),
             group=at.offset if at else None,
+            group_ours=at.ours if at else False,
             log_start=held.start if held else None,
             log_end=held.end if held else None,
             codes=[*_codes(findings, read.path, head.channel, key), *added],

@@ -20,7 +20,7 @@ from workers.agent.run_dir.journal_writer import Journal
 from workers.agent.spark.jvm import Jvm
 from workers.agent.startup.building import build_queries, hand_over
 from workers.agent.startup.components import Components
-from workers.agent.startup.found import Found
+from workers.agent.startup.found import Found, advised
 from workers.agent.startup.positions import Starts, check_positions, survey_of_running, survey_positions
 from workers.agent.startup.preflight import Preflight
 from workers.agent.startup.session import Session
@@ -116,6 +116,10 @@ class Launcher:
     def take_survey(self, findings: Sequence[AgentFinding]) -> None:
         """Note what is known of every partition while the run goes on."""
         self.survey = survey_of_running(self._launch, self._graph, self.queries, findings)
+
+    def advised(self, findings: Sequence[AgentFinding]) -> list[AgentFinding]:
+        """The findings with what the last survey recommends."""
+        return advised(findings, self.survey)
 
     def _compare(self) -> list[AgentFinding]:
         """Compare positions, and write down what is agreed."""

@@ -17,7 +17,7 @@ from workers.agent.positions import guard
 from workers.agent.positions.checkpoint import Offsets, positions
 from workers.agent.positions.guard import Head
 from workers.agent.run_dir.journal_writer import Journal
-from workers.agent.startup.found import Found, survey
+from workers.agent.startup.found import Found, advised, survey
 
 
 @dataclass
@@ -54,6 +54,7 @@ def check_positions(launch: Launch, graph: Graph, queries: list[Query], journal:
                 starts.findings += refused.findings
     if starts.findings:
         starts.survey = survey(known, {query.read: query.checkpoint for query in queries}, starts.findings)
+        starts.findings = advised(starts.findings, starts.survey)
         return starts
     starts.identities = {name: each for name in known.logs if (each := known.identity(name))}
     starts.notices = {name: known.notices(name) for name in known.logs}
@@ -64,7 +65,7 @@ def check_positions(launch: Launch, graph: Graph, queries: list[Query], journal:
 
 
 def survey_positions(known: Found, queries: Sequence[Query]) -> Survey | None:
-    """What log and group have against the ledger, as a standby sees it: nothing is written down, and checkpoints and
+    """What the log has against the ledger, as a standby sees it: nothing is written down, and checkpoints, groups and
     sources whose data is in the hands of another run are left alone. None where no source can be looked at so.
 
     Raises Refused where one is away.
@@ -73,7 +74,7 @@ def survey_positions(known: Found, queries: Sequence[Query]) -> Survey | None:
     seen: list[AgentFinding] = []
     for query in shared:
         source = query.read.source
-        if found := known.against_source(source):
+        if found := known.against_source(source, live=True):
             seen += found
             continue
         for channel in query.read.channels:

@@ -21,12 +21,12 @@ from workers.agent.base.findings import Refused
 from workers.agent.graph import compile as compiler
 from workers.agent.positions import guard
 from workers.agent.positions.checkpoint import Checkpoint
-from workers.agent.startup.found import Found, survey
+from workers.agent.startup.found import Found, advised, survey
 
 
 def answer(launch: Launch, definition: Definition, question: InspectionRequest) -> InspectionResult:
-    """What is found of every partition. Of a run that goes on only its log and its group are judged: ledger and
-    checkpoint move while they are looked at."""
+    """What is found of every partition. Of a run that goes on only its log is judged: ledger, checkpoint and group
+    move while they are looked at."""
     graph = compiler.of_run(launch, definition)
     known = Found(launch, graph)
     reads = [read for read in definition.reads() if not (question.live and known.remembered(read.source) is None)]
@@ -37,12 +37,13 @@ def answer(launch: Launch, definition: Definition, question: InspectionRequest) 
     checkpoints = {read: Checkpoint(Path(launch.checkpoint_root) / read.name) for read in reads}
     found = survey(known, checkpoints, findings)
     at_time = _at_time(known, reads, question.timestamp) if found and question.timestamp is not None else {}
-    return InspectionResult(survey=found, findings=[each.model_dump(mode="json") for each in findings], at_time=at_time)
+    reported = [each.model_dump(mode="json") for each in advised(findings, found)]
+    return InspectionResult(survey=found, findings=reported, at_time=at_time)
 
 
 def _findings(known: Found, read: Read, *, live: bool) -> list[AgentFinding]:
     try:
-        found = known.against_source(read.source)
+        found = known.against_source(read.source, live=live)
     except Refused as refused:
         return refused.findings
     for channel in read.channels:

@@ -16,6 +16,7 @@ from enum import StrEnum
 
 import structlog
 
+from pipelines.domain.base.causes import explain
 from workers.ports import Clock, Now
 from workers.supervisor.background.loop import BackgroundLoop
 
@@ -190,7 +191,7 @@ class Canary:
             self._send(queue, sent_at)
         except Exception as error:
             with self._lock:
-                self._monitor.refused(f"{error}" or type(error).__name__, self._clock.now().boottime)
+                self._monitor.refused(f"{error}" or explain(error), self._clock.now().boottime)
         else:
             with self._lock:
                 self._monitor.sent(queue, sent_at)
@@ -206,4 +207,4 @@ class Canary:
             self._report(state, words, round_trip, now)
             self._described = state, now.boottime
         except Exception as error:
-            log.warning("broker_connection_not_recorded", cause=str(error))
+            log.warning("broker_connection_not_recorded", cause=explain(error))

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
 
 import structlog
-from django.db import close_old_connections, connections
+from django.db import OperationalError, close_old_connections, connections
 
+from pipelines.foundation.availability import is_unavailable, why_unavailable
 from workers.ports import Exclusive
 
 SLOWEST_RETRY = 5.0
@@ -86,8 +87,11 @@ class BackgroundLoop:
 
     def _failed(self, error: Exception) -> float:
         """Log the first error of its kind since the last pass that succeeded; returns the seconds until the next."""
-        self._failures[type(error)] += 1
-        if self._failures[type(error)] == 1:
+        kind = OperationalError if is_unavailable(error) else type(error)
+        self._failures[kind] += 1
+        if self._failures[kind] == 1 and is_unavailable(error):
+            log.warning("database_unavailable", loop=self.name, cause=why_unavailable(error))
+        elif self._failures[kind] == 1:
             log.error("background_loop_failed", loop=self.name, exc_info=error)
         doubled = self.pause * 2.0 ** min(self._failures.total() - 1, _DOUBLINGS)
         return min(doubled, max(self.pause, self.slowest))

@@ -15,6 +15,7 @@ from uuid import UUID
 import structlog
 from django.db import connections
 
+from pipelines.domain.base.causes import explain
 from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.migration.progress import MigrationStepState
 from pipelines.domain.positions.cluster_move import ClusterMove
@@ -51,7 +52,7 @@ class InspectionContext:
                 self._translate(inspection, seen)
                 return
             target = Target.model_validate(inspection.target) if inspection.target else None
-            answer = self.surveys.inspect(self._question(inspection, target))
+            seen, answer = self._at_rest_or_live(inspection, target, seen)
             if answer.survey is None:
                 raise _away(answer)
             found = _plan(answer, target) if target else None
@@ -61,6 +62,17 @@ class InspectionContext:
         except (InspectionFailed, Unresolved, LookupError) as error:
             code, hint = getattr(error, "code", "inspection_impossible"), getattr(error, "hint", "")
             positions.fail(inspection=inspection, error={"code": code, "message": str(error), "hint": hint})
+
+    def _at_rest_or_live(
+        self, inspection: PositionInspection, target: Target | None, seen: dict[str, Any]
+    ) -> tuple[dict[str, Any], InspectionResult]:
+        """Look, and once more where the ledger moved beneath a look at a pipeline at rest: its group is compared with a
+        ledger of the same time only."""
+        question = self._question(inspection, target)
+        answer = self.surveys.inspect(question)
+        if question.live or (now := basis(inspection.pipeline)) == seen:
+            return seen, answer
+        return now, self.surveys.inspect(self._question(inspection, target))
 
     def _translate(self, inspection: PositionInspection, seen: dict[str, Any]) -> None:
         """Ask both clusters of a move what positions become."""
@@ -83,12 +95,13 @@ class InspectionContext:
         positions.answer_move(inspection=inspection, found=answer.translation, seen=seen)
 
     def _question(self, inspection: PositionInspection, target: Target | None) -> InspectionRequest:
+        live = live_run(inspection.pipeline) is not None
         launch, handover = self.launcher.to_inspect(inspection.pipeline)
         return InspectionRequest(
             launch=launch.model_dump(mode="json"),
             values=handover.values,
             masked=handover.masked,
-            live=live_run(inspection.pipeline) is not None,
+            live=live,
             timestamp=target.at if target and target.goal is Goal.TIMESTAMP else None,
         )
 
@@ -142,7 +155,7 @@ class Surveyor:
             self._context.take(inspection)
         except Exception as error:
             log.exception("inspection_failed", inspection=str(inspection.pk))
-            message = f"{type(error).__name__}: {error}"
+            message = explain(error)
             positions.fail(inspection=inspection, error={"code": "inspection_failed", "message": message, "hint": ""})
         finally:
             self._under_way.discard(inspection.pk)

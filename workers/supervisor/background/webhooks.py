@@ -16,6 +16,7 @@ from importlib.metadata import version
 import structlog
 from django.db import close_old_connections
 
+from pipelines.domain.base.causes import explain
 from pipelines.domain.monitoring.webhooks import WebhookResponse, key_of, secret_name, signed_headers
 from pipelines.foundation import clock
 from pipelines.services.monitoring import deliveries
@@ -153,9 +154,10 @@ def _key(reference: str, values: Mapping[str, str | Unreadable]) -> bytes:
 
 
 def _result(future: Future[WebhookResponse]) -> WebhookResponse:
-    """What an attempt came to; a fault of our own is an answer too, so that it is tried again."""
+    """What an attempt came to; a fault of our own is an answer too, so that it is tried again. Its text may
+    hold a secret and is not passed on."""
     error = future.exception()
     if error is None:
         return future.result()
     log.error("webhook_attempt_failed", cause=repr(error))
-    return WebhookResponse(None, f"The attempt failed: {type(error).__name__}.")
+    return WebhookResponse(None, f"The attempt failed. {explain(type(error).__name__)}")

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pipelines.domain.base.causes import sentences
 from pipelines.domain.base.states import DesiredState, Phase, RunOutcome, StopReason
 from pipelines.domain.ledger.journal import JOURNAL_DAMAGED
 from pipelines.domain.runs.crashes import CRASH_LOOP, SAME_CRASHES, recognised
@@ -178,7 +179,9 @@ def _looping(run: RunSnapshot, ended: Ended) -> Findings:
     finding = _finding(
         f"sources.{suspects[0].source}",
         CRASH_LOOP,
-        f"{SAME_CRASHES} runs in a row crashed at the same position: {words}{more}. The last one: {ended.reason}",
+        sentences(
+            f"{SAME_CRASHES} runs in a row crashed at the same position: {words}{more}", f"The last one: {ended.reason}"
+        ),
         "Quarantine the records (headgate quarantine add): they become dead letters, and the pipeline resumes after "
         "them. Or fix the component that crashes, and start the pipeline again.",
     )
@@ -204,7 +207,11 @@ def _stopped(snapshot: PipelineSnapshot, run: RunSnapshot, ended: Ended) -> EndR
     if snapshot.desired is not DesiredState.STOPPED:
         return _end(ended, Phase.STOPPED, "restarting", "The run has ended; the next one follows.", reason)
     words = (
-        f"Killed: {ended.reason}." if killed else "Stopped on request." if run.stopping else f"Ended: {ended.reason}"
+        sentences(f"Killed: {ended.reason}")
+        if killed
+        else "Stopped on request."
+        if run.stopping
+        else sentences(f"Ended: {ended.reason}")
     )
     return _end(ended, Phase.STOPPED, "killed" if killed else "stopped", words, reason)
 
@@ -220,10 +227,10 @@ def _blocked(ended: Ended, findings: Findings) -> EndRun:
 def _restarted(snapshot: PipelineSnapshot, ended: Ended, findings: Findings, now: Now) -> EndRun:
     """BACKOFF with a delay that doubles, or FAILED when the budget of restarts in a row is spent."""
     if snapshot.restart_count >= snapshot.lifecycle.max_restarts:
-        words = f"{ended.reason} {snapshot.restart_count} restarts in a row failed."
+        words = sentences(ended.reason, f"{snapshot.restart_count} restarts in a row failed")
         return replace(_end(ended, Phase.FAILED, "restarts_spent", words, StopReason.SYSTEM), findings=findings)
     delay = backoff(snapshot.lifecycle.restart_backoff, snapshot.lifecycle.restart_backoff_max, snapshot.restart_count)
-    words = f"{ended.reason} The next start is in {delay:g} s."
+    words = sentences(ended.reason, f"The next start is in {delay:g} s")
     restart = Restart(now.boot_id, now.boottime + delay, delay)
     end = _end(ended, Phase.BACKOFF, ended.outcome.lower(), words, StopReason.SYSTEM)
     return replace(end, restart=restart, findings=findings)

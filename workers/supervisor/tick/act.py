@@ -13,6 +13,7 @@ from pathlib import Path
 
 import structlog
 
+from pipelines.domain.base.causes import explain
 from pipelines.domain.base.states import STOP_COMMANDS, Phase
 from pipelines.domain.ledger.journal import JournalCorrupt
 from pipelines.domain.lifecycle.reconciling import Ahead
@@ -152,7 +153,7 @@ class _Deed:
             self.actor.processes.spawn_keeper(run_dir, run.token, handover)
             crash_points.reach("worker.spawned")
         except (OSError, Unresolved, NotProvisioned) as error:
-            message = f"The keeper of run {run.number} could not be started: {error}"
+            message = f"The keeper of run {run.number} could not be started: {explain(error)}"
             emit(kind="run.spawn_failed", message=message, pipeline=self.pipeline, run=run)
         memory.spawned = True
 

@@ -12,6 +12,7 @@ from uuid import UUID
 
 import structlog
 
+from pipelines.domain.base.causes import explain
 from pipelines.domain.definitions.document.spec import ANY_HOST
 from pipelines.models import Pipeline
 from pipelines.selectors.hosts.capacity import wanted_host
@@ -179,7 +180,7 @@ class Supervisor:
 
     def _note(self, pipeline: Pipeline, failures: Sequence[Exception], now: Now, busy: set[UUID]) -> None:
         """The next tick makes a condition of it, and takes that back where nothing has failed."""
-        words = " ".join(dict.fromkeys(_words(each) for each in failures))
+        words = " ".join(dict.fromkeys(explain(each) for each in failures))
         if words != self._memory.troubles.get(pipeline.id, ""):
             busy.add(pipeline.id)
         self._memory.troubles[pipeline.id] = words
@@ -193,9 +194,5 @@ class Supervisor:
             return
         self._memory.complaints[key] = now.boottime
         log.error("pipeline_failed", pipeline=pipeline.name, exc_info=error)
-        message = f"The supervisor failed for this pipeline: {_words(error)}"
+        message = f"The supervisor failed for this pipeline: {explain(error)}"
         emit(kind="supervisor.error", message=message, pipeline=pipeline)
-
-
-def _words(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}."

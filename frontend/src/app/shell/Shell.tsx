@@ -1,5 +1,6 @@
 import { Outlet } from '@tanstack/react-router'
 import { Announcer } from '@/components/ui/Announcer'
+import { DatabaseBanner } from '@/components/ui/DatabaseBanner'
 import { Sidebar } from './Sidebar'
 import { TopBar } from './TopBar'
 import classes from './shell.module.css'
@@ -14,6 +15,7 @@ export function Shell() {
       <Sidebar />
       <div className={classes.column}>
         <TopBar />
+        <DatabaseBanner />
         <main id="content" className={classes.main} tabIndex={-1}>
           <Outlet />
         </main>

@@ -4,6 +4,7 @@ import { hooks } from '@/api/client'
 import { keys } from '@/api/keys'
 import { sessionQuery } from '@/api/session'
 import type { Session } from '@/api/types'
+import { DatabaseBanner } from '@/components/ui/DatabaseBanner'
 import { ErrorNote, Loading } from '@/components/ui/Feedback'
 import { LiveProvider } from '@/lib/live/LiveProvider'
 import { LoginScreen } from './LoginScreen'
@@ -18,7 +19,7 @@ export function SessionGate({ children }: { children: ReactNode }) {
   const { session, error, retry } = useSession()
   const [lastUser, setLastUser] = useState<string | null>(null)
   useExpiry()
-  if (!session) return error ? <Unreachable error={error} onRetry={retry} /> : <Loading />
+  if (!session) return error ? <Unreachable error={error} onRetry={retry} /> : <Waiting />
 
   const { authenticated } = session
   const user = authenticated ? (session.user ?? '') : lastUser
@@ -47,6 +48,15 @@ function useExpiry(): void {
       hooks.onLoggedOut = () => {}
     }
   }, [client])
+}
+
+function Waiting() {
+  return (
+    <>
+      <DatabaseBanner />
+      <Loading />
+    </>
+  )
 }
 
 function Unreachable({ error, onRetry }: { error: Error; onRetry: () => void }) {

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.domain.base.positions import TopicPartition
-from pipelines.domain.positions.plan import Goal, PartitionSurvey, Survey, Target, choices, digest, plan
+from pipelines.domain.positions.plan import Goal, PartitionSurvey, Survey, Target, digest, plan
 from pipelines.domain.positions.target import BadTarget, target
 
 NOW = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
@@ -42,7 +42,10 @@ def outcome(found: PartitionSurvey, goal: Goal, **more: Any) -> tuple[int, int, 
         (row(log_end=60, codes=["BEYOND_LOG_END"]), Goal.LEDGER, (60, 0, 0, 0)),
         (row(log_end=60, codes=["BEYOND_LOG_END"]), Goal.EARLIEST, (0, 0, 60, 0)),
         (row(codes=["TOPIC_RECREATED"]), Goal.EARLIEST, (0, 0, 0, 0)),
-        (row(codes=["TOPIC_RECREATED"]), Goal.LEDGER, (100, 100, 0, 0)),
+        (row(codes=["TOPIC_RECREATED"]), Goal.UNREAD, (0, 0, 0, 0)),
+        (row(codes=["TOPIC_RECREATED"]), Goal.GROUP, (90, 90, 0, 0)),
+        (row(), Goal.UNREAD, (100, 0, 0, 0)),
+        (row(log_start=130, codes=["BELOW_LOG_START"]), Goal.UNREAD, (130, 30, 0, 30)),
         (row(codes=["TOPIC_RECREATED"], log_end=50), Goal.LATEST, (50, 50, 0, 0)),
         (row(codes=["CLUSTER_CHANGED"], log_start=10), Goal.EARLIEST, (10, 0, 0, 0)),
         (row(ledger=None, group=None, codes=["LEDGER_LOST"]), Goal.CHECKPOINT, (100, 0, 0, 0)),
@@ -80,22 +83,16 @@ def test_a_time_is_the_first_record_that_is_not_older_and_the_end_where_there_is
         (row(group=None), Target(goal=Goal.GROUP), "group has no position"),
         (row(group=400), Target(goal=Goal.GROUP), "400 is not in the log"),
         (row(ledger=None), Target(goal=Goal.LEDGER), "ledger has no position"),
+        (row(codes=["TOPIC_RECREATED"]), Target(goal=Goal.LEDGER), "offset of the old log"),
+        (row(codes=["CLUSTER_CHANGED"]), Target(goal=Goal.LEDGER), "offset of the old log"),
+        (row(codes=["TOPIC_RECREATED"]), Target(goal=Goal.CHECKPOINT), "offset of the old log"),
+        (row(codes=["TOPIC_RECREATED"], group_ours=True), Target(goal=Goal.GROUP), "offset of the old log"),
     ],
 )
 def test_what_cannot_be_read_on_from_is_no_plan(found: PartitionSurvey, target: Target, reason: str) -> None:
     made = plan(survey(found), target)
     assert made.moves == []
     assert reason in made.impossible[0].reason
-
-
-def test_only_choices_that_are_possible_for_all_partitions_are_offered() -> None:
-    assert choices(survey(row(0), row(1, group=None))).keys() == {
-        Goal.LEDGER,
-        Goal.CHECKPOINT,
-        Goal.EARLIEST,
-        Goal.LATEST,
-    }
-    assert choices(survey(row(ledger=None, checkpoint=None, group=None))).keys() == {Goal.EARLIEST, Goal.LATEST}
 
 
 def test_a_partition_that_is_gone_is_not_moved() -> None:

@@ -17,6 +17,7 @@ import psycopg
 import pyarrow as pa
 from pyspark.sql import Column
 
+from pipelines.domain.base.causes import explained, sentences
 from pipelines.domain.definitions.parts.columns import value_source
 from pipelines.domain.ledger.journal import Planned
 from pipelines.domain.ledger.ledger import Counts
@@ -70,7 +71,7 @@ class Builder(SinkBuilder):
             advice = "Write user, host, port and database; time limits have keys of their own."
             raise refuse(f"{self.place.path}.dsn", "BAD_ADDRESS", f"{error}.", advice) from error
         except psycopg.OperationalError as error:
-            message = f"The database cannot be used: {_line(error)}"
+            message = sentences(f"The database cannot be used: {explained(error)[0]}")
             advice = "Check the address, the password and that the server runs."
             raise refuse(self.place.path, "DATABASE_UNREACHABLE", message, advice, retryable=True) from error
 
@@ -196,7 +197,3 @@ class CopyWriter(Writer):
     def close(self) -> None:
         """Close the connection; what was not committed is gone."""
         self._stack.close()
-
-
-def _line(error: Exception) -> str:
-    return " ".join(str(error).split())

@@ -82,8 +82,9 @@ function Positions({ pipeline: { name }, status: { choices } }: DecisionsProps) 
   )
 }
 
-function inShort({ to, skip, replay }: PositionChoice): string {
-  return `${inWords(to)}: skips ${count(skip)}, rereads ${count(replay)}`
+function inShort({ to, skip, replay, recommended, reason }: PositionChoice): string {
+  const words = `${inWords(to)}: skips ${count(skip)}, rereads ${count(replay)}`
+  return recommended ? `${words}. Recommended. ${reason}` : words
 }
 
 function Crashes({ pipeline: { name } }: DecisionsProps) {

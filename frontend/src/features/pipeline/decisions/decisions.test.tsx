@@ -27,7 +27,7 @@ async function confirm(act: string) {
 }
 
 it('the questions that stand open are those that the server has put', () => {
-  const choice = { to: 'earliest', skip: 0, replay: 4, partitions: [] }
+  const choice = { to: 'earliest', skip: 0, replay: 4, recommended: true, reason: 'Fewest.', partitions: [] }
   expect(openQuestions(pipeline(), status())).toEqual([])
   expect(openQuestions(pipeline(), status({ choices: [choice] }))).toEqual(['positions'])
   expect(openQuestions(pipeline(), status({ findings: [finding('CRASH_LOOP')] }))).toEqual(['quarantine'])
@@ -39,7 +39,16 @@ it('the questions that stand open are those that the server has put', () => {
 })
 
 it('where to go on is said with what each way skips and reads again', async () => {
-  const choices = [{ to: 'earliest', skip: 1_204, replay: 0, partitions: [] }]
+  const choices = [
+    {
+      to: 'earliest',
+      skip: 1_204,
+      replay: 0,
+      recommended: true,
+      reason: 'It skips the fewest.',
+      partitions: [],
+    },
+  ]
   showRouted(<Decisions pipeline={pipeline()} status={status({ choices })} />)
   expect(await screen.findByText(/skips 1,204, rereads 0/)).toBeInTheDocument()
   const link = screen.getByRole('link', { name: 'Choose start position' })

@@ -16,7 +16,7 @@ interface ChoicesProps {
 }
 
 /** Where to resume: each choice with what it skips and rereads, and any other position. */
-export function Choices({ choices, reason, onPlan }: ChoicesProps) {
+export function Choices({ choices, reason: refused, onPlan }: ChoicesProps) {
   return (
     <Panel
       title="Choose another position"
@@ -42,9 +42,12 @@ export function Choices({ choices, reason, onPlan }: ChoicesProps) {
             </>
           }
         >
-          {choices.map(({ to, skip, replay, partitions }) => (
+          {choices.map(({ to, skip, replay, recommended, reason, partitions }) => (
             <tr key={to}>
-              <th scope="row">{inWords(to)}</th>
+              <th scope="row">
+                {inWords(to)}
+                {recommended && <div className="dim">Recommended. {reason}</div>}
+              </th>
               <td className="num" data-bad={skip > 0 || undefined}>
                 {count(skip)}
               </td>
@@ -55,7 +58,7 @@ export function Choices({ choices, reason, onPlan }: ChoicesProps) {
                   <ReasonButton
                     size="compact-xs"
                     variant="default"
-                    reason={reason}
+                    reason={refused}
                     aria-label={`Plan: ${inWords(to)}`}
                     onClick={() => onPlan(to)}
                   >
@@ -67,7 +70,7 @@ export function Choices({ choices, reason, onPlan }: ChoicesProps) {
           ))}
         </Table>
       )}
-      <Other reason={reason} onPlan={onPlan} />
+      <Other reason={refused} onPlan={onPlan} />
     </Panel>
   )
 }
@@ -84,7 +87,7 @@ function Other({ reason, onPlan }: Pick<ChoicesProps, 'reason' | 'onPlan'>) {
     >
       <TextInput
         label="Another position"
-        description="earliest, latest, ledger, group, timestamp=-30m, timestamp=2026-11-21T12:00:00Z, or offsets=TOPIC/PARTITION:OFFSET,…"
+        description="unread, earliest, latest, ledger, group, timestamp=-30m, timestamp=2026-11-21T12:00:00Z, or offsets=TOPIC/PARTITION:OFFSET,…"
         value={to}
         onChange={(event) => setTo(event.currentTarget.value)}
         autoComplete="off"

@@ -30,11 +30,22 @@ const plan = (fields: Partial<PositionPlan> = {}): PositionPlan => ({
 })
 
 describe('the ways on', () => {
-  const choice = { to: 'earliest', skip: 1_204, replay: 0, partitions: [] }
+  const choice = {
+    to: 'earliest',
+    skip: 1_204,
+    replay: 0,
+    recommended: true,
+    reason: 'It skips the fewest.',
+    partitions: [],
+  }
+  const latest = { ...choice, to: 'latest', skip: 5_000, recommended: false, reason: '' }
 
   it('are each shown with what they skip and read again', async () => {
     const onPlan = vi.fn()
-    show(<Choices choices={[choice]} reason={null} onPlan={onPlan} />)
+    show(<Choices choices={[choice, latest]} reason={null} onPlan={onPlan} />)
+    const rows = screen.getAllByRole('row').slice(1)
+    expect(rows[0]).toHaveTextContent('Recommended. It skips the fewest.')
+    expect(rows[1]).not.toHaveTextContent('Recommended')
     expect(screen.getByRole('row', { name: /Log start/ })).toHaveTextContent('1,204')
     await userEvent.click(screen.getByRole('button', { name: 'Plan: Log start' }))
     expect(onPlan).toHaveBeenLastCalledWith('earliest')

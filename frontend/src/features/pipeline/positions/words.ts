@@ -1,6 +1,7 @@
 import type { PositionMove } from '@/api/types'
 
 const NAMES: Record<string, string> = {
+  unread: 'First unread record',
   ledger: 'Headgate ledger',
   checkpoint: 'Spark checkpoint',
   group: 'Committed offsets of the group',

@@ -397,7 +397,8 @@ class ComponentStatus(BaseModel):
 
 
 class AgentFinding(BaseModel):
-    """Why an agent refuses to start. `retryable`: the cause may go away by itself (a broker that is away).
+    """Why an agent refuses to start. `retryable`: the cause may go away by itself (a broker that is away), so the next
+    start is tried with back-off.
 
     The rest is what a finding about a position is about, as far as it is about one channel, topic or partition.
     """

@@ -26,6 +26,7 @@ from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.runs.protocol import write_atomically
 from workers.agent.files import heads, lines
 from workers.agent.files.heads import Heads
+from workers.agent.files.registry import of_type, reading
 from workers.agent.positions.checkpoint import Offsets
 
 _HEAD = heads.SIZE
@@ -391,12 +392,14 @@ class Tail:
     def _load(self) -> None:
         if not self.registry.exists():
             return
-        for name, written in json.loads(self.registry.read_bytes()).items():
-            if name in self.groups:
-                group = self.groups[name]
-                group.files = {int(inode): tracked(each) for inode, each in written["files"].items()}
-                group.copies = {int(inode): Print(**each) for inode, each in written["copies"].items()}
-                group.paths = {int(inode): path for inode, path in written["paths"].items()}
+        with reading(self.registry):
+            for name, written in json.loads(self.registry.read_bytes()).items():
+                files = {int(inode): tracked(each) for inode, each in written["files"].items()}
+                copies = {int(inode): Print(**of_type(Print, each)) for inode, each in written["copies"].items()}
+                paths = {int(inode): str(path) for inode, path in written["paths"].items()}
+                if name in self.groups:
+                    group = self.groups[name]
+                    group.files, group.copies, group.paths = files, copies, paths
 
     def scan(self) -> None:
         """Look at every directory once, and remember what was seen before anybody is told of it."""
@@ -445,7 +448,10 @@ def _is_needed(group: Group, inode: int) -> bool:
 
 
 def tracked(written: dict[str, object]) -> Tracked:
-    """A file out of the JSON that the registry keeps."""
-    fields = {**written, "head": Print(**written["head"]), "tail": Print(**written["tail"])}  # type: ignore[arg-type]
-    fields["past"] = [Span(**span) for span in written["past"]]  # type: ignore[attr-defined]
-    return Tracked(**fields)  # type: ignore[arg-type]
+    """A file out of the JSON that the registry keeps. Raises KeyError, TypeError or ValueError where it is damaged."""
+    known = of_type(Tracked, written)
+    prints = {name: Print(**of_type(Print, known[name])) for name in ("head", "tail")}
+    file = Tracked(**{**known, **prints, "past": [Span(**of_type(Span, each)) for each in known["past"]]})
+    if file.end < file.base:
+        raise ValueError(f"{file.path} ends before it begins")
+    return file

@@ -34,6 +34,7 @@ from pipelines.domain.runs.protocol import (
     ExitRecord,
     Holding,
     Identity,
+    IngestBufferStatus,
     PartitionProgress,
     PauseProof,
     ProcessIdentity,
@@ -446,6 +447,18 @@ class TestPhases:
         assert one(actions.SetPhase, snapshot(run=still)).new is Phase.STALLED
         well = [QueryStatus(source="s", channel="c", group=group.model_copy(update={"failed": []}))]
         assert none(actions.SetPhase, snapshot(run=run(status=status(queries=well))))
+
+    def test_a_source_that_is_down_degrades_what_moves_and_does_not_hide_a_stall(self) -> None:
+        down = IngestBufferStatus(source="cmd", taken=3, held=0, capacity=9, failure="It ended with 3.")
+        seen = one(actions.SetPhase, snapshot(run=run(status=status(ingest_buffers=[down]))))
+        assert (seen.new, seen.reason) == (Phase.DEGRADED, "source_down")
+        assert seen.message == "sources.cmd: It ended with 3."
+        again = status(ingest_buffers=[down.model_copy(update={"failure": ""})])
+        assert one(actions.SetPhase, snapshot(phase=Phase.DEGRADED, run=run(status=again))).new is Phase.RUNNING
+        positions = PartitionProgress(topic="t", partition=0, next_offset=1, end_offset=9)
+        behind = [QueryStatus(source="s", channel="c", positions=[positions])]
+        still = run(status=status(progress_heartbeat=600.0, queries=behind, ingest_buffers=[down]))
+        assert one(actions.SetPhase, snapshot(run=still)).new is Phase.STALLED
 
     def test_the_way_round_is_taken_where_the_table_has_no_direct_one(self) -> None:
         seen = snapshot(phase=Phase.PREFLIGHT, run=run(status=status(AgentPhase.DEGRADED)))

@@ -308,7 +308,6 @@ def test_requests_are_refused_clearly(tmp_path: Path) -> None:
         "[1]",
         '[{"headers": {"a": 1}, "body": "x"}]',
         '[{"body": 1}]',
-        '[{"headers": {}}]',
         '[{"body": "\\ud800"}]',
         "[" * 100_000,
         '[{"headers": [], "body": "x"}, 2]',
@@ -319,6 +318,13 @@ def test_what_is_no_array_of_events_is_a_bad_request(content: str) -> None:
     with pytest.raises(Refusal) as refusal:
         json_events(content.encode())
     assert refusal.value.status == 400
+
+
+@pytest.mark.parametrize("item", ["{}", '{"headers": {"a": "1"}}', '{"body": null}', '{"headers": null, "body": ""}'])
+def test_a_json_event_without_a_body_is_an_empty_one(tmp_path: Path, item: str) -> None:
+    listening = Listening(tmp_path)
+    assert listening.post(f'[{item}, {{"body": "x"}}]').status_code == 200
+    assert [event.body for event in listening.taken()] == [b"", b"x"]
 
 
 def test_a_blob_is_one_event_with_the_parameters_as_headers(tmp_path: Path) -> None:

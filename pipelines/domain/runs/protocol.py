@@ -141,10 +141,11 @@ class Launch(Document):
     """Everything a run needs to know; written once, before the keeper is started. Durations are seconds.
 
     The definition has its references as they are written; `handover`: their values come in a frame on the keeper's
-    standard input, which passes it on to the driver. `interceptors`: the Python classes that the administrator of the
-    host allows, as module:Class. `identities`: the logs that the heads' positions are offsets of, as far as known.
-    `quarantined`: records that become dead letters unseen. `trace`: the run before crashed with a batch in hand, so
-    interceptors write down which record they look at.
+    standard input, which passes it on to the driver. `interceptors`: the Python classes that the administrator of
+    the host allows, as module:Class; `interceptor_path`: the directories in which they may lie. `identities`: the
+    logs that the heads' positions are offsets of, as far as known. `quarantined`: records that become dead letters
+    unseen. `trace`: the run before crashed with a batch in hand, so interceptors write down which record they look
+    at.
 
     A standby has no epoch and no lineage, which are 0, and its heads only show where the ledger stood when it was
     launched; all three come with its promotion.
@@ -168,6 +169,7 @@ class Launch(Document):
     spark: SparkSettings
     handover: bool = False
     interceptors: list[str] = []
+    interceptor_path: list[str] = []
     quarantined: list[Quarantined] = []
     trace: bool = False
     log_bytes: int = 16 * 1024 * 1024

@@ -63,6 +63,14 @@ def test_only_a_cause_that_may_go_away_is_retryable(code: int, retryable: bool) 
     assert finding.retryable is retryable
 
 
+def test_a_missing_leader_is_not_taken_for_brokers_that_are_away() -> None:
+    cluster = KafkaCluster({"bootstrap.servers": "kafka:9092"})
+    error = KafkaException(KafkaError(KafkaError.LEADER_NOT_AVAILABLE))
+    (finding,) = cluster.refusal("sources.shop", "orders", error).findings
+    assert (finding.code, finding.retryable) == ("LEADER_MISSING", True)
+    assert finding.message.startswith("A partition of orders has no leader on kafka:9092: ")
+
+
 def test_the_cause_is_the_same_text_at_each_try() -> None:
     text = "127.0.0.1:9/bootstrap: Connect to ipv4#127.0.0.1:9 failed: Connection refused (after 3ms in state CONNECT)"
     error = KafkaError(KafkaError._TRANSPORT, text)

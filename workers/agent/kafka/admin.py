@@ -210,6 +210,11 @@ class KafkaCluster:
             )
         if code in {KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED}:
             return refuse(path, "NOT_PERMITTED", f"No right to use the topic {topic} on {servers}.", "Grant it.")
+        if code in _NOT_LED:
+            message = f"A partition of {topic} has no leader on {servers}: {_text(reason)}."
+            return refuse(
+                path, "LEADER_MISSING", message, "Check that the brokers of its replicas run.", retryable=True
+            )
         if code in _TRANSIENT:
             return self._unreachable(path, _text(reason))
         retryable = code not in _LASTING

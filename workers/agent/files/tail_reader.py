@@ -15,7 +15,8 @@ import pyarrow as pa
 from pipelines.domain.base.positions import TopicPartition
 from workers.agent.files import lines
 from workers.agent.files.lines import Labels
-from workers.agent.files.tail import Span, Tracked, listing, tracked
+from workers.agent.files.tail import listing
+from workers.agent.files.tracked import Span, Tracked, tracked
 from workers.agent.positions.checkpoint import Offsets
 from workers.agent.ranges.ranges import RangeLost, RangeReader, Slice
 

@@ -142,6 +142,7 @@ def launcher() -> Launcher:
         references=references(),
         spark=spark_settings,
         interceptors=allowed_interceptors(environment.interceptors),
+        interceptor_path=tuple(environment.interceptor_path),
     )
 
 

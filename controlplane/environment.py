@@ -17,6 +17,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from pipelines.domain.base.values import byte_size
 from pipelines.domain.monitoring.webhooks import Network, Reach
+from pipelines.foundation.interceptors import directories
 from pipelines.foundation.keyring import Keyring, open_keyring
 
 HOST_NAME = re.compile(r"^[a-z0-9][a-z0-9-]{0,62}$")
@@ -39,7 +40,7 @@ class Environment(BaseSettings):
     unless given. `https`: the page is reached by HTTPS, so cookies are sent over it alone. `env_references`: variables
     that definitions may refer to by `${env:NAME}`; `file_references`: the directory of `${file:NAME}`.
     `interceptors`: classes that `python` interceptors may name, as module:Class, beside the entry points of the group
-    headgate.interceptors.
+    headgate.interceptors; `interceptor_path`: directories in which they may lie beside the installed packages.
     `slots` and `memory`: how many agents may run on this host, and how many bytes they may take together; no limit
     unless given.
     `lag_minute_days`, `lag_five_minute_days`, `lag_hour_days`: how long points of lag are kept minute by minute, and
@@ -64,6 +65,7 @@ class Environment(BaseSettings):
     trusted_origins: Annotated[list[str], NoDecode] = []
     env_references: Annotated[list[str], NoDecode] = []
     interceptors: Annotated[list[str], NoDecode] = []
+    interceptor_path: Annotated[list[str], NoDecode] = []
     file_references: Path | None = None
     slots: int | None = Field(default=None, ge=1)
     memory: Annotated[int, BeforeValidator(byte_size)] | None = None
@@ -95,6 +97,14 @@ class Environment(BaseSettings):
     @classmethod
     def _comma_separated(cls, value: Any) -> Any:
         return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+    @field_validator("interceptor_path", mode="before")
+    @classmethod
+    def _are_absolute_directories(cls, value: Any) -> Any:
+        found = directories(value) if isinstance(value, str) else value
+        if relative := [each for each in found if not Path(each).is_absolute()]:
+            raise ValueError(f"{relative[0]!r} is not an absolute directory")
+        return found
 
     @field_validator("webhook_networks", "metrics_networks", mode="before")
     @classmethod

@@ -37,6 +37,7 @@ def rehearse(
     *,
     source: str | None,
     interceptors: frozenset[str],
+    interceptor_path: Sequence[str] = (),
     seconds: float = SECONDS,
 ) -> dict[str, Any]:
     """What each channel would get. Raises RehearsalFailed."""
@@ -46,6 +47,7 @@ def rehearse(
         "events": events,
         "source": source,
         "interceptors": sorted(interceptors),
+        "interceptor_path": list(interceptor_path),
         "seconds": seconds,
     }
     answer = _ask(json.dumps(request).encode(), seconds)

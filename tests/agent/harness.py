@@ -245,6 +245,7 @@ class Pipeline:
     identities: dict[str, SourceIdentity] = field(default_factory=dict)
     current: Run | None = None
     interceptors: list[str] = field(default_factory=list)
+    interceptor_path: list[str] = field(default_factory=list)
     standbys: list[Run] = field(default_factory=list)
 
     @property
@@ -279,6 +280,7 @@ class Pipeline:
             spark=spark or self.spark,
             identities=list(self.identities.values()),
             interceptors=self.interceptors,
+            interceptor_path=self.interceptor_path,
             handover=handover is not None,
         ).store(directory / protocol.LAUNCH)
         self.current = Run(directory, token, handover)
@@ -307,6 +309,7 @@ class Pipeline:
             heads=[self.ledger[query].head(*query) for query in definition.queries()],
             spark=self.spark,
             interceptors=self.interceptors,
+            interceptor_path=self.interceptor_path,
         ).store(directory / protocol.LAUNCH)
         self.standbys.append(run)
         return run

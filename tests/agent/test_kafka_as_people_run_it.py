@@ -114,12 +114,17 @@ def test_flume_events_go_out_and_come_in_as_they_were(
 
     producer = Producer({"bootstrap.servers": topics.servers})
     producer.produce(topics.sink, value=b"\x03not avro", partition=0)
+    own = b"\x04\x02a\x08avro\x08from\x10envelope\x00\x06own"
+    producer.produce(topics.sink, value=own, headers=[("a", b"kafka"), ("b", b"kafka"), ("from", b"kafka")])
     producer.flush(20)
     source = kafka_source(
         topics, topics=[topics.sink], parse_as_flume_event=True, topic_header="from", key_header="key"
     )
     rows = read(session, source)
     good = {bytes(row["body"]): headers_of(row) for row in rows if row["problem"] is None}
+    own_headers = good.pop(b"own")
+    chosen = {name: own_headers[name] for name in ("a", "b", "from")}
+    assert chosen == {"a": b"avro", "b": b"kafka", "from": b"envelope"}
     assert set(good) == {*bodies, b"bare"}
     assert good[b"x"]["header1"] == "v\u00e4".encode()
     assert {headers["from"] for headers in good.values()} == {topics.sink.encode()}

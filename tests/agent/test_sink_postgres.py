@@ -200,9 +200,16 @@ def test_probes_find_everything_at_once(server: str, session: SparkSession, data
             sink(session, "postgres", **(defaults | keys))
         return {finding.code for finding in refused.value.findings}
 
+    def lasts(**keys: Any) -> bool:
+        with pytest.raises(Refused) as refused:
+            sink(session, "postgres", **({"dsn": server, "table": "shop.events"} | keys))
+        return not any(finding.retryable for finding in refused.value.findings)
+
     assert codes(columns={"nome": "body"}, mode="upsert") == {"COLUMN_MISSING", "COLUMN_NOT_FILLED", "NO_UNIQUE_INDEX"}
     assert codes(table="shop.nothing") == {"TABLE_MISSING"}
     assert codes(dsn="postgresql://headgate@127.0.0.1:1/postgres") == {"DATABASE_UNREACHABLE"}
+    assert not lasts(dsn="postgresql://headgate@127.0.0.1:1/postgres")
+    assert lasts(dsn=server.replace("headgate@", "nobody@"))
     assert codes(dsn=f"{server}?passfile=/etc/shadow") == {"BAD_ADDRESS"}
     assert codes(dsn=server.replace("headgate@", "reader@"), columns={"n": "body.n"}) == {"NOT_PERMITTED"}
 

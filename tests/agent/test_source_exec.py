@@ -58,3 +58,28 @@ def test_lines_arrive_and_the_command_dies_with_its_agent_and_even_with_its_keep
     wait_for(lambda: not alive(driver), "the driver to end without its keeper", 60)
     wait_for(lambda: not followers(log), "the command to be gone", 10)
     assert bodies(tmp_path / "out").keys() == {f"old {n}" for n in range(10)} | {f"new {n}" for n in range(500)}
+
+
+def test_a_command_that_fails_is_seen_and_what_it_printed_is_delivered(
+    make_source_pipeline: MakeSourcePipeline,
+) -> None:
+    source = {
+        "type": "exec",
+        "shell": ["/bin/bash", "-c"],
+        "command": "echo one; echo two; echo no space left >&2; exit 3",
+        "batch_timeout_ms": 100,
+    }
+    pipeline = make_source_pipeline(source)
+    run = pipeline.start()
+    run.wait_delivered(2)
+
+    def failed() -> bool:
+        states = run.status.components if run.status else []
+        return any(state.kind == "source" and state.state == "failed" for state in states)
+
+    wait_for(failed, "the command's failure", 60)
+    assert run.status is not None
+    (source_state,) = [state for state in run.status.components if state.kind == "source"]
+    assert source_state.detail.startswith("The command ended with exit status 3: no space left.")
+    (buffer,) = run.status.ingest_buffers
+    assert buffer.failure == source_state.detail

@@ -19,6 +19,7 @@ from hypothesis.stateful import (
 
 from pipelines.domain.base.states import SIDE_OPERATIONS, DesiredState, OperationKind, Phase
 from pipelines.domain.lifecycle.operations import OnTimeout
+from pipelines.domain.runs.protocol import AgentFinding, Exit
 from pipelines.models import Event, LedgerBatch, Operation, Run
 from tests.chaos.extent import EXAMPLES, sweep
 from tests.fakes.supervisor import supervisor
@@ -371,6 +372,49 @@ def test_a_keeper_that_cannot_be_started_costs_restarts_and_then_fails(db: None)
     operation.refresh_from_db()
     assert operation.state == "FAILED"
     assert Run.objects.filter(pipeline_id=world.pipeline_id).count() == 5
+
+
+AWAY = AgentFinding(path="sinks.clean", code="BROKER_UNREACHABLE", message="kafka:9092 is away.", retryable=True)
+
+
+def _starts_while_away(world: World) -> None:
+    """A user starts it, and the first run finds its broker away."""
+    world.ask(OperationKind.START)
+    world.run_until(lambda: bool(world.agents.living))
+    world.agent.findings, world.agent.fate = [AWAY], Exit.INIT_FAILED
+    world.run_until(lambda: world.phase is Phase.BACKOFF, within=60)
+
+
+def test_a_broker_that_is_away_at_a_users_start_is_waited_for(db: None) -> None:
+    world = World()
+    _starts_while_away(world)
+    assert "kafka:9092 is away." in world.pipeline.phase_message
+    assert "next start" in world.pipeline.phase_message
+    operation = Operation.objects.get(pipeline_id=world.pipeline_id)
+    assert operation.state == "RUNNING"
+    world.run_until(lambda: world.phase is Phase.RUNNING, within=120)
+    world.pass_time()
+    operation.refresh_from_db()
+    assert (operation.state, world.pipeline.findings) == ("SUCCEEDED", [])
+    world.check()
+
+
+def test_a_broker_that_stays_away_spends_the_restarts_and_names_itself(db: None) -> None:
+    world = World()
+    _starts_while_away(world)
+
+    def refused_again() -> bool:
+        for agent in world.agents.living:
+            agent.findings, agent.fate = [AWAY], Exit.INIT_FAILED
+        return world.phase is Phase.FAILED
+
+    world.run_until(refused_again)
+    world.pass_time()
+    operation = Operation.objects.get(pipeline_id=world.pipeline_id)
+    assert operation.state == "FAILED"
+    assert operation.error is not None
+    assert "kafka:9092 is away." in operation.error["message"]
+    world.check()
 
 
 def test_an_agent_that_never_finishes_initialising_is_ended_and_blocks(db: None) -> None:

@@ -25,14 +25,20 @@ def rehearse(
     ] = None,
 ) -> None:
     """Send sample events through the interceptors and the selector of a definition. Needs no server and no broker."""
-    from pipelines.foundation.interceptors import allowed_interceptors
+    from pipelines.foundation.interceptors import allowed_interceptors, directories
     from pipelines.foundation.rehearsal import RehearsalFailed
     from pipelines.foundation.rehearsal import rehearse as run
 
     definition, samples = valid(file), _events(events)
     listed = [name.strip() for name in os.environ.get("HEADGATE_INTERCEPTORS", "").split(",") if name.strip()]
     try:
-        result = run(definition.plain(), samples, source=source, interceptors=allowed_interceptors(listed))
+        result = run(
+            definition.plain(),
+            samples,
+            source=source,
+            interceptors=allowed_interceptors(listed),
+            interceptor_path=directories(os.environ.get("HEADGATE_INTERCEPTOR_PATH", "")),
+        )
     except RehearsalFailed as failure:
         exit_code = ExitCode.REFUSED if failure.findings else ExitCode.FAILED
         raise CommandError(

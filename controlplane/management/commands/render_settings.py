@@ -47,6 +47,8 @@ SECTIONS: dict[str, dict[str, str]] = {
         "env_references": "Variables that definitions can refer to by `${env:NAME}`, separated by commas.",
         "file_references": "The directory of files that definitions can refer to by `${file:NAME}`.",
         "interceptors": "Classes that `python` interceptors can name, as `module:Class`, separated by commas.",
+        "interceptor_path": "Absolute directories in which their modules can lie, separated by colons. The "
+        "worker's user or root owns them, and no other user can write to them. Installed packages come first.",
     },
     "Webhooks": {
         "webhook_http": "Messages can be sent without encryption.",

@@ -61,6 +61,7 @@ def _rehearsed(definition: dict[str, Any], body: RehearsalOfPipelineBody) -> Reh
                 [event.model_dump(exclude_none=True) for event in body.events],
                 source=body.source,
                 interceptors=allowed_interceptors(environment.interceptors),
+                interceptor_path=environment.interceptor_path,
             )
         except RehearsalFailed as failure:
             raise _problem(failure) from None

@@ -143,10 +143,11 @@ class Launch(Document):
     """Everything a run needs to know; written once, before the keeper is started. Durations are seconds.
 
     The definition has its references as they are written; `handover`: their values come in a frame on the keeper's
-    standard input, which passes it on to the driver. `interceptors`: the Python classes that the administrator of the
-    host allows, as module:Class. `identities`: the logs that the heads' positions are offsets of, as far as known.
-    `quarantined`: records that become dead letters unseen. `trace`: the run before crashed with a batch in hand, so
-    interceptors write down which record they look at.
+    standard input, which passes it on to the driver. `interceptors`: the Python classes that the administrator of
+    the host allows, as module:Class; `interceptor_path`: the directories in which they may lie. `identities`: the
+    logs that the heads' positions are offsets of, as far as known. `quarantined`: records that become dead letters
+    unseen. `trace`: the run before crashed with a batch in hand, so interceptors write down which record they look
+    at.
 
     A standby has no epoch and no lineage, which are 0, and its heads only show where the ledger stood when it was
     launched; all three come with its promotion.
@@ -170,6 +171,7 @@ class Launch(Document):
     spark: SparkSettings
     handover: bool = False
     interceptors: list[str] = []
+    interceptor_path: list[str] = []
     quarantined: list[Quarantined] = []
     trace: bool = False
     log_bytes: int = 16 * 1024 * 1024
@@ -399,7 +401,8 @@ class ComponentStatus(BaseModel):
 
 
 class AgentFinding(BaseModel):
-    """Why an agent refuses to start. `retryable`: the cause may go away by itself (a broker that is away).
+    """Why an agent refuses to start. `retryable`: the cause may go away by itself (a broker that is away), so the next
+    start is tried with back-off.
 
     The rest is what a finding about a position is about, as far as it is about one channel, topic or partition.
     """

@@ -28,7 +28,8 @@ class Cursor:
 
     def rows(self, most: int | None = None) -> list[dict[str, Any]]:
         end = advance(self.reader, self.position, most)
-        batches = [batch for part in slices(self.position, end) for batch in self.reader.batches(part)]
+        parts = slices(self.position, end, self.reader.rank)
+        batches = [batch for part in parts for batch in self.reader.batches(part)]
         found = [row for batch in batches for row in batch.to_pylist()]
         self.position = end
         return found

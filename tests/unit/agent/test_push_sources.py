@@ -24,6 +24,7 @@ from pipelines.domain.definitions.components.source.http import HttpSource
 from tests.vectors import Vector, drives
 from tests.waiting import wait_for
 from workers.agent.push import answers as counts
+from workers.agent.push import command_state
 from workers.agent.push import log as logs
 from workers.agent.push.answers import Answers
 from workers.agent.push.command import CommandPump, Lines
@@ -168,6 +169,79 @@ def pump_of(tmp: Path, **keys: Any) -> tuple[CommandPump, IngestBuffer]:
     return CommandPump(spec, log), log
 
 
+def reports(tmp: Path, **keys: Any) -> tuple[CommandPump, list[str]]:
+    """A pump, and what it says of the command."""
+    pump, log = pump_of(tmp, **keys)
+    found: list[str] = []
+    return CommandPump(pump._spec, log, found.append), found
+
+
+BASH = ["/bin/bash", "-c"]
+
+
+@pytest.mark.parametrize(
+    ("command", "cause"),
+    [
+        ("echo out; echo first >&2; echo no space left >&2; exit 3", "exit status 3: no space left"),
+        ("echo 'no end of line' >&2 | cat; printf 'the last' >&2; exit 1", "exit status 1: the last"),
+        ("echo told >&2; echo ' ' >&2; exit 2", "exit status 2: told"),
+        ("exit 7", "exit status 7"),
+        ("exec >&-; sleep 0.3; echo late >&2; exit 4", "exit status 4: late"),
+        ("echo dies >&2; kill -9 $$", "signal 9 (SIGKILL): dies"),
+        (r"printf '\xff\xfe\n' >&2; exit 5", "exit status 5: \ufffd\ufffd"),
+        ("head -c 300000 /dev/zero | tr '\\0' x >&2; exit 6", "exit status 6: " + 500 * "x"),
+        ("echo full stop. >&2; exit 8", "exit status 8: full stop"),
+    ],
+)
+@pytest.mark.parametrize("log_stderr", [False, True])
+def test_a_command_that_fails_says_how_and_its_last_words(
+    tmp_path: Path, command: str, cause: str, log_stderr: bool
+) -> None:
+    pump, found = reports(tmp_path, command=command, shell=BASH, log_stderr=log_stderr)
+    pump.run()
+    assert found == [f"The command ended with {cause}. It is not started again, since restart is false."]
+
+
+def test_a_command_that_ends_well_or_is_stopped_has_not_failed(tmp_path: Path) -> None:
+    pump, found = reports(tmp_path, command="echo done; echo a warning >&2", shell=BASH)
+    pump.run()
+    stopped, said = reports(tmp_path / "stopped", command="sleep 1000")
+    thread = threading.Thread(target=stopped.run, daemon=True)
+    thread.start()
+    wait_for(lambda: stopped._child is not None, "the command")
+    stopped.stop()
+    thread.join(20)
+    assert (found, said) == ([], [])
+
+
+def test_a_command_that_cannot_be_started_has_failed(tmp_path: Path) -> None:
+    pump, found = reports(tmp_path, command=[str(tmp_path / "nothing")])
+    pump.run()
+    assert len(found) == 1
+    assert found[0].startswith("The command cannot be started: ")
+
+
+def test_a_command_that_is_started_again_is_well_once_it_prints(tmp_path: Path) -> None:
+    once = tmp_path / "once"
+    command = f"if [ ! -e {once} ]; then touch {once}; echo first >&2; exit 3; fi; echo line; exec sleep 1000"
+    pump, found = reports(tmp_path, command=command, shell=BASH, restart=True, restart_throttle_ms=10)
+    thread = threading.Thread(target=pump.run, daemon=True)
+    thread.start()
+    wait_for(lambda: len(found) == 2, "the second try")
+    pump.stop()
+    thread.join(20)
+    assert found == ["The command ended with exit status 3: first. It is started again after 0.01 s.", ""]
+
+
+def test_the_agent_reads_why_the_command_of_its_push_process_is_down(tmp_path: Path) -> None:
+    with pushing(tmp_path, "exec", {"command": "echo no disk >&2; exit 3", "shell": BASH}) as process:
+        process.wait(30)
+    said = command_state.read(tmp_path / "log")
+    assert said.startswith("The command ended with exit status 3: no disk.")
+    command_state.forget(tmp_path / "log")
+    assert command_state.read(tmp_path / "log") == ""
+
+
 def printed(tmp: Path, **keys: Any) -> list[Event]:
     pump, log = pump_of(tmp, **keys)
     pump.run()
@@ -234,7 +308,6 @@ def test_requests_are_refused_clearly(tmp_path: Path) -> None:
         "[1]",
         '[{"headers": {"a": 1}, "body": "x"}]',
         '[{"body": 1}]',
-        '[{"headers": {}}]',
         '[{"body": "\\ud800"}]',
         "[" * 100_000,
         '[{"headers": [], "body": "x"}, 2]',
@@ -245,6 +318,13 @@ def test_what_is_no_array_of_events_is_a_bad_request(content: str) -> None:
     with pytest.raises(Refusal) as refusal:
         json_events(content.encode())
     assert refusal.value.status == 400
+
+
+@pytest.mark.parametrize("item", ["{}", '{"headers": {"a": "1"}}', '{"body": null}', '{"headers": null, "body": ""}'])
+def test_a_json_event_without_a_body_is_an_empty_one(tmp_path: Path, item: str) -> None:
+    listening = Listening(tmp_path)
+    assert listening.post(f'[{item}, {{"body": "x"}}]').status_code == 200
+    assert [event.body for event in listening.taken()] == [b"", b"x"]
 
 
 def test_a_blob_is_one_event_with_the_parameters_as_headers(tmp_path: Path) -> None:

@@ -60,6 +60,13 @@ def test_metrics_are_open_to_no_network_that_is_not_named(monkeypatch: pytest.Mo
         load(monkeypatch, METRICS_NETWORKS="everybody")
 
 
+def test_directories_of_interceptors_are_absolute(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    found = load(monkeypatch, INTERCEPTOR_PATH=f"{tmp_path}: /opt/acme :")
+    assert found.interceptor_path == [str(tmp_path), "/opt/acme"]
+    with pytest.raises(environment.InvalidEnvironment, match="'interceptors' is not an absolute directory"):
+        load(monkeypatch, INTERCEPTOR_PATH="/opt/acme:interceptors")
+
+
 def test_a_database_server_needs_a_key_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(environment.InvalidEnvironment, match="HEADGATE_SECRET_KEY"):
         load(monkeypatch, DATABASE_URL="postgres://db/headgate")

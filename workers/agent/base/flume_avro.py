@@ -6,8 +6,9 @@ reading needs a loop over bytes, which they do not have, so it runs in Python on
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterator, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql import Column
@@ -112,39 +113,54 @@ class _Reader:
         return self._data[self._at - size : self._at]
 
 
-def parse(frame: DataFrame) -> DataFrame:
+def parse(frame: DataFrame, set_by_source: Collection[str] = ()) -> DataFrame:
     """The records of Spark's Kafka source with the headers and the body of their Flume events.
 
-    A record's own headers come first. What cannot be read keeps its value and has a cause in `undecodable`.
+    A header of the event takes the place of a record's own header of that name, as one that the source sets does. What
+    cannot be read keeps its value and has a cause in `undecodable`.
     """
     columns = ["key", "value", "headers", "topic", "partition", "offset", "timestamp"]
-    return map_in_arrow(frame.select(*columns), _parse, _READ)
+    return map_in_arrow(frame.select(*columns), partial(_parse, frozenset(set_by_source)), _READ)
 
 
-def _parse(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _parse(set_by_source: frozenset[str], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        values, headers = [], []
+        values: list[bytes | None] = []
+        headers: list[Any] = []
         causes: list[str | None] = []
         rows = zip(batch.column("value").to_pylist(), batch.column("headers").to_pylist(), strict=True)
         for value, carried in rows:
             try:
                 found, body = decoded(value or b"")
-                own = [{"key": name, "value": text} for name, text in found]
-                values.append(body)
-                headers.append([*own, *(carried or [])])
-                causes.append(None)
+                cause = None
             except Undecodable as error:
-                values.append(value)
-                headers.append(carried)
-                causes.append(f"The body is not a Flume event: {error}.")
-        pairs = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
-        yield pa.RecordBatch.from_arrays(
-            [
-                batch.column("key"),
-                pa.array(values, pa.binary()),
-                pa.array(headers, pairs),
-                *(batch.column(name) for name in ("topic", "partition", "offset", "timestamp")),
-                pa.array(causes, pa.string()),
-            ],
-            names=["key", "value", "headers", "topic", "partition", "offset", "timestamp", "undecodable"],
-        )
+                found, body = [], value
+                cause = f"The body is not a Flume event: {error}."
+            values.append(body)
+            headers.append(_merged(dict(found), carried, set_by_source))
+            causes.append(cause)
+        yield _batch(batch, values, headers, causes)
+
+
+def _merged(
+    own: Mapping[str, bytes], carried: list[dict[str, Any]] | None, set_by_source: frozenset[str]
+) -> list[dict[str, Any]]:
+    """The event's headers, and those of the record that neither the event has nor the source sets."""
+    read = [{"key": name, "value": text} for name, text in own.items()]
+    return [*read, *(pair for pair in carried or [] if pair["key"] not in own and pair["key"] not in set_by_source)]
+
+
+def _batch(
+    batch: pa.RecordBatch, values: list[bytes | None], headers: list[Any], causes: list[str | None]
+) -> pa.RecordBatch:
+    pairs = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+    return pa.RecordBatch.from_arrays(
+        [
+            batch.column("key"),
+            pa.array(values, pa.binary()),
+            pa.array(headers, pairs),
+            *(batch.column(name) for name in ("topic", "partition", "offset", "timestamp")),
+            pa.array(causes, pa.string()),
+        ],
+        names=["key", "value", "headers", "topic", "partition", "offset", "timestamp", "undecodable"],
+    )

@@ -23,6 +23,7 @@ from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.runs.protocol import write_atomically
 from workers.agent.files import lines
 from workers.agent.files.lines import Labels, Lines
+from workers.agent.files.registry import of_type, reading
 from workers.agent.positions.checkpoint import Offsets
 from workers.agent.ranges.ranges import RangeLost, RangeReader, Slice
 
@@ -85,11 +86,15 @@ class Spool:
         self._load()
 
     def _load(self) -> None:
-        if self.registry.exists():
+        if not self.registry.exists():
+            return
+        with reading(self.registry):
             written = json.loads(self.registry.read_bytes())
-            self.pending = [Taken(**each) for each in written["pending"]]
-            self.end = written["end"]
-            self._kept = {tuple(each) for each in written["kept"]}
+            self.pending = [Taken(**of_type(Taken, each)) for each in written["pending"]]
+            self.end = int(written["end"])
+            self._kept = {(int(inode), int(size), int(changed)) for inode, size, changed in written["kept"]}
+            if self.pending and self.pending[-1].end > self.end:
+                raise ValueError(f"{self.pending[-1].path} ends after the end of all files")
 
     def _store(self) -> None:
         pending = [asdict(each) for each in self.pending]

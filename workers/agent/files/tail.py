@@ -13,80 +13,28 @@ import re
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from stat import S_ISREG
 from typing import BinaryIO
 
 from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.runs.protocol import write_atomically
-from workers.agent.files import lines
+from workers.agent.files import heads, lines
+from workers.agent.files.heads import Heads
+from workers.agent.files.registry import of_type, reading
+from workers.agent.files.tracked import Print, Span, Tracked, tracked
 from workers.agent.positions.checkpoint import Offsets
 
-_HEAD = 1024
+_HEAD = heads.SIZE
 _TAIL = 256
 _COPY_PATIENCE = 5.0
 """How long a new file that begins like another one may be the copy that comes before a truncation, in seconds."""
 _KEPT_SPANS = 16
-
-
-@dataclass(frozen=True)
-class Print:
-    """A few bytes that tell one content from another: the CRC-32 of [at, at + size)."""
-
-    at: int = 0
-    size: int = 0
-    crc: int = 0
-
-    @classmethod
-    def of(cls, descriptor: int, at: int, size: int) -> Print:
-        """Of an open file."""
-        return cls(at, size, zlib.crc32(os.pread(descriptor, size, at)))
-
-    def fits(self, descriptor: int) -> bool:
-        """Whether the file has the same bytes there."""
-        return Print.of(descriptor, self.at, self.size) == self
-
-
-@dataclass
-class Span:
-    """Offsets [begin, end) of an earlier content, which stands in the file `inode` from its first byte; 0: it is gone,
-    and `cause` says how."""
-
-    start_at: int
-    end: int
-    inode: int
-    path: str
-    cause: str = ""
-
-
-@dataclass
-class Tracked:
-    """A file: its present content begins at offset `base`, has whole lines up to offset `end`, and `size` bytes."""
-
-    path: str
-    base: int = 0
-    end: int = 0
-    size: int = -1
-    changed_ns: int = 0
-    head: Print = field(default_factory=Print)
-    tail: Print = field(default_factory=Print)
-    past: list[Span] = field(default_factory=list)
-    present: bool = True
-
-    @property
-    def whole(self) -> int:
-        """Bytes in whole lines."""
-        return self.end - self.base
-
-    def start(self) -> int:
-        """The lowest offset from which everything up to the end can be read."""
-        if not self.present:
-            return self.end
-        gone = [span.end for span in self.past if not span.inode]
-        return max(gone, default=self.past[0].start_at if self.past else self.base)
 
 
 @dataclass(frozen=True)
@@ -97,6 +45,11 @@ class Found:
     path: str
     size: int
     changed_ns: int
+
+
+def age(each: Found | Tracked) -> tuple[int, str]:
+    """By which files are sorted: the oldest comes first."""
+    return each.changed_ns, each.path
 
 
 @contextmanager
@@ -126,6 +79,34 @@ def listing(directory: str) -> dict[int, Found]:
     return found
 
 
+class Strangers:
+    """Files that are not followed, found by their first bytes. Each is opened once, when the first copy is wanted."""
+
+    def __init__(self, found: Sequence[Found]) -> None:
+        self._found = found
+        self._by_crc: dict[int, dict[int, list[Found]]] = {}
+
+    @cached_property
+    def _heads(self) -> list[tuple[bytes, Found]]:
+        return [(head, each) for each in self._found if (head := _head_of(each))]
+
+    def beginning(self, head: Print) -> Sequence[Found]:
+        """Those that have these bytes."""
+        if head.size not in self._by_crc:
+            known = self._by_crc[head.size] = defaultdict(list)
+            for each, stranger in self._heads:
+                known[zlib.crc32(each[: head.size])].append(stranger)
+        return self._by_crc[head.size].get(head.crc, [])
+
+
+def _head_of(each: Found) -> bytes:
+    try:
+        with opened(each) as content:
+            return os.pread(content.fileno(), _HEAD, 0)
+    except OSError:
+        return b""
+
+
 class Group:
     """The files of one group."""
 
@@ -139,6 +120,8 @@ class Group:
         self._now = now
         self._suspects: dict[int, tuple[int, float]] = {}
         self._grew: dict[int, float] = {}
+        self._heads = Heads()
+        self._all_known = True
 
     def scan(self) -> bool:
         """Look once. True where something else than growth happened."""
@@ -146,27 +129,58 @@ class Group:
         paths = {inode: each.path for inode, each in found.items()}
         structural = paths != self.paths
         self.paths = paths
+        replaced: list[tuple[Tracked, Found]] = []
         for inode, file in self.files.items():
-            structural |= self._check_file(file, found.get(inode), found)
-        for inode, each in found.items():
-            if inode not in self.files and self._is_new(each):
-                self.files[inode] = Tracked(each.path)
-                self._grow(self.files[inode], each)
-                structural = True
-        return structural
+            structural |= self._check_file(inode, file, found.get(inode), replaced)
+        self._replace_all(replaced, found)
+        return self._take(found) or structural or bool(replaced)
 
-    def _check_file(self, file: Tracked, now: Found | None, found: Mapping[int, Found]) -> bool:
+    def _take(self, found: Mapping[int, Found]) -> bool:
+        """Follow what is new, the oldest first: of a file and its copy, the copy is the younger one."""
+        strangers = [each for each in found.values() if each.inode not in self.files and self._matches(each)]
+        taken = False
+        if not strangers:
+            return taken
+        self._all_known = self._read_heads()
+        for each in sorted(strangers, key=age):
+            if self._is_new(each):
+                self.files[each.inode] = Tracked(each.path)
+                self._grow(self.files[each.inode], each)
+                taken = True
+        return taken
+
+    def _matches(self, each: Found) -> bool:
+        return self._pattern.fullmatch(Path(each.path).name) is not None
+
+    def _read_heads(self) -> bool:
+        """Read the first bytes of the files of which only a print was written down. False where one of them has another
+        name by now: the next look tells what it is."""
+        whole = True
+        for inode, file in self.files.items():
+            path = self.paths.get(inode)
+            if path is None or not file.whole or inode in self._heads:
+                continue
+            try:
+                with opened(Found(inode, path, file.size, file.changed_ns)) as content:
+                    self._heads.put(inode, os.pread(content.fileno(), min(_HEAD, file.whole), 0))
+            except FileNotFoundError:
+                whole = False
+            except OSError:
+                continue
+        return whole
+
+    def _check_file(self, inode: int, file: Tracked, now: Found | None, replaced: list[tuple[Tracked, Found]]) -> bool:
         was_present, file.present = file.present, now is not None
         if now is None:
+            self._heads.drop(inode)
             return was_present
         if (now.size, now.changed_ns) == (file.size, file.changed_ns):
             return self._flush_idle(file, now)
         if self._is_same(file, now):
             self._grow(file, now)
-            return False
-        self._replace(file, now, found)
-        self._grow(file, now)
-        return True
+        else:
+            replaced.append((file, now))
+        return False
 
     @staticmethod
     def _is_same(file: Tracked, now: Found) -> bool:
@@ -182,16 +196,17 @@ class Group:
         try:
             with opened(now) as content:
                 file.end = file.base + lines.last_end(content, file.whole, now.size)
-                self._remember(file, content.fileno())
+                self._remember(now.inode, file, content.fileno())
         except OSError:
             return
         file.size, file.changed_ns = now.size, now.changed_ns
         self._grew[now.inode] = self._now()
 
-    @staticmethod
-    def _remember(file: Tracked, descriptor: int) -> None:
+    def _remember(self, inode: int, file: Tracked, descriptor: int) -> None:
         if file.head.size < _HEAD:
-            file.head = Print.of(descriptor, 0, min(_HEAD, file.whole))
+            head = os.pread(descriptor, min(_HEAD, file.whole), 0)
+            file.head = Print(0, len(head), zlib.crc32(head))
+            self._heads.put(inode, head)
         tail = min(_TAIL, file.whole)
         file.tail = Print.of(descriptor, file.whole - tail, tail)
 
@@ -203,14 +218,27 @@ class Group:
         try:
             with opened(now) as content:
                 file.end = file.base + now.size
-                self._remember(file, content.fileno())
+                self._remember(now.inode, file, content.fileno())
         except OSError:
             return False
         return True
 
-    def _replace(self, file: Tracked, now: Found, found: Mapping[int, Found]) -> None:
-        # The names were listed before the files were looked at one by one: a copy may have come in between.
-        copy = self._copy_of(file, found) or self._copy_of(file, listing(self.directory))
+    def _replace_all(self, replaced: Sequence[tuple[Tracked, Found]], found: Mapping[int, Found]) -> None:
+        """Names were listed before the files were looked at one by one: a copy may have come in between, so that the
+        directory is listed once more for those whose copy is missing."""
+        seen, later = Strangers(self._strangers(found)), None
+        for file, now in replaced:
+            copy = self._copy_of(file, seen)
+            if copy is None:
+                later = later or Strangers(self._strangers(listing(self.directory)))
+                copy = self._copy_of(file, later)
+            self._replace(file, now, copy)
+            self._grow(file, now)
+
+    def _strangers(self, found: Mapping[int, Found]) -> list[Found]:
+        return [each for each in found.values() if each.inode not in self.files]
+
+    def _replace(self, file: Tracked, now: Found, copy: Found | None) -> None:
         if copy is None:
             cause = "TRUNCATED" if now.path == file.path else "INODE_REPLACED"
             span = Span(file.base, file.base + max(file.size, file.whole), 0, file.path, cause)
@@ -222,9 +250,12 @@ class Group:
             file.past = [*file.past, span][-_KEPT_SPANS:]
         file.path, file.base, file.end, file.size = now.path, span.end, span.end, -1
         file.head = file.tail = Print()
+        self._heads.drop(now.inode)
 
-    def _copy_of(self, file: Tracked, found: Mapping[int, Found]) -> Found | None:
-        return next((each for each in found.values() if self._is_copy_of(each, file)), None)
+    def _copy_of(self, file: Tracked, strangers: Strangers) -> Found | None:
+        if not file.whole:
+            return None
+        return next((each for each in strangers.beginning(file.head) if self._is_copy_of(each, file)), None)
 
     def _is_copy_of(self, each: Found, file: Tracked) -> bool:
         if each.inode in self.files or each.inode in self.copies or not file.whole or each.size < file.whole:
@@ -236,11 +267,11 @@ class Group:
             return False
 
     def _is_new(self, each: Found) -> bool:
-        if not self._pattern.fullmatch(Path(each.path).name) or self._is_known_copy(each):
+        if self._is_known_copy(each):
             return False
         if not each.size:
             return False  # it may be a copy in the making; there is nothing in it yet
-        if not any(self._starts_like(each, inode, file) for inode, file in self.files.items()):
+        if not self._may_be_a_copy(each):
             self._suspects.pop(each.inode, None)
             return True
         size, since = self._suspects.get(each.inode, (-1, 0.0))
@@ -262,20 +293,31 @@ class Group:
             del self.copies[each.inode]
         return fits
 
-    def _starts_like(self, each: Found, inode: int, file: Tracked) -> bool:
-        """Whether it may be a copy of the file, whole or still in the making."""
-        size = min(each.size, file.whole)
-        path = self.paths.get(inode)
-        if not size or path is None:
+    def _may_be_a_copy(self, each: Found) -> bool:
+        """Whether it begins like another file as far as both go: a copy of it, whole or still in the making."""
+        if not self._heads and self._all_known:
             return False
         try:
-            with opened(each) as one, opened(Found(inode, path, file.size, file.changed_ns)) as other:
-                first, last = (0, min(size, _HEAD)), (max(0, size - _TAIL), min(size, _TAIL))
-                return all(Print.of(one.fileno(), *p) == Print.of(other.fileno(), *p) for p in (first, last))
+            with opened(each) as content:
+                head = os.pread(content.fileno(), min(_HEAD, each.size), 0)
+                alike = self._heads.alike(head)
+                return not self._all_known or any(self._goes_on_like(each, content.fileno(), it) for it in alike)
         except FileNotFoundError:
             return True  # it has another name by now: the next look tells
         except OSError:
             return False
+
+    def _goes_on_like(self, each: Found, descriptor: int, inode: int) -> bool:
+        """Of two files that begin alike: whether they are alike, too, where the shorter one ends."""
+        file = self.files[inode]
+        if inode not in self.paths:
+            return False
+        if file.whole <= each.size:
+            return file.tail.fits(descriptor)
+        end = min(each.size, _TAIL)
+        with opened(Found(inode, self.paths[inode], file.size, file.changed_ns)) as other:
+            at = each.size - end
+            return Print.of(descriptor, at, end) == Print.of(other.fileno(), at, end)
 
 
 class Tail:
@@ -294,12 +336,14 @@ class Tail:
     def _load(self) -> None:
         if not self.registry.exists():
             return
-        for name, written in json.loads(self.registry.read_bytes()).items():
-            if name in self.groups:
-                group = self.groups[name]
-                group.files = {int(inode): tracked(each) for inode, each in written["files"].items()}
-                group.copies = {int(inode): Print(**each) for inode, each in written["copies"].items()}
-                group.paths = {int(inode): path for inode, path in written["paths"].items()}
+        with reading(self.registry):
+            for name, written in json.loads(self.registry.read_bytes()).items():
+                files = {int(inode): tracked(each) for inode, each in written["files"].items()}
+                copies = {int(inode): Print(**of_type(Print, each)) for inode, each in written["copies"].items()}
+                paths = {int(inode): str(path) for inode, path in written["paths"].items()}
+                if name in self.groups:
+                    group = self.groups[name]
+                    group.files, group.copies, group.paths = files, copies, paths
 
     def scan(self) -> None:
         """Look at every directory once, and remember what was seen before anybody is told of it."""
@@ -345,10 +389,3 @@ def _written(group: Group) -> dict[str, object]:
 
 def _is_needed(group: Group, inode: int) -> bool:
     return inode in group.files or inode in group.copies
-
-
-def tracked(written: dict[str, object]) -> Tracked:
-    """A file out of the JSON that the registry keeps."""
-    fields = {**written, "head": Print(**written["head"]), "tail": Print(**written["tail"])}  # type: ignore[arg-type]
-    fields["past"] = [Span(**span) for span in written["past"]]  # type: ignore[attr-defined]
-    return Tracked(**fields)  # type: ignore[arg-type]

@@ -15,7 +15,8 @@ import pyarrow as pa
 from pipelines.domain.base.positions import TopicPartition
 from workers.agent.files import lines
 from workers.agent.files.lines import Labels
-from workers.agent.files.tail import Span, Tracked, listing, tracked
+from workers.agent.files.tail import listing
+from workers.agent.files.tracked import Span, Tracked, tracked
 from workers.agent.positions.checkpoint import Offsets
 from workers.agent.ranges.ranges import RangeLost, RangeReader, Slice
 
@@ -52,9 +53,15 @@ class TailReader(RangeReader):
             for inode, file in group["files"].items()
         }
 
+    def rank(self, key: TopicPartition) -> tuple[Any, ...]:
+        """The file that was changed longest ago comes first, then the name; one that nobody knows any more before."""
+        group = self._check().get(key.topic, {"files": {}})
+        file = group["files"].get(str(key.partition))
+        return (file["changed_ns"], file["path"], key) if file else (0, "", key)
+
     def limit(self, start: Offsets, end: Offsets, max_events: int) -> Offsets:
-        """Files take turns: each may use what the ones before it left of an equal share."""
-        moving = [key for key in sorted(end) if end[key] > start.get(key, 0)]
+        """Files take turns, the oldest first: each may use what the ones before it left of an equal share."""
+        moving = sorted((key for key in end if end[key] > start.get(key, 0)), key=self.rank)
         left, found = max_events, dict(end)
         for number, key in enumerate(moving):
             share = max(1, left // (len(moving) - number))

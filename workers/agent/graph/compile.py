@@ -77,12 +77,24 @@ def build(
     state: Path,
     run: Path | None = None,
     classes: frozenset[str] = frozenset(),
+    directories: Sequence[str] = (),
     pipeline_id: str = "",
     quarantined: Sequence[Quarantined] = (),
     standby: bool = False,
 ) -> Graph:
     """Make a builder for every component; nothing is contacted. The arguments are those of a component's `Place`."""
-    place = Place(definition.name, lineage, "", state, run, tuple(definition.channels), classes, pipeline_id, standby)
+    place = Place(
+        definition.name,
+        lineage,
+        "",
+        state,
+        run,
+        tuple(definition.channels),
+        classes,
+        tuple(directories),
+        pipeline_id,
+        standby,
+    )
     parts = {path: builder(spec, replace(place, path=path)) for path, spec in _components(definition)}
     channels = {name: part for name in definition.channels if isinstance(part := parts[f"channels.{name}"], Builder)}
     buffers = {name: part for name, part in channels.items() if isinstance(part, ChannelBuilder) and part.spec.buffers}
@@ -111,6 +123,7 @@ def of_run(launch: Launch, definition: Definition, run: Path | None = None) -> G
         state=launch.data_root,
         run=run,
         classes=frozenset(launch.interceptors),
+        directories=launch.interceptor_path,
         pipeline_id=launch.pipeline_id,
         quarantined=launch.quarantined,
         standby=launch.role is RunRole.STANDBY,

@@ -29,9 +29,10 @@ if TYPE_CHECKING:
 class Place:
     """Where a component stands. `path` is its place in the definition, for findings; `state` a directory of the
     pipeline on this host that outlives its runs, `run` that of the run, if there is one. `channels`: all of the
-    definition. `classes`: the interceptors that the administrator allows, as module:Class. `pipeline_id`: of the
-    pipeline, whose name others may have had. `standby`: another run of the pipeline may be at work; what it holds is no
-    reason to refuse, and there is no lineage yet."""
+    definition. `classes`: the interceptors that the administrator allows, as module:Class; `directories`: where
+    they may lie beside the installed packages. `pipeline_id`: of the pipeline, whose name others may have had.
+    `standby`: another run of the pipeline may be at work; what it holds is no reason to refuse, and there is no
+    lineage yet."""
 
     pipeline: str
     lineage: int
@@ -40,6 +41,7 @@ class Place:
     run: Path | None = None
     channels: tuple[str, ...] = ()
     classes: frozenset[str] = frozenset()
+    directories: tuple[str, ...] = ()
     pipeline_id: str = ""
     standby: bool = False
 

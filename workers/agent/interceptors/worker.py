@@ -5,12 +5,11 @@ Rows are never lost: a filtered or failed event stays as a row that says so, and
 
 from __future__ import annotations
 
-import importlib
 import operator
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cache
@@ -23,7 +22,9 @@ import pyarrow as pa
 from workers.agent.base.at_work import inside
 from workers.agent.base.findings import blocking_text
 from workers.agent.base.traces import trace
+from workers.agent.interceptors import search
 from workers.agent.interceptors.api import Cancelled, Context, Event, InitializationError, Origin
+from workers.agent.interceptors.search import NotFound
 
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 PROBLEM = pa.struct([("component", pa.string()), ("cause", pa.string())])
@@ -35,12 +36,18 @@ SAME_FAILURES = 100
 _CLOSING = 2.0
 _AGAIN = 1.0
 """Seconds between two interrupts of code that does not let itself be interrupted."""
+_NOT_FOUND = "INTERCEPTOR_NOT_FOUND"
+_MISSING = (
+    "Put the module into a directory of HEADGATE_INTERCEPTOR_PATH, or install its package, on each host that runs the "
+    "pipeline; restart the worker if you change the setting."
+)
 _SUGGESTION = "Fix the interceptor or its environment, then start the pipeline again."
 
 
 @dataclass(frozen=True)
 class Settings:
-    """An interceptor as it travels to the executors. `run` tells runs apart; `path` is its place in the definition."""
+    """An interceptor as it travels to the executors. `run` tells runs apart; `path` is its place in the definition;
+    `directories`: where the class may lie beside the installed packages."""
 
     run: str
     path: str
@@ -50,6 +57,7 @@ class Settings:
     init_timeout: float
     batch_timeout: float
     control: str | None = None
+    directories: Sequence[str] = ()
 
 
 class TookTooLong(BaseException):
@@ -90,23 +98,19 @@ def initialised(settings: Settings) -> Running:
     context = Context(host=socket.gethostname(), config=settings.config, control=control)
     try:
         with _at_most(settings.init_timeout):
-            instance = inside(settings.path, _made)(settings.class_name, context)
+            instance = inside(settings.path, _made)(settings.class_name, settings.directories, context)
+    except NotFound as error:
+        raise _failed(settings, f"{error}", _MISSING) from error
     except BaseException as error:
         raise _failed(settings, f"The interceptor failed to initialize on {context.host}: {reported(error)}") from error
     return Running(settings.path, instance, context)
 
 
-def _made(class_name: str, context: Context) -> Any:
-    instance = load(class_name)()
+def _made(class_name: str, directories: Sequence[str], context: Context) -> Any:
+    instance = search.load(class_name, directories)()
     if hasattr(instance, "initialize"):
         instance.initialize(context)
     return instance
-
-
-def load(class_name: str) -> Any:
-    """The class that `module:Class` names."""
-    module, _, name = class_name.partition(":")
-    return getattr(importlib.import_module(module), name)
 
 
 @contextmanager
@@ -140,9 +144,10 @@ def reported(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"[:LONGEST_CAUSE]
 
 
-def _failed(settings: Settings, message: str) -> InterceptorFailed:
+def _failed(settings: Settings, message: str, suggestion: str = _SUGGESTION) -> InterceptorFailed:
+    code = _NOT_FOUND if suggestion is _MISSING else "INTERCEPTOR_FAILED"
     text = f"The interceptor {settings.class_name}: {message}"
-    return InterceptorFailed(blocking_text(settings.path, "INTERCEPTOR_FAILED", text, _SUGGESTION))
+    return InterceptorFailed(blocking_text(settings.path, code, text, suggestion))
 
 
 def close_all() -> None:

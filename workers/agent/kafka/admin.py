@@ -22,6 +22,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec, Resou
 
 from pipelines.domain.base.positions import PartitionPosition, TopicPartition
 from workers.agent.base.findings import Refused, refuse
+from workers.agent.kafka import unreachable
 from workers.agent.positions.checkpoint import Offsets
 
 TIMEOUT = 10.0
@@ -71,6 +72,21 @@ _TRANSIENT = {
     KafkaError.NOT_LEADER_FOR_PARTITION,
     KafkaError._DESTROY,
 }
+
+_LASTING = {
+    KafkaError._AUTHENTICATION,
+    KafkaError._INVALID_ARG,
+    KafkaError._UNSUPPORTED_FEATURE,
+    KafkaError.GROUP_AUTHORIZATION_FAILED,
+    KafkaError.ILLEGAL_SASL_STATE,
+    KafkaError.INVALID_REQUEST,
+    KafkaError.SASL_AUTHENTICATION_FAILED,
+    KafkaError.SECURITY_DISABLED,
+    KafkaError.TOPIC_EXCEPTION,
+    KafkaError.UNSUPPORTED_SASL_MECHANISM,
+    KafkaError.UNSUPPORTED_VERSION,
+}
+"""Refusals that another try meets again."""
 
 
 def jvm_options(servers: str, options: Mapping[str, Any]) -> dict[str, str]:
@@ -144,6 +160,7 @@ class KafkaCluster:
         self._client: AdminClient | None = None
         self._client_lock = threading.Lock()
         self._ready: dict[str, Consumer] = {}
+        self._cause: tuple[float, KafkaError | None] = (0.0, None)
 
     @property
     def _admin(self) -> AdminClient:
@@ -193,12 +210,31 @@ class KafkaCluster:
             )
         if code in {KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED}:
             return refuse(path, "NOT_PERMITTED", f"No right to use the topic {topic} on {servers}.", "Grant it.")
-        if code in _TRANSIENT:
-            message = f"The brokers {servers} cannot be reached: {_text(reason)}."
+        if code in _NOT_LED:
+            message = f"A partition of {topic} has no leader on {servers}: {_text(reason)}."
             return refuse(
-                path, "BROKER_UNREACHABLE", message, "Check the address and that a broker runs.", retryable=True
+                path, "LEADER_MISSING", message, "Check that the brokers of its replicas run.", retryable=True
             )
-        return refuse(path, "KAFKA_ERROR", f"Kafka at {servers} refused: {_text(reason)}.", "", retryable=True)
+        if code in _TRANSIENT:
+            return self._unreachable(path, _text(reason))
+        retryable = code not in _LASTING
+        return refuse(path, "KAFKA_ERROR", f"Kafka at {servers} refused: {_text(reason)}.", "", retryable=retryable)
+
+    def _unreachable(self, path: str, otherwise: str) -> Refused:
+        servers, why = self.settings["bootstrap.servers"], self._why()
+        if why is not None and unreachable.is_login(why):
+            message = f"The brokers {servers} refuse the login: {unreachable.words(why)}."
+            return refuse(path, "NOT_PERMITTED", message, "Check the user name, the password and sasl.mechanism.")
+        message = f"The brokers {servers} cannot be reached: {unreachable.words(why) if why else otherwise}."
+        return refuse(path, "BROKER_UNREACHABLE", message, "Check the address and that a broker runs.", retryable=True)
+
+    def _why(self) -> KafkaError | None:
+        """Asked once for all topics of a look-up."""
+        until, why = self._cause
+        if time.monotonic() > until:
+            why = unreachable.cause(self.settings, _SILENT)
+            self._cause = (time.monotonic() + TIMEOUT, why)
+        return why
 
     def earliest(self, partitions: Iterable[TopicPartition]) -> Offsets:
         """The first offset of each partition that can still be read."""

@@ -10,16 +10,23 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import BinaryIO, cast
 
 from pipelines.domain.definitions.components.source.exec import ExecSource
 from workers.agent.base.log import say
+from workers.agent.push import command_state
+from workers.agent.push.command_state import LastLine
 from workers.agent.push.event import Event, record_batch
 from workers.agent.push.log import IngestBuffer, LogFull, LogUnwritable
 
 _CHUNK = 64 * 1024
 _PR_SET_PDEATHSIG = 1
 _POLL = 0.2
+_SETTLED = 5.0
+"""Seconds after which a command that was started again and prints nothing is taken for running."""
+_END_PATIENCE = 5.0
+_END_POLL = 0.01
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -68,18 +75,20 @@ class Lines:
 
 
 class CommandPump:
-    """Runs the command again and again, or once; ends when `stop` is called."""
+    """Runs the command again and again, or once; ends when `stop` is called. Why it is down is told to `report`."""
 
-    def __init__(self, spec: ExecSource, log: IngestBuffer) -> None:
+    def __init__(self, spec: ExecSource, log: IngestBuffer, report: Callable[[str], None] = lambda _: None) -> None:
         self._spec = spec
         self._log = log
+        self._report = report
+        self._failure = ""
         self._stopping = threading.Event()
         self._child: subprocess.Popen[bytes] | None = None
 
     def run(self) -> None:
         """Until the command has ended and is not to be restarted, or `stop`."""
         while True:
-            self._run_once()
+            self._tell(self._run_once())
             if not self._spec.restart or self._stopping.wait(self._spec.restart_throttle_ms / 1000):
                 return
 
@@ -90,18 +99,51 @@ class CommandPump:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(child.pid, signal.SIGKILL)
 
-    def _run_once(self) -> None:
+    def _tell(self, failure: str) -> None:
+        if failure != self._failure and not self._stopping.is_set():
+            self._failure = failure
+            try:
+                self._report(failure)
+            except OSError as error:
+                say(f"the state of the command cannot be written: {error}")
+
+    def _run_once(self) -> str:
+        """Why it failed; empty where it has done what it should."""
         try:
             child = self._start()
         except OSError as error:
             say(f"the command cannot be started: {error}")
-            return
+            return f"The command cannot be started: {error}. {self._what_follows()}"
+        if child.stderr is None:
+            raise RuntimeError("the command has no standard error")
+        errors = LastLine(cast("BinaryIO", child.stderr), self._hand_on)
+        errors.start()
         try:
             self._copy(child)
+            self._await_end(child)
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(child.pid, signal.SIGKILL)
-            say(f"the command ended with {child.wait()}")
+            code = child.wait()
+        ended, line = command_state.ended_with(code), errors.text()
+        say(f"the command ended with {ended}")
+        cause = f": {line.removesuffix('.')}" if line else ""
+        return f"The command ended with {ended}{cause}. {self._what_follows()}" if code else ""
+
+    def _what_follows(self) -> str:
+        if not self._spec.restart:
+            return "It is not started again, since restart is false."
+        return f"It is started again after {self._spec.restart_throttle_ms / 1000:g} s."
+
+    def _hand_on(self, block: bytes) -> None:
+        if self._spec.log_stderr:
+            os.write(2, block)
+
+    def _await_end(self, child: subprocess.Popen[bytes]) -> None:
+        """A command that has closed its output is about to end: its own status says how."""
+        deadline = time.monotonic() + _END_PATIENCE
+        while child.poll() is None and time.monotonic() < deadline and not self._stopping.is_set():
+            time.sleep(_END_POLL)
 
     def _start(self) -> subprocess.Popen[bytes]:
         self._child = subprocess.Popen(
@@ -109,7 +151,7 @@ class CommandPump:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             process_group=0,
-            stderr=None if self._spec.log_stderr else subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
             preexec_fn=die_with_parent,
         )
         return self._child
@@ -121,14 +163,17 @@ class CommandPump:
         source = child.stdout.fileno()
         lines = Lines(self._spec.max_line_bytes, self._spec.charset)
         waiting: list[Event] = []
-        flush_at = 0.0
+        flush_at, settled_at = 0.0, time.monotonic() + _SETTLED
         while not self._stopping.is_set():
             if select.select([source], [], [], _POLL if not waiting else max(0.0, flush_at - time.monotonic()))[0]:
                 chunk = os.read(source, _CHUNK)
                 if not chunk:
                     break
+                self._tell("")
                 flush_at = flush_at if waiting else time.monotonic() + self._spec.batch_timeout_ms / 1000
                 waiting += lines.feed(chunk)
+            elif time.monotonic() >= settled_at:
+                self._tell("")  # it runs and has nothing to say
             waiting = self._flush(waiting, all_of_it=bool(waiting) and time.monotonic() >= flush_at)
         self._flush([*waiting, *lines.end()], all_of_it=True)
 

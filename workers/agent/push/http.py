@@ -44,7 +44,8 @@ def charset_of(content_type: str) -> str:
 
 
 def json_events(body: bytes, charset: str = "utf-8") -> list[Event]:
-    """The events of a JSON array of objects with `headers` and `body`. Raises Refusal for anything else."""
+    """The events of a JSON array of objects with `headers` and `body`; without a body it is empty, as Flume's
+    JSONHandler has it. Raises Refusal for anything else."""
     try:
         items = json.loads(body.decode(charset))
     except (ValueError, RecursionError) as error:
@@ -57,10 +58,11 @@ def json_events(body: bytes, charset: str = "utf-8") -> list[Event]:
 def _json_event(number: int, item: Any) -> Event:
     headers = (item.get("headers") or {}) if isinstance(item, dict) else None
     body = item.get("body") if isinstance(item, dict) else None
+    body = "" if body is None else body
     if not isinstance(headers, dict) or not all(isinstance(value, str) for value in headers.values()):
         raise Refusal(400, f"Event {number} must be an object whose headers are texts by name.")
     if not isinstance(body, str):
-        raise Refusal(400, f"Event {number} has no body, or its body is no text.")
+        raise Refusal(400, f"The body of event {number} is no text.")
     try:
         return Event(body.encode(), {_encodable(name): _encodable(value) for name, value in headers.items()})
     except UnicodeEncodeError as error:

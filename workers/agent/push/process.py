@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 from workers.agent.base.log import say
@@ -30,10 +31,11 @@ class PushProcess:
         self._lock = threading.Lock()
         self.failure = ""
 
-    def start(self) -> None:
-        """Start it, once."""
+    def start(self, first: Callable[[], None] = lambda: None) -> None:
+        """Start it, once; `first` is called before that."""
         with self._lock:
             if self._thread is None:
+                first()
                 self._thread = threading.Thread(target=self._keep, name=f"intake {self._name}", daemon=True)
                 self._thread.start()
 

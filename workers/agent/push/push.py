@@ -12,12 +12,14 @@ import signal
 import sys
 import threading
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pipelines.domain.definitions.components.source.exec import ExecSource
 from pipelines.domain.definitions.components.source.http import HttpSource
 from workers.agent.base.log import say
+from workers.agent.push import command_state
 from workers.agent.push.command import CommandPump, die_with_parent
 from workers.agent.push.http import serve
 from workers.agent.push.log import IngestBuffer, Limits, LogBusy
@@ -38,7 +40,7 @@ def main() -> int:
 
 
 def _run_command(options: dict[str, Any], spec: ExecSource) -> int:
-    pump = CommandPump(spec, _open(options, spec))
+    pump = CommandPump(spec, _open(options, spec), partial(command_state.write, Path(options["directory"])))
     signal.signal(signal.SIGTERM, lambda *_: pump.stop())
     _watch_cord(pump.stop)
     pump.run()

@@ -111,13 +111,20 @@ class PushSource(LogSource):
             held=end - reached,
             capacity=self.spec.capacity,
             held_up_by=str(pin) if pin else "",
-            failure=self._push.failure,
+            failure=self._push.failure or self._down(),
             answers={
                 status: count - before.answers.get(status, 0)
                 for status, count in sorted(answers.read(self.directory).items())
                 if count > before.answers.get(status, 0)
             },
         )
+
+    def _down(self) -> str:
+        """Why nothing is taken in although the push process runs."""
+        return ""
+
+    def _forget(self) -> None:
+        """Remove what an earlier run has said of itself."""
 
     @cached_property
     def _before(self) -> Before:
@@ -136,7 +143,7 @@ class PushSource(LogSource):
         self, spark: SparkSession, starts: Offsets, max_events: int | None, *, may_skip: bool
     ) -> tuple[DataFrame, Event]:
         _ = self._before
-        self._push.start()
+        self._push.start(self._forget)
         return self._read_log(spark, starts, max_events, may_skip=may_skip)
 
     @cached_property

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
@@ -55,6 +56,10 @@ class RangeReader(ABC):
     def limit(self, start: Offsets, end: Offsets, max_events: int) -> Offsets:
         """The furthest ends that hold about `max_events` events from `start`; at least one event where there is any."""
 
+    def rank(self, key: TopicPartition) -> tuple[Any, ...]:
+        """By which partitions are sorted: which of them are planned and read first."""
+        return key
+
     @abstractmethod
     def batches(self, part: Slice) -> Iterator[pa.RecordBatch]:
         """The events of a range, as EVENTS. Raises RangeLost where they are gone."""
@@ -75,9 +80,10 @@ def advance(reader: RangeReader, start: Offsets, max_events: int | None) -> Offs
     return ends if max_events is None or ends == start else {**ends, **reader.limit(start, ends, max_events)}
 
 
-def slices(start: Offsets, end: Offsets) -> list[Slice]:
-    """What lies between two offsets, without empty ranges."""
-    return [Slice(key, start.get(key, 0), at) for key, at in sorted(end.items()) if at > start.get(key, 0)]
+def slices(start: Offsets, end: Offsets, rank: Callable[[TopicPartition], tuple[Any, ...]] = tuple) -> list[Slice]:
+    """What lies between two offsets, without empty ranges, in the order of `rank`."""
+    moved = [key for key, at in end.items() if at > start.get(key, 0)]
+    return [Slice(key, start.get(key, 0), end[key]) for key in sorted(moved, key=rank)]
 
 
 def as_json(offsets: Offsets) -> str:

@@ -63,7 +63,7 @@ class RangeStream(DataSourceStreamReader):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[Slices]:
         """One task for each partition, or for several of them."""
-        parts = ranges.slices(ranges.load(start), ranges.load(end))
+        parts = ranges.slices(ranges.load(start), ranges.load(end), self._reader.rank)
         return [Slices(parts[number::_TASKS]) for number in range(min(_TASKS, len(parts)))]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

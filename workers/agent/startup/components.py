@@ -43,6 +43,16 @@ class Components:
             self._states[path] = _state(path, spec, "failed" if failure else "ready", failure or notice)
             self._journal.append(ComponentState(**self._states[path].model_dump()))
 
+    def report(self, path: str, spec: ComponentSpec, failure: str) -> None:
+        """What a component that was ready says of itself while the run goes on."""
+        now = _state(path, spec, "failed" if failure else "ready", failure)
+        with self._lock:
+            before = self._states[path]
+            if before.state == "initialising" or (before.state, now.state) == ("ready", "ready") or before == now:
+                return
+            self._states[path] = now
+            self._journal.append(ComponentState(**now.model_dump()))
+
 
 def _state(path: str, spec: ComponentSpec, state: str, detail: str = "") -> ComponentStatus:
     return ComponentStatus(name=path, kind=spec.kind, type=spec.type, state=state, detail=detail)

@@ -111,7 +111,11 @@ class Launcher:
 
     def ingest_buffers(self) -> list[IngestBufferStatus]:
         """The sources that are pushed to, as they were at the last look."""
-        return self._watches.ingest_buffers() if self._watches else []
+        found = self._watches.ingest_buffers() if self._watches else []
+        for each in found:
+            source = self._graph.sources[each.source]
+            self.components.report(source.place.path, source.spec, each.failure)
+        return found
 
     def take_survey(self, findings: Sequence[AgentFinding]) -> None:
         """Note what is known of every partition while the run goes on."""

@@ -71,12 +71,14 @@ class Request(BaseModel):
     source: str | None = None
     spark: SparkSettings
     interceptors: list[str] = []
+    interceptor_path: list[str] = []
     seconds: float = Field(default=60, gt=0)
 
 
 def result(session: SparkSession, definition: Definition, source: str, request: Request, tmp: Path) -> dict[str, Any]:
     """What becomes of the events. Raises Refused, or whatever a batch fails with."""
-    graph = compiler.build(definition, lineage=1, state=tmp, classes=frozenset(request.interceptors))
+    classes, directories = frozenset(request.interceptors), request.interceptor_path
+    graph = compiler.build(definition, lineage=1, state=tmp, classes=classes, directories=directories)
     interceptors, selector = graph.interceptors[source], graph.selectors.get(source)
     _initialise(session, interceptors, selector)
     topic = _topic(definition, source)

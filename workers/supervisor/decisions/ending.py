@@ -28,6 +28,8 @@ _FAILED_CODES = {
 }
 _CRASHES = frozenset({RunOutcome.CRASHED, RunOutcome.FAILED})
 MOST_NAMED = 5
+_HANGS = "INIT_TIMEOUT"
+"""Code of a component that did not initialize in time."""
 _OUTCOMES = {
     Exit.CLEAN: RunOutcome.FAILED,
     Exit.PREFLIGHT_BLOCKED: RunOutcome.BLOCKED,
@@ -36,6 +38,9 @@ _OUTCOMES = {
     Exit.FENCED: RunOutcome.FAILED,
     Exit.BAD_LAUNCH: RunOutcome.BLOCKED,
 }
+
+_RETRIED = {RunOutcome.BLOCKED: RunOutcome.FAILED, RunOutcome.CLEAN: RunOutcome.FAILED}
+"""A run whose cause may go away is followed by another one: nothing of it is blocked."""
 
 _ESCALATION = {"INTERRUPT", "KILL"}
 """Rungs of dumps that a stop has taken."""
@@ -70,8 +75,8 @@ def _evaluated(snapshot: PipelineSnapshot, run: RunSnapshot, ended: Ended, now: 
     if snapshot.restart_wanted or (run.stopping and not _timed_out_initialising(run)):
         return _stopped(snapshot, run, ended)
     findings = _findings(run, ended)
-    if findings and not (snapshot.restart_count > 0 and all(finding.get("retryable") for finding in findings)):
-        return _blocked(ended, findings)
+    if lasting := [finding for finding in findings if not _may_go_away(finding, snapshot)]:
+        return _blocked(ended, (*lasting, *(finding for finding in findings if finding not in lasting)))
     if looping := _looping(run, ended):
         return _blocked(ended, looping)
     return _restarted(snapshot, ended, findings, now)
@@ -83,6 +88,15 @@ def _with_faults(end: EndRun, faults: Findings) -> EndRun:
         return end
     outcome = RunOutcome.FAILED if end.outcome is RunOutcome.CLEAN else end.outcome
     return replace(end, outcome=outcome, message=f"{end.message} {faults[0]['message']}", findings=faults)
+
+
+def _may_go_away(finding: Mapping[str, Any], snapshot: PipelineSnapshot) -> bool:
+    """Whether another start may help without a person.
+
+    A component that hangs says nothing of its cause: at a user's start it is for the user, later it is load or a peer.
+    """
+    hangs = finding.get("code") == _HANGS
+    return bool(finding.get("retryable")) and (snapshot.restart_count > 0 or not hangs)
 
 
 def never_started(run: RunSnapshot, reason: str) -> EndRun:
@@ -162,7 +176,7 @@ def _init_finding(run: RunSnapshot) -> Mapping[str, Any]:
     what = f"{hanging.kind} {hanging.name} ({hanging.type})" if hanging else "The agent"
     finding = _finding(
         hanging.name if hanging else "",
-        "INIT_TIMEOUT",
+        _HANGS,
         f"{what} did not initialize within init_timeout.",
         "See the run's log; raise lifecycle.init_timeout if it needs more time.",
     )
@@ -217,22 +231,28 @@ def _stopped(snapshot: PipelineSnapshot, run: RunSnapshot, ended: Ended) -> EndR
 
 
 def _blocked(ended: Ended, findings: Findings) -> EndRun:
-    first = findings[0]
-    where = f"{first['path']}: " if first.get("path") else ""
     outcome = ended if ended.outcome is not RunOutcome.CLEAN else replace(ended, outcome=RunOutcome.BLOCKED)
-    end = _end(outcome, Phase.BLOCKED, str(first["code"]).lower(), f"{where}{first['message']}", StopReason.SYSTEM)
+    end = _end(outcome, Phase.BLOCKED, str(findings[0]["code"]).lower(), _named(findings[0]), StopReason.SYSTEM)
     return replace(end, findings=findings)
+
+
+def _named(finding: Mapping[str, Any]) -> str:
+    where = f"{finding['path']}: " if finding.get("path") else ""
+    return f"{where}{finding['message']}"
 
 
 def _restarted(snapshot: PipelineSnapshot, ended: Ended, findings: Findings, now: Now) -> EndRun:
     """BACKOFF with a delay that doubles, or FAILED when the budget of restarts in a row is spent."""
+    if findings:
+        ended = replace(ended, outcome=_RETRIED.get(ended.outcome, ended.outcome), reason=_named(findings[0]))
     if snapshot.restart_count >= snapshot.lifecycle.max_restarts:
         words = sentences(ended.reason, f"{snapshot.restart_count} restarts in a row failed")
         return replace(_end(ended, Phase.FAILED, "restarts_spent", words, StopReason.SYSTEM), findings=findings)
     delay = backoff(snapshot.lifecycle.restart_backoff, snapshot.lifecycle.restart_backoff_max, snapshot.restart_count)
     words = sentences(ended.reason, f"The next start is in {delay:g} s")
     restart = Restart(now.boot_id, now.boottime + delay, delay)
-    end = _end(ended, Phase.BACKOFF, ended.outcome.lower(), words, StopReason.SYSTEM)
+    reason = str(findings[0]["code"]) if findings else ended.outcome
+    end = _end(ended, Phase.BACKOFF, reason.lower(), words, StopReason.SYSTEM)
     return replace(end, restart=restart, findings=findings)
 
 

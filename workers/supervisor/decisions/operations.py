@@ -10,6 +10,7 @@ from pipelines.domain.base.states import (
     OperationState,
     Phase,
 )
+from pipelines.domain.lifecycle.vocabulary import PHASES
 from workers.ports import Now
 from workers.supervisor.decisions.actions import Action, AdvanceOperation, FinishOperation
 from workers.supervisor.decisions.command import pause_proven
@@ -38,7 +39,7 @@ def operation_actions(snapshot: PipelineSnapshot, now: Now) -> list[Action]:
         return [FinishOperation(operation.id, OperationState.SUCCEEDED, _WORDS[operation.kind])]
     if snapshot.run is None and snapshot.phase in _REFUSED and operation.kind not in ENDING_OPERATIONS:
         return [_refused(snapshot, operation)]
-    if _expired(operation, now) and snapshot.phase is not Phase.PAUSING:
+    if _expired(operation, now) and not _says_soon(snapshot):
         return [_late(snapshot, operation)]
     step = _step(snapshot, operation)
     return [AdvanceOperation(operation.id, step, _waits_for(snapshot))]
@@ -58,12 +59,18 @@ def _refused(snapshot: PipelineSnapshot, operation: OperationSnapshot) -> Finish
 
 
 def _expired(operation: OperationSnapshot, now: Now) -> bool:
-    """While a pause is under way it has a deadline of its own, which also takes it back."""
     return operation.expires is not None and now.boottime >= operation.expires
 
 
+def _says_soon(snapshot: PipelineSnapshot) -> bool:
+    """Whether a pause is under way, or another try of a start that has failed: it has a deadline of its own, and then
+    says why."""
+    tries_again = snapshot.phase is Phase.PREFLIGHT and snapshot.restart_count > 0 and snapshot.run is not None
+    return snapshot.phase is Phase.PAUSING or tries_again
+
+
 def _late(snapshot: PipelineSnapshot, operation: OperationSnapshot) -> FinishOperation:
-    words = f"Timed out; the pipeline is {snapshot.phase.lower()}: {snapshot.phase_message}"
+    words = f"Timed out; the pipeline is {PHASES[snapshot.phase].label.lower()}: {snapshot.phase_message}"
     return _failed(operation, "deadline_passed", words, "Headgate keeps trying; see the pipeline and its log.")
 
 

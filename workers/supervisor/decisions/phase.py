@@ -109,6 +109,8 @@ def _moving(snapshot: PipelineSnapshot, run: RunSnapshot, status: Status, now: N
         return Seen(Phase.DEGRADED, "holding", _held(held) if held else status.detail or "A component is failing.")
     if failing := _failing_member(status):
         return Seen(Phase.DEGRADED, "group_member", failing)
+    if failing := _failing_source(status):
+        return Seen(Phase.DEGRADED, "source_down", failing)
     return Seen(Phase.RUNNING, "moving", "Records are moving, or the source is idle and reachable.")
 
 
@@ -127,6 +129,11 @@ def _failing_member(status: Status) -> str:
             others = " and ".join(group.live) or "no other sink"
             return f"Sink {out.sink} of the group {group.name} is failing, {others} can take the batches: {out.cause}"
     return ""
+
+
+def _failing_source(status: Status) -> str:
+    """A source that takes nothing in while what it has taken is delivered; empty where there is none."""
+    return next((f"sources.{each.source}: {each.failure}" for each in status.ingest_buffers if each.failure), "")
 
 
 def _pausing(_snapshot: PipelineSnapshot, run: RunSnapshot, _status: Status, _now: Now) -> Seen | None:

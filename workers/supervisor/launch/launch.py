@@ -32,13 +32,15 @@ class NotProvisioned(Exception):
 
 @dataclass(frozen=True)
 class Launcher:
-    """What launches of this host share. `spark` raises NotProvisioned. `interceptors`: allowed, as module:Class."""
+    """What launches of this host share. `spark` raises NotProvisioned. `interceptors`: allowed, as module:Class;
+    `interceptor_path`: directories in which they may lie."""
 
     host: str
     state_dir: Path
     references: References
     spark: Callable[[], SparkSettings]
     interceptors: frozenset[str] = frozenset()
+    interceptor_path: tuple[str, ...] = ()
 
     def check(self, pipeline: Pipeline) -> Lineage | list[Finding]:
         """Which lineage the next run continues, or every reason against a start."""
@@ -135,6 +137,7 @@ class Launcher:
             spark=self.spark(),
             handover=bool(resolved.values),
             interceptors=sorted(self.interceptors),
+            interceptor_path=list(self.interceptor_path),
             **self._granted(run),
         )
         return launch, resolved.handover()

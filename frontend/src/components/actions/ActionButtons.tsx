@@ -8,7 +8,7 @@ import { CallsDialog } from './CallsDialog'
 import { EndDialog } from './EndDialog'
 import { ACTION_ICONS } from './icons'
 import { useAction } from './useAction'
-import { ACTION_KINDS, ACTION_WORDS } from './words'
+import { ACTION_KINDS, verbOf } from './words'
 
 /** Every life-cycle action of a pipeline; the one that fits best is filled, one that may not be taken says why. */
 export function ActionButtons({ pipeline }: { pipeline: Pipeline }) {
@@ -30,7 +30,7 @@ export function ActionButtons({ pipeline }: { pipeline: Pipeline }) {
             loading={action.isPending && action.variables.kind === kind}
             onClick={() => ask(kind)}
           >
-            {ACTION_WORDS[kind].verb}
+            {verbOf(kind, pipeline.phase)}
           </ReasonButton>
         )
       })}

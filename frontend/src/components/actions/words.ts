@@ -1,4 +1,4 @@
-import type { ActionKind, OperationKind } from '@/api/types'
+import type { ActionKind, OperationKind, Phase } from '@/api/types'
 
 interface ActionWords {
   /** On the button. */
@@ -18,6 +18,11 @@ export const ACTION_WORDS: Record<OperationKind, ActionWords> = {
   restart: { verb: 'Restart', doing: 'Restarting', noun: 'Restart' },
   retry: { verb: 'Retry', doing: 'Retrying dead letters', noun: 'Retry of dead letters' },
   replay_range: { verb: 'Replay range', doing: 'Replaying a range', noun: 'Replay of a range' },
+}
+
+/** What the button of an action says; a start of a pipeline that waits for its next try is that try. */
+export function verbOf(kind: ActionKind, phase: Phase): string {
+  return kind === 'start' && phase === 'BACKOFF' ? 'Retry now' : ACTION_WORDS[kind].verb
 }
 
 export const ACTION_KINDS: readonly ActionKind[] = ['start', 'pause', 'resume', 'stop', 'restart']

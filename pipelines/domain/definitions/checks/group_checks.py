@@ -18,6 +18,16 @@ def default_processor_has_one_sink(outline: Outline) -> Iterator[Finding]:
             yield error((*group.path, "sinks"), "one_sink_only", message, suggestion)
 
 
+def load_balance_has_several_sinks(outline: Outline) -> Iterator[Finding]:
+    """There is nothing to balance among one sink; Flume refuses it, too."""
+    for group in outline.groups:
+        members = list(dict.fromkeys(mention.name for mention in group.names("sinks")))
+        if group.mapping("processor").get("type") == "load_balance" and len(members) == 1:
+            message = f"The group {quote(group.name)} balances the load of one sink, {quote(members[0])}."
+            suggestion = "Add another sink to the group, or remove the group: a sink without one gets every batch."
+            yield error((*group.path, "sinks"), "several_sinks_needed", message, suggestion)
+
+
 def priorities_name_the_members(outline: Outline) -> Iterator[Finding]:
     """Each sink of a failover group has a priority, and nothing else has."""
     for group, priorities, path in _failover_groups(outline):
@@ -64,6 +74,7 @@ def _free(priorities: dict[str, Any]) -> int:
 
 CHECKS: tuple[Callable[[Outline], Iterator[Finding]], ...] = (
     default_processor_has_one_sink,
+    load_balance_has_several_sinks,
     priorities_name_the_members,
     priorities_differ,
 )

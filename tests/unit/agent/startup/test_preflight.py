@@ -118,3 +118,18 @@ def test_a_group_that_nobody_has_committed_to_since_the_move_of_its_cluster_has_
     known = Found(launch, SimpleNamespace(definition=definition, sources={}))  # type: ignore[arg-type]
     known.logs["shop"], known.mirrors["shop"] = {TopicPartition("in", 0): LogRange(0, 9)}, {}
     assert [each.code for each in known.notices("shop")] == codes
+
+
+def test_a_component_that_fails_while_it_runs_says_so_and_is_ready_again_afterwards(tmp_path: Path) -> None:
+    parts: dict[str, Builder] = {"sources.s": Stub("sources.s", lambda: None)}
+    journal = Journal(tmp_path / "journal.jsonl", epoch=1)
+    components = Components(parts, journal)
+    spec = parts["sources.s"].spec
+    components.report("sources.s", spec, "too early")
+    check_all(parts, components, lambda part: part.probe(), timeout=5, last=True)
+    seen = []
+    for failure in ("", "no disk", "no disk", ""):
+        components.report("sources.s", spec, failure)
+        seen += [(state.state, state.detail) for state in components.states()]
+    assert seen == [("ready", ""), ("failed", "no disk"), ("failed", "no disk"), ("ready", "")]
+    assert (tmp_path / "journal.jsonl").read_text().count("no disk") == 1

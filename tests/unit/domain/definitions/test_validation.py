@@ -108,6 +108,12 @@ def test_a_definition_that_uses_everything_has_no_findings() -> None:
         ({"sink_groups/other": {"sinks": ["lake"]}}, "sink_groups.other.sinks[0]", "sink_in_two_groups", "Remove"),
         ({"sink_groups/lake/sinks": ["lake", "audit"]}, "sink_groups.lake.sinks", "mixed_channels", "same channel"),
         ({"sink_groups/lake/sinks": ["lake", "audit"]}, "sink_groups.lake.sinks", "one_sink_only", "one sink"),
+        (
+            {"sink_groups/lake/processor": {"type": "load_balance"}},
+            "sink_groups.lake.sinks",
+            "several_sinks_needed",
+            "another sink",
+        ),
         ({"sources/web": ORDERS["sources"]["shop"]}, "sources.web.group_id", "duplicate_group_id", "own"),
         ({"sinks/lake/topic": "orders"}, "sinks.lake.topic", "topic_loop", "another"),
         (

@@ -34,6 +34,7 @@ from pipelines.domain.runs.protocol import (
     ExitRecord,
     Holding,
     Identity,
+    IngestBufferStatus,
     PartitionProgress,
     PauseProof,
     ProcessIdentity,
@@ -480,6 +481,18 @@ class TestPhases:
         well = [QueryStatus(source="s", channel="c", group=group.model_copy(update={"failed": []}))]
         assert none(actions.SetPhase, snapshot(run=run(status=status(queries=well))))
 
+    def test_a_source_that_is_down_degrades_what_moves_and_does_not_hide_a_stall(self) -> None:
+        down = IngestBufferStatus(source="cmd", taken=3, held=0, capacity=9, failure="It ended with 3.")
+        seen = one(actions.SetPhase, snapshot(run=run(status=status(ingest_buffers=[down]))))
+        assert (seen.new, seen.reason) == (Phase.DEGRADED, "source_down")
+        assert seen.message == "sources.cmd: It ended with 3."
+        again = status(ingest_buffers=[down.model_copy(update={"failure": ""})])
+        assert one(actions.SetPhase, snapshot(phase=Phase.DEGRADED, run=run(status=again))).new is Phase.RUNNING
+        positions = PartitionProgress(topic="t", partition=0, next_offset=1, end_offset=9)
+        behind = [QueryStatus(source="s", channel="c", positions=[positions])]
+        still = run(status=status(progress_heartbeat=600.0, queries=behind, ingest_buffers=[down]))
+        assert one(actions.SetPhase, snapshot(run=still)).new is Phase.STALLED
+
     def test_the_way_round_is_taken_where_the_table_has_no_direct_one(self) -> None:
         seen = snapshot(phase=Phase.PREFLIGHT, run=run(status=status(AgentPhase.DEGRADED)))
         assert one(actions.SetPhase, seen).new is Phase.STARTING
@@ -511,11 +524,33 @@ class TestEnds:
         assert end.message == "sources.shop: the ledger is empty"
         assert end.findings[0]["code"] == "LEDGER_LOST"
 
-    def test_a_cause_that_may_go_away_blocks_a_first_start_and_not_a_restart(self) -> None:
+    @pytest.mark.parametrize("restarts", [0, 1])
+    def test_a_cause_that_may_go_away_is_tried_again_at_any_start(self, restarts: int) -> None:
         refused = dead(exit=exited(Exit.INIT_FAILED), status=status(AgentPhase.FAILED, findings=[FINDING]))
+        end = one(actions.EndRun, snapshot(phase=Phase.PREFLIGHT, run=refused, restart_count=restarts))
+        assert (end.phase, end.reason, end.outcome) == (Phase.BACKOFF, "unreachable", RunOutcome.FAILED)
+        assert end.message == f"sources.shop: no broker The next start is in {restarts + 1} s."
+        assert [finding["code"] for finding in end.findings] == ["UNREACHABLE"]
+
+    def test_one_cause_that_stays_blocks_beside_another_that_may_go_away(self) -> None:
+        refused = dead(exit=exited(Exit.INIT_FAILED), status=status(AgentPhase.FAILED, findings=[FINDING, FINAL]))
+        end = one(actions.EndRun, snapshot(phase=Phase.PREFLIGHT, run=refused, restart_count=1))
+        assert (end.phase, end.message) == (Phase.BLOCKED, "sources.shop: the ledger is empty")
+        assert [finding["code"] for finding in end.findings] == ["LEDGER_LOST", "UNREACHABLE"]
+
+    def test_a_component_that_hangs_blocks_a_users_start_and_not_a_restart(self) -> None:
+        hangs = AgentFinding(path="sinks.lake", code="INIT_TIMEOUT", message="It hangs.", retryable=True)
+        refused = dead(exit=exited(Exit.INIT_FAILED), status=status(AgentPhase.FAILED, findings=[hangs]))
         assert one(actions.EndRun, snapshot(phase=Phase.PREFLIGHT, run=refused)).phase is Phase.BLOCKED
         again = snapshot(phase=Phase.PREFLIGHT, run=refused, restart_count=1)
         assert one(actions.EndRun, again).phase is Phase.BACKOFF
+
+    def test_a_cause_that_does_not_go_away_spends_the_restarts_and_is_still_named(self) -> None:
+        refused = dead(exit=exited(Exit.INIT_FAILED), status=status(AgentPhase.FAILED, findings=[FINDING]))
+        end = one(actions.EndRun, snapshot(phase=Phase.PREFLIGHT, run=refused, restart_count=10))
+        assert (end.phase, end.reason) == (Phase.FAILED, "restarts_spent")
+        assert end.message == "sources.shop: no broker 10 restarts in a row failed."
+        assert end.findings[0]["code"] == "UNREACHABLE"
 
     def test_the_budget_of_restarts_is_finite(self) -> None:
         end = one(actions.EndRun, snapshot(run=dead(exit=exited(1)), restart_count=10))
@@ -611,6 +646,15 @@ class TestOperations:
         seen = self.waiting(OperationKind.START, phase=Phase.BACKOFF, run=None, restart_deadline=(BOOT, 9999.0))
         assert none(actions.FinishOperation, seen)
         assert one(actions.FinishOperation, seen, replace(NOW, boottime=2000.0)).error["code"] == "deadline_passed"
+
+    def test_a_start_that_is_tried_again_ends_late_with_what_is_away(self) -> None:
+        late = replace(NOW, boottime=2000.0)
+        trying = self.waiting(OperationKind.START, phase=Phase.PREFLIGHT, restart_count=2)
+        assert none(actions.FinishOperation, trying, late)
+        away = {"phase_message": "sinks.lake: kafka:9092 is away. The next start is in 4 s.", "restart_count": 3}
+        waits = {"phase": Phase.BACKOFF, "run": None, "restart_deadline": (BOOT, 9999.0)}
+        finished = one(actions.FinishOperation, self.waiting(OperationKind.START, **waits, **away), late)
+        assert finished.error["message"].startswith("Timed out; the pipeline is backing off: sinks.lake: kafka:9092")
 
     def test_a_pause_of_what_does_not_come_up_is_not_waited_for_for_ever(self) -> None:
         late = replace(NOW, boottime=2000.0)

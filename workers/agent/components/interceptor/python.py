@@ -13,7 +13,7 @@ from workers.agent.base.arrow import map_in_arrow
 from workers.agent.base.event import HEADERS_TYPE, PROBLEM_TYPE, Event
 from workers.agent.base.findings import Refused, blocked_by, refuse
 from workers.agent.graph.component import InterceptorBuilder
-from workers.agent.interceptors import trial
+from workers.agent.interceptors import search, trial
 from workers.agent.interceptors.worker import Settings, mapper, running
 
 if TYPE_CHECKING:
@@ -41,13 +41,16 @@ class Builder(InterceptorBuilder):
             on_error=self.spec.on_error,
             init_timeout=self.spec.init_timeout,
             batch_timeout=self.spec.batch_timeout,
+            directories=tuple(self.place.directories),
             control=str(self.place.run / "control.json") if self.place.run else None,
         )
 
     def probe(self) -> None:
-        """Allowed, and initialised once in a process of its own."""
+        """Allowed, in directories that nobody else writes to, and initialised once in a process of its own."""
         if self.spec.class_name not in self.place.classes:
             raise refuse(f"{self.place.path}.class", NOT_ALLOWED, not_allowed(self.spec.class_name), ADVICE)
+        if found := [*search.problems(self.place.directories)]:
+            raise refuse(f"{self.place.path}.class", search.UNSAFE, " ".join(found), search.UNSAFE_ADVICE)
         if failure := trial.attempt(asdict(self._settings), self.spec.init_timeout):
             raise self._refused(failure)
 

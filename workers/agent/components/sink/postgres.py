@@ -8,6 +8,7 @@ is never written again. The transaction first counts what was staged: a task tha
 from __future__ import annotations
 
 import hashlib
+import re
 import threading
 import uuid
 from contextlib import ExitStack
@@ -46,6 +47,8 @@ _DEFAULT_COLUMNS = {
     "partition": "origin.partition",
     "offset": "origin.offset",
 }
+_LASTING = re.compile("authentication failed|no password supplied|does not exist|no pg_hba.conf entry|not permitted")
+"""What a server that is up says of a login or a database; psycopg has no SQLSTATE of a connection that failed."""
 _KEY_REUSED = (
     "Another pipeline of this name wrote to this database, or one of them was restored from a backup. Compare the "
     "table with the ledger, then choose positions again, which starts a new lineage with new keys."
@@ -73,7 +76,8 @@ class Builder(SinkBuilder):
         except psycopg.OperationalError as error:
             message = sentences(f"The database cannot be used: {explained(error)[0]}")
             advice = "Check the address, the password and that the server runs."
-            raise refuse(self.place.path, "DATABASE_UNREACHABLE", message, advice, retryable=True) from error
+            retryable = not _LASTING.search(str(error))
+            raise refuse(self.place.path, "DATABASE_UNREACHABLE", message, advice, retryable=retryable) from error
 
     def initialise(self, spark: SparkSession) -> None:
         """Make the table of finished batches."""

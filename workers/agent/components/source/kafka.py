@@ -252,11 +252,13 @@ class Builder(SourceBuilder):
         return self._with_event(spark.read.format("kafka").options(**options).load())
 
     def _with_event(self, frame: DataFrame) -> tuple[DataFrame, Event]:
-        frame = flume_avro.parse(frame) if self.spec.parse_as_flume_event else frame
+        origin, envelope = self._origin_headers(), self.spec.parse_as_flume_event
+        frame = flume_avro.parse(frame, origin.keys()) if envelope else frame
         event = Event(key=f.col("key"), body=f.col("value"), carried=f.col("headers"))
-        for name, value in self._origin_headers().items():
-            event = event.without_headers([name]).with_header(name, value, preserve_existing=True)
-        if self.spec.parse_as_flume_event:
+        for name, value in origin.items():
+            event = event if envelope else event.without_headers([name])
+            event = event.with_header(name, value, preserve_existing=True)
+        if envelope:
             event = event.failed_where(f.col("undecodable").isNotNull(), self.place.path, f.col("undecodable"))
         return frame, event
 

@@ -15,6 +15,7 @@ from pipelines.domain.runs.protocol import AgentFinding
 from workers.agent.base.event import Event
 from workers.agent.base.findings import refuse
 from workers.agent.files.lines import of_spec
+from workers.agent.files.registry import RegistryDamaged, refused
 from workers.agent.files.scanning import Scanner
 from workers.agent.files.spool import FileChanged, Rules, Spool, SpoolReader
 from workers.agent.graph.component import SourceBuilder
@@ -41,6 +42,7 @@ class Builder(SourceBuilder):
             )
             path = f"{self.place.path}.directory"
             raise refuse(path, "DIRECTORY_NOT_USABLE", message, "Create it, or grant the right.", retryable=True)
+        self._taken()  # not kept: of a standby, another run still writes the registry
 
     @property
     def _key(self) -> TopicPartition:
@@ -89,6 +91,10 @@ class Builder(SourceBuilder):
 
     @cached_property
     def _spool(self) -> Spool:
+        return self._taken()
+
+    def _taken(self) -> Spool:
+        """Raises Refused where the registry is damaged."""
         spec = self.spec
         rules = Rules(
             spec.directory,
@@ -99,7 +105,10 @@ class Builder(SourceBuilder):
             spec.completed,
             spec.completed_suffix,
         )
-        return Spool(rules, self.place.state / "files" / f"{self.place.name}.json")
+        try:
+            return Spool(rules, self.place.state / "files" / f"{self.place.name}.json")
+        except RegistryDamaged as error:
+            raise refused(self.place.path, error) from error
 
     @cached_property
     def _scanner(self) -> Scanner:

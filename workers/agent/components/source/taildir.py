@@ -15,6 +15,7 @@ from pipelines.domain.runs.protocol import AgentFinding
 from workers.agent.base.event import Event
 from workers.agent.base.findings import refuse
 from workers.agent.files.lines import Labels, of_spec
+from workers.agent.files.registry import RegistryDamaged, refused
 from workers.agent.files.scanning import Scanner
 from workers.agent.files.tail import Group, Tail
 from workers.agent.files.tail_reader import TailReader
@@ -32,12 +33,13 @@ class Builder(SourceBuilder):
     """Partitions are (group, inode); offsets are bytes that never go back."""
 
     def probe(self) -> None:
-        """Directories that exist can be listed; one that does not exist yet is waited for."""
+        """Directories that exist can be listed, one that is missing is waited for, and the registry is whole."""
         for name, group in self.spec.file_groups.items():
             if Path(group.directory).exists() and not os.access(group.directory, os.R_OK | os.X_OK):
                 message = f"The directory {group.directory} cannot be read by the worker's user."
                 path = f"{self.place.path}.file_groups.{name}.directory"
                 raise refuse(path, "DIRECTORY_NOT_READABLE", message, "Allow it.")
+        self._followed()  # not kept: of a standby, another run still writes the registry
 
     def log_ranges(self) -> dict[TopicPartition, LogRange]:
         """Every file that was ever followed or is there now."""
@@ -90,11 +92,18 @@ class Builder(SourceBuilder):
 
     @cached_property
     def _tail(self) -> Tail:
+        return self._followed()
+
+    def _followed(self) -> Tail:
+        """Raises Refused where the registry is damaged."""
         groups = {
             name: Group(group.directory, group.pattern, self.spec.idle_timeout, time.monotonic)
             for name, group in self.spec.file_groups.items()
         }
-        return Tail(groups, self.place.state / "files" / f"{self.place.name}.json")
+        try:
+            return Tail(groups, self.place.state / "files" / f"{self.place.name}.json")
+        except RegistryDamaged as error:
+            raise refused(self.place.path, error) from error
 
     @cached_property
     def _scanner(self) -> Scanner:

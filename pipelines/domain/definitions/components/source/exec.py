@@ -42,7 +42,7 @@ class ExecSource(PushSourceSpec):
         "The wait before it is started again.", default=10_000, example=1000, unit="ms", ge=0, le=3_600_000
     )
     log_stderr: bool = field(
-        "Write the command's standard error to the agent's log; otherwise it is discarded.",
+        "Write the command's standard error to the agent's log. If the command fails, its last line is shown anyway.",
         default=False,
         example=True,
     )

@@ -115,7 +115,8 @@ class KafkaSource(SourceSpec):
     )
     parse_as_flume_event: bool = field(
         "Records are AvroFlumeEvents, as Flume's KafkaSink with useFlumeEventFormat writes them: take headers and body "
-        "out. One that cannot be read becomes a dead letter.",
+        "out. Their headers win over the record's, and over the five above, with the same name. One that cannot be "
+        "read becomes a dead letter.",
         default=False,
         example=True,
     )

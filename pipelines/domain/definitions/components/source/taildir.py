@@ -30,7 +30,8 @@ class FileGroup(Spec):
 
 class TaildirSource(FileSourceSpec):
     """Follows the lines of growing files by inode and byte position, through rotation by renaming and by
-    copy-and-truncate. A line ends with LF or CRLF; the last line waits for its end."""
+    copy-and-truncate. A line ends with LF or CRLF; the last line waits for its end. The file that was modified longest
+    ago is read first, and of files of one age the one that is first by name."""
 
     title: ClassVar[str] = "Growing files"
     type: Literal["taildir"] = field("Chooses this source.", example="taildir")

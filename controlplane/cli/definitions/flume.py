@@ -29,7 +29,7 @@ def import_flume(
         Path | None, typer.Option("--write", help="Write the definition to this file.", metavar="FILE")
     ] = None,
 ) -> None:
-    """Convert a Flume agent to a definition, and report differences. The exit code is 4 where it is invalid."""
+    """Convert a Flume agent to a definition, and report differences. The exit code is 4 if a finding is an error."""
     from controlplane.cli.base import output
 
     imported = _imported(read_text(file), agent)
@@ -94,4 +94,6 @@ def _conclude(imported: Imported) -> None:
 
     errors = sum(finding.is_error for finding in imported.findings)
     count = output.counted(errors, "error", "errors")
-    output.note("The definition is valid." if imported.valid else f"The definition is invalid: {count}.")
+    output.note(
+        "The definition is valid." if imported.valid else f"Correct the definition before you apply it: {count}."
+    )

@@ -83,6 +83,15 @@ def test_an_import_that_is_not_valid_ends_with_4_and_still_prints_the_definition
     assert document["definition"]["sinks"]["k1"]["type"] == "com.acme.flume.LakeSink"
 
 
+def test_an_import_that_would_mislead_ends_with_4_although_its_definition_is_accepted(tmp_path: Path) -> None:
+    text = ORDERS.read_text() + "orders.sources.shop.batchSize = 10k\n"
+    result = run("flume", "import", "-", "--write", tmp_path / "orders.yaml", text=text)
+    assert result.exit_code == ExitCode.REFUSED
+    assert "The definition is valid." not in result.stderr
+    assert "1 error" in result.stderr
+    assert validate_text((tmp_path / "orders.yaml").read_text()).valid
+
+
 def test_a_file_with_several_agents_needs_a_choice() -> None:
     result = run("flume", "import", TWO, "-o", "json")
     assert result.exit_code == ExitCode.REFUSED

@@ -69,6 +69,12 @@ _IN_MEMORY = {
     "byteCapacity": "a batch is as large as Spark has room for",
     "byteCapacityBufferPercentage": "a batch is as large as Spark has room for",
 }
+_CODECS = {
+    "gzipcodec": "gzip",
+    "org.apache.hadoop.io.compress.GzipCodec": "gzip",
+    "snappycodec": "snappy",
+    "org.apache.hadoop.io.compress.SnappyCodec": "snappy",
+}
 _TLS = "a certificate and its key are PEM files here; set tls_certificate and tls_key, or the port speaks no TLS"
 
 SOURCES = (
@@ -98,6 +104,7 @@ SOURCES = (
         ("taildir", "org.apache.flume.source.taildir.TaildirSource"),
         "taildir",
         rules={"filegroups": _to(), "idleTimeout": _to("idle_timeout", unit="ms")},
+        defaults={"idleTimeout": "120000"},
         needless=_READING
         | {
             "positionFile": _POSITIONS,
@@ -220,6 +227,9 @@ CHANNELS = (
             "kafka.topic": _to("topic"),
             "kafka.consumer.group.id": _to("group_id"),
             "kafka.producer.compression.type": _to("compression"),
+            "brokerList": _to("bootstrap_servers"),
+            "topic": _to("topic"),
+            "groupId": _to("group_id"),
         },
         defaults={"kafka.topic": "flume-channel"},
         needless={
@@ -301,19 +311,21 @@ SINKS = (
         "file",
         rules={
             "hdfs.path": _to("path"),
-            "hdfs.codeC": _to("compression"),
+            "hdfs.codeC": _to("compression", words=_CODECS),
         },
         needless={
             "hdfs.batchSize": _BATCHES,
             "hdfs.fileType": "the format says how a file is written",
             "hdfs.writeFormat": "the format says how a file is written",
-            "hdfs.useLocalTimeStamp": "paths take the time of the header timestamp; add the interceptor timestamp",
+            "hdfs.useLocalTimeStamp": "the path has no times",
             "hdfs.inUsePrefix": "a file has a hidden name until it is complete",
             "hdfs.inUseSuffix": "a file has a hidden name until it is complete",
             "hdfs.idleTimeout": "files are closed by batch",
             "hdfs.closeTries": "files are closed by batch",
             "hdfs.retryInterval": "files are closed by batch",
             "hdfs.maxOpenFiles": "files are closed by batch",
+            "hdfs.minBlockReplicas": "files are closed by batch",
+            "hdfs.callTimeout": "write_deadline limits a whole batch",
             "hdfs.threadsPoolSize": "Spark's cores write",
             "hdfs.rollTimerPoolSize": "Spark's cores write",
         },
@@ -343,6 +355,7 @@ SINKS = (
             "client": "it is always HTTP",
         },
         batch=("batchSize", 100),
+        advice="Flume adds the day to the name of the index; here the index is one index, alias or data stream.",
     ),
     FlumeType(
         "sink",
@@ -423,7 +436,6 @@ INTERCEPTORS = (
         ("remove_header", "org.apache.flume.interceptor.RemoveHeaderInterceptor$Builder"),
         "remove_header",
         rules={"fromList": _to("from_list", separator=",")},
-        needless={"fromListSeparator": "the names are a list here"},
     ),
     FlumeType(
         "interceptor",

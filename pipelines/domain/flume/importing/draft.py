@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, Literal
 
 from pipelines.domain.base.findings import PathParts
 from pipelines.domain.definitions.document.references import REFERENCE
 from pipelines.domain.definitions.parts import registry
 from pipelines.domain.definitions.parts.component import Kind
 from pipelines.domain.flume.importing.catalogue import FlumeType, Rule, snake_case
+from pipelines.domain.flume.importing.numbers import note_unreadable
 from pipelines.domain.flume.reading.agent import Section
-from pipelines.domain.flume.reading.conversion import Unconvertible, convert
+from pipelines.domain.flume.reading.conversion import NotABoolean, NotANumber, OutOfRange, Unconvertible, convert
 from pipelines.domain.flume.reading.properties import Property
 from pipelines.domain.flume.reading.report import Report
 
@@ -95,10 +96,27 @@ class Draft:
         try:
             text = rule.words.get(property_.value.lower(), rule.words.get(property_.value, property_.value))
             value = convert(text, self.schema(key), unit=rule.unit, separator=rule.separator)
+        except NotANumber:
+            note_unreadable(property_.key.rpartition(".")[2], property_, self.report)
+        except NotABoolean:
+            self._put_false(property_, key)
+        except OutOfRange as error:
+            self.bad_value(property_, key, str(error), severity="warning")
         except Unconvertible as error:
             self.bad_value(property_, key, str(error))
         else:
             self.put(key, value, property_)
+
+    def _put_false(self, property_: Property, key: str) -> None:
+        self.put(key, False, property_)
+        self.report.note(
+            "bad_value",
+            f"The value of {property_.key} is neither true nor false, and Flume takes it as false.",
+            f"{key} became false.",
+            about=property_,
+            path=(*self.path, key),
+            suggestion=f"Write {key}: true if that is meant.",
+        )
 
     def _default(self, name: str, text: str, flume_type: FlumeType, prefix: str) -> None:
         rule = flume_type.rules.get(name, _same_name(name))
@@ -127,14 +145,18 @@ class Draft:
         order["type"] = -1
         return dict(sorted(self.keys.items(), key=lambda item: order.get(item[0], len(order))))
 
-    def bad_value(self, property_: Property, key: str, why: str) -> None:
-        """Leave a property out because of its value."""
+    def bad_value(
+        self, property_: Property, key: str, why: str, severity: Literal["error", "warning"] = "error"
+    ) -> None:
+        """Leave a property out because of its value; an error where nobody can say what counts instead."""
         self.report.note(
             "bad_value",
             f"The value of {property_.key} cannot be imported: {why}.",
             f"It was omitted; the default of {key} counts, or you have to set it if it has none.",
             about=property_,
             path=(*self.path, key),
+            suggestion=f"Write {key} in the definition as you mean it.",
+            severity=severity,
         )
 
     def no_equivalent(self, property_: Property, reason: str = "") -> None:

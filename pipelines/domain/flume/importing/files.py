@@ -1,22 +1,16 @@
-"""Files in Flume: groups that are followed, directories that are written, and how events are written."""
+"""Files in Flume: groups that are followed, and how events are written."""
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
-from pipelines.domain.flume.importing.draft import Draft, is_secret
+from pipelines.domain.flume.importing.draft import Draft
 from pipelines.domain.flume.reading.agent import Section
 from pipelines.domain.flume.reading.conversion import items
 from pipelines.domain.flume.reading.names import Names
 from pipelines.domain.flume.reading.properties import Property
 
-_ESCAPE = re.compile(r"%(?:\{[^}]*\}|.)")
-_HEADER = re.compile(r"%\{([^}]*)\}")
-_UNITS = {"Y": "year", "y": "year", "m": "month", "d": "day", "D": "day", "H": "hour", "k": "hour", "M": "minute"}
-_ORDER = ("year", "month", "day", "hour", "minute")
 _TEXT_SERIALIZERS = ("text", "org.apache.flume.serialization.BodyTextEventSerializer$Builder")
-_ROLL_AGE = "30s"
 _PLAIN_STREAMS = ("datastream", "compressedstream")
 
 
@@ -53,88 +47,14 @@ def _group(name: str, path: Property, headers: Section, draft: Draft) -> dict[st
     return group | ({"headers": values} if values else {})
 
 
-def read_directory(section: Section, draft: Draft) -> None:
-    """A directory with escapes of Flume (`%Y`, `%{header}`), as a directory and partitions below it."""
-    property_ = section.take("hdfs.path")
-    if property_ is None:
-        _read_rolling(section, draft)
-        return
-    if is_secret(property_):
-        draft.leave_secret(property_)
-        return
-    path = _with_file_system(property_, draft)
-    if "%" not in path or draft.accepts("partition_by") is None:
-        draft.put("path", path, property_)
-        return
-    fixed, partitions, unknown = _partitions(path)
-    draft.put("path", fixed, property_)
-    if partitions:
-        draft.keys["partition_by"] = partitions
-    left = f" {', '.join(unknown)} was omitted." if unknown else ""
-    draft.report.note(
-        "path_escapes",
-        "The path has escapes that Flume replaces for each event.",
-        f"They became partition_by, whose directories are called NAME=value.{left}",
-        about=property_,
-        path=(*draft.path, "partition_by"),
-        suggestion="Times are read from the header timestamp; add the interceptor timestamp if nothing sets it.",
-    )
-
-
-def _with_file_system(property_: Property, draft: Draft) -> str:
-    if not property_.value.startswith("/"):
-        return property_.value
-    draft.report.note(
-        "differs",
-        "The path names no file system: Flume takes Hadoop's default one, Headgate the host's own.",
-        f"It became hdfs://{property_.value}.",
-        about=property_,
-        path=(*draft.path, "path"),
-    )
-    return f"hdfs://{property_.value}"
-
-
-def _partitions(path: str) -> tuple[str, list[dict[str, str]], list[str]]:
-    """The part of a path before its first escape, the partitions, and the escapes that nothing corresponds to."""
-    fixed = path[: path.index("%")].rpartition("/")[0] or "/"
-    units: set[str] = set()
-    headers: list[str] = []
-    unknown: list[str] = []
-    for escape in _ESCAPE.findall(path):
-        header = _HEADER.fullmatch(escape)
-        if header:
-            headers.append(header[1])
-        elif escape[1] in _UNITS:
-            units.add(_UNITS[escape[1]])
-        else:
-            unknown.append(escape)
-    finest = max(units, key=_ORDER.index, default="")
-    times = [{"time": finest}] if finest else []
-    return fixed, [*times, *({"header": header} for header in headers)], unknown
-
-
-def _read_rolling(section: Section, draft: Draft) -> None:
-    """Seconds after which a file is closed, 30 where nothing is written; 0 means never by time."""
-    if draft.accepts("roll") is None:
-        return
-    property_ = section.take("sink.rollInterval")
-    if property_ is None:
-        draft.keys["roll"] = {"age": _ROLL_AGE}
-    elif not property_.value.isdecimal():
-        draft.bad_value(property_, "roll", "it is not a whole number")
-    elif int(property_.value):
-        draft.put("roll", {"age": f"{property_.value}s"}, property_)
-    else:
-        draft.no_equivalent(property_, "files that never end have none; each batch has files of its own")
-
-
-def read_format(section: Section, draft: Draft) -> None:
-    """Bodies as lines are the format text; everything else becomes json, which keeps the headers too."""
+def read_format(section: Section, draft: Draft, *, of_hdfs: bool) -> None:
+    """Bodies as lines are the format text; everything else becomes json, which keeps the headers too. The HDFS sink
+    writes sequence files where nothing is written."""
     if draft.accepts("format") is None:
         return
     written = section.take("sink.serializer") or section.take("serializer")
     kind = section.properties.get("hdfs.fileType")
-    plain = kind is None or kind.value.lower() in _PLAIN_STREAMS
+    plain = not of_hdfs if kind is None else kind.value.lower() in _PLAIN_STREAMS
     is_text = (written is None or written.value.lower() == "text" or written.value in _TEXT_SERIALIZERS) and plain
     draft.put("format", "text" if is_text else "json", *([written] if written else []))
     if not is_text:
@@ -142,6 +62,6 @@ def read_format(section: Section, draft: Draft) -> None:
             "differs",
             "Headgate writes json, text, csv and parquet, not the format of this sink.",
             "It became json, with headers and body.",
-            about=(written if plain else kind) or "",
+            about=(written if plain else kind) or f"{section.prefix}hdfs.fileType",
             path=draft.path,
         )

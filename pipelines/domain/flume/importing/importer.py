@@ -1,7 +1,8 @@
 """An agent of Apache Flume 1.x as a definition.
 
 1. Read the properties (properties.py) and choose the agent (agent.py).
-2. Leave out what Flume would not run (effective.py).
+2. Leave out what Flume would not run (effective.py), and make Kafka channels with one end a source or a sink
+   (channel_ends.py).
 3. Build each component from the catalogue (catalogue.py, draft.py); whatever has no equivalent is a finding.
 4. Validate the result; its findings name the property they come from.
 """
@@ -14,13 +15,16 @@ from typing import Any
 from pipelines.domain.definitions.checks.validate import validate_data
 from pipelines.domain.definitions.document.spec import API_VERSION
 from pipelines.domain.definitions.parts.component import Kind
-from pipelines.domain.flume.importing import catalogue, kafka, routing, traps
-from pipelines.domain.flume.importing.addresses import read_address
+from pipelines.domain.flume.importing import catalogue, channel_ends, kafka, routing, traps
 from pipelines.domain.flume.importing.catalogue import FlumeType
 from pipelines.domain.flume.importing.draft import Draft
-from pipelines.domain.flume.importing.files import read_directory, read_file_groups, read_format
+from pipelines.domain.flume.importing.files import read_file_groups, read_format
 from pipelines.domain.flume.importing.groups import sink_groups
-from pipelines.domain.flume.importing.statuses import read_statuses
+from pipelines.domain.flume.importing.hdfs import read_place
+from pipelines.domain.flume.importing.http import read_address, read_statuses
+from pipelines.domain.flume.importing.local_time import Clocks
+from pipelines.domain.flume.importing.numbers import check_numbers
+from pipelines.domain.flume.importing.rolling import read_file_rolling, read_hdfs_rolling
 from pipelines.domain.flume.reading import names
 from pipelines.domain.flume.reading.agent import Agent, Section, choose
 from pipelines.domain.flume.reading.conversion import items
@@ -33,7 +37,8 @@ from pipelines.domain.flume.reading.report import ImportFinding, ImportRefused, 
 
 @dataclass(frozen=True)
 class Imported:
-    """A definition as plain data, what there is to know about it, and whether validation accepts it."""
+    """A definition as plain data, what there is to know about it, and whether it can be used: validation accepts it,
+    and no finding is an error."""
 
     definition: dict[str, Any]
     findings: list[ImportFinding]
@@ -47,15 +52,18 @@ def import_flume(text: str, agent: str | None = None) -> Imported:
     ImportRefused where the file cannot be read, or no agent can be chosen.
     """
     report = Report()
-    chosen = choose(_parsed(text), agent, report)
+    properties = _parsed(text)
+    chosen = choose(properties, agent, report)
     for section in chosen.sections.pop("configfilters").values():
         _leave_filter(section, report)
     reduce_to_effective(chosen, report)
+    check_numbers(chosen, report)
     traps.check_batches(chosen, report)
     definition = _Importer(chosen, report).definition()
     validation = validate_data(definition)
-    findings = [*report.findings, *map(report.located, validation.findings)]
-    return Imported(definition, in_order(findings), validation.valid, frozenset(report.mapped_lines))
+    findings = in_order([*report.findings, *map(report.located, validation.findings)], properties)
+    valid = validation.valid and not any(finding.is_error for finding in findings)
+    return Imported(definition, findings, valid, frozenset(report.mapped_lines))
 
 
 def _parsed(text: str) -> list[Property]:
@@ -83,6 +91,8 @@ class _Importer:
     def __init__(self, agent: Agent, report: Report) -> None:
         self.agent = agent
         self.report = report
+        self.ends = channel_ends.split(agent, report)
+        self.clocks = Clocks(agent, report)
         self.pipeline = names.pipeline_name(agent.name)
         self.channels = self._named("channels")
         self.groups: dict[str, str] = {}
@@ -94,15 +104,16 @@ class _Importer:
         """The definition, its keys in the order in which a person writes them."""
         if self.pipeline != self.agent.name:
             self._note_renamed("agent", self.agent.name, self.pipeline, "name")
-        sinks = self._named("sinks")
+        sources, sinks = self._named("sources"), self._named("sinks")
         groups = sink_groups(self.agent, sinks, self.report)
         definition = {
             "api_version": API_VERSION,
             "name": self.pipeline,
-            "sources": {new: self._source(old, new) for old, new in self._named("sources").items()},
+            "sources": {new: self._source(old, new) for old, new in sources.items()},
             "channels": {new: self._channel(old, new) for old, new in self.channels.items()},
             "sinks": {new: self._sink(old, new) for old, new in sinks.items()},
         }
+        self.clocks.add(definition, sources, sinks)
         return definition | ({"sink_groups": groups} if groups else {})
 
     def _named(self, kind: str) -> dict[str, str]:
@@ -127,9 +138,14 @@ class _Importer:
         if flume_type and flume_type.ours == "kafka":
             kafka.prefer_new_names(section, draft)
             reset = section.take("kafka.consumer.auto.offset.reset")
-            kafka.read_headers(draft, section, headers_read(self.agent, made))
+            if old in self.ends.sources:
+                kafka.read_key(draft, headers_read(self.agent, made))
+            else:
+                kafka.read_headers(draft, section, headers_read(self.agent, made))
             self._fill(draft, section, flume_type)
-            own_group = kafka.choose_group(draft, section, self.pipeline, self.groups)
+            own_group = kafka.choose_group(
+                draft, section, self.pipeline, self.groups, keeps_default=old in self.ends.sources
+            )
             kafka.choose_start(draft, section, reset, own_group=own_group)
         else:
             read_file_groups(section, draft)
@@ -145,6 +161,8 @@ class _Importer:
         return {name: self.channels[name] for name in items(listing.value) if name in self.channels}
 
     def _channel(self, old: str, new: str) -> dict[str, Any]:
+        if old in self.ends.channels:
+            return {"type": "direct"}
         section = self.agent.sections["channels"][old]
         draft, flume_type = self._start("channel", section, ("channels", new))
         if flume_type:
@@ -160,15 +178,21 @@ class _Importer:
         if channel is not None:
             draft.put("channel", self.channels[channel.value], channel)
         if flume_type and flume_type.ours == "kafka":
-            traps.check_topic_override(section, draft)
+            if old not in self.ends.sinks:
+                traps.check_topic_override(section, draft)
             if not self.reads_kafka and draft.accepts("key"):
                 draft.keys["key"] = "header.key"
         if flume_type and flume_type.ours == "http":
             read_address(section, draft, f"{self.pipeline}-{new}")
             read_statuses(section, draft)
         if flume_type and flume_type.ours == "file":
-            read_directory(section, draft)
-            read_format(section, draft)
+            of_hdfs = flume_type.names[0] == "hdfs"
+            if of_hdfs:
+                read_place(section, draft, local_time=old in self.clocks.sinks)
+                read_hdfs_rolling(section, draft)
+            else:
+                read_file_rolling(section, draft)
+            read_format(section, draft, of_hdfs=of_hdfs)
         self._fill(draft, section, flume_type)
         return draft.finished()
 

@@ -127,10 +127,13 @@ def prefer_new_names(section: Section, draft: Draft) -> None:
             draft.report.note("superseded", message, "It was omitted.", about=property_)
 
 
-def choose_group(draft: Draft, section: Section, pipeline: str, groups: dict[str, str]) -> bool:
+def choose_group(
+    draft: Draft, section: Section, pipeline: str, groups: dict[str, str], *, keeps_default: bool = False
+) -> bool:
     """A group of its own for every source: the written one, unless it is Flume's default or somebody else's.
 
-    Says whether it is the written one.
+    A channel keeps the default, whose committed offsets say what no sink has taken yet. Says whether it is the group
+    that Flume has.
     """
     component = str(draft.path[-1])
     written = draft.keys.get("group_id")
@@ -138,7 +141,17 @@ def choose_group(draft: Draft, section: Section, pipeline: str, groups: dict[str
     about = property_ or f"{section.prefix}kafka.consumer.group.id"
     own = f"headgate.{pipeline}"
     own = own if own not in groups else f"{own}.{component}"
-    if written is None or written == DEFAULT_GROUP:
+    if keeps_default and written is None and DEFAULT_GROUP not in groups:
+        written = draft.keys["group_id"] = DEFAULT_GROUP
+        draft.report.note(
+            "default_group",
+            f"The channel names no group, so Flume reads it with the group {DEFAULT_GROUP}, as every agent does.",
+            f"group_id is {DEFAULT_GROUP}, whose committed offsets say where Flume stopped.",
+            about=about,
+            path=(*draft.path, "group_id"),
+            suggestion=f"Stop every agent that reads the topic with the group {DEFAULT_GROUP} before the first start.",
+        )
+    elif not keeps_default and (written is None or written == DEFAULT_GROUP):
         written = own
         draft.report.note(
             "default_group",
@@ -148,7 +161,8 @@ def choose_group(draft: Draft, section: Section, pipeline: str, groups: dict[str
             about=about,
             path=(*draft.path, "group_id"),
         )
-    elif written in groups:
+    elif written is None or written in groups:
+        written = written or DEFAULT_GROUP
         message = f"The source {groups[written]} reads with the group {written} already."
         draft.report.note(
             "shared_group",
@@ -196,6 +210,12 @@ def choose_start(draft: Draft, section: Section, reset: Property | None, *, own_
         suggestion="Decide it before the first start: earliest, latest, a time, offsets, or group to continue where "
         "Flume stopped. A position that is lost later blocks the pipeline and is never guessed.",
     )
+
+
+def read_key(draft: Draft, used: frozenset[str] | None) -> None:
+    """A Kafka channel sets the header key alone; it is set where something reads it, or may."""
+    if used is None or "key" in used:
+        draft.put("key_header", "key")
 
 
 def read_headers(draft: Draft, section: Section, used: frozenset[str] | None) -> None:

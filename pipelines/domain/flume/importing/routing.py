@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pipelines.domain.base.findings import PathParts
-from pipelines.domain.flume.importing import catalogue
+from pipelines.domain.flume.importing import catalogue, header_lists
 from pipelines.domain.flume.importing.draft import Draft, is_secret
 from pipelines.domain.flume.reading.agent import Section
 from pipelines.domain.flume.reading.conversion import items
@@ -50,6 +50,8 @@ def _interceptor(name: str, section: Section, path: PathParts, report: Report) -
     report.mapped(written, (*path, "type"))
     if flume_type.ours == "regex_extractor":
         _serializers(section, draft)
+    if flume_type.ours == "remove_header":
+        header_lists.read_list(section, draft)
     draft.read_all(section, flume_type)
     return draft
 

@@ -16,6 +16,18 @@ class Unconvertible(ValueError):
     """The value cannot stand at the key; the text says why, without the value, which could be a secret."""
 
 
+class OutOfRange(Unconvertible):
+    """The value is a number that the key does not allow."""
+
+
+class NotABoolean(Unconvertible):
+    """The value is neither true nor false, and Flume takes it as false."""
+
+
+class NotANumber(Unconvertible):
+    """The value is no number, and the key takes nothing else."""
+
+
 def convert(text: str, schema: dict[str, Any], *, unit: str = "", separator: str = "") -> Any:
     """The value for a key with this schema (references resolved).
 
@@ -74,15 +86,15 @@ def _choice(text: str, choices: list[Any]) -> Any:
 
 
 def _boolean(text: str) -> bool:
-    """As java.lang.Boolean reads it, but nothing except true and false is believed."""
+    """As java.lang.Boolean reads it; what it takes as false without being told so is worth a finding."""
     if text.lower() not in ("true", "false"):
-        raise Unconvertible("it is neither true nor false, and Flume takes it as false")
+        raise NotABoolean("it is neither true nor false, and Flume takes it as false")
     return text.lower() == "true"
 
 
 def _integer(text: str) -> int:
     if not _INTEGER.fullmatch(text):
-        raise Unconvertible("it is not a whole number")
+        raise NotANumber("it is not a whole number")
     return int(text)
 
 
@@ -91,7 +103,7 @@ def _within(number: int, schema: dict[str, Any]) -> int:
     lowest = min((limit.get("minimum", number) for limit in limits), default=number)
     highest = max((limit.get("maximum", number) for limit in limits), default=number)
     if not lowest <= number <= highest:
-        raise Unconvertible(f"only {lowest} to {highest} is allowed here")
+        raise OutOfRange(f"only {lowest} to {highest} is allowed here")
     return number
 
 
@@ -99,7 +111,7 @@ def _number(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise Unconvertible("it is not a number") from None
+        raise NotANumber("it is not a number") from None
 
 
 def _in_unit(number: int, unit: str, schema: dict[str, Any]) -> int:

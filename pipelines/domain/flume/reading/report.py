@@ -83,9 +83,35 @@ class Report:
         return self.places[max(candidates, key=len)] if candidates else None
 
 
-def in_order(findings: Iterable[ImportFinding]) -> list[ImportFinding]:
-    """Errors first, then by line; each once."""
+def in_order(findings: Iterable[ImportFinding], properties: Iterable[Property] = ()) -> list[ImportFinding]:
+    """Errors first and what merely has no equivalent last, then by the place in the file; each once."""
+    lines = _lines(properties)
     return sorted(
         dict.fromkeys(findings),
-        key=lambda finding: (not finding.is_error, finding.line or 0, finding.code, finding.key),
+        key=lambda finding: (_rank(finding), _line(finding, lines), finding.code, finding.key, finding.path),
     )
+
+
+def _rank(finding: ImportFinding) -> int:
+    return 0 if finding.is_error else 2 if finding.code == "no_equivalent" else 1
+
+
+def _lines(properties: Iterable[Property]) -> dict[str, int]:
+    """The first line of each property and of everything above it: `a.sinks.k.type` is a line of `a.sinks.k`, too."""
+    lines: dict[str, int] = {}
+    for property_ in properties:
+        words = property_.key.split(".")
+        for count in range(1, len(words) + 1):
+            key = ".".join(words[:count])
+            lines[key] = min(lines.get(key, property_.line), property_.line)
+    return lines
+
+
+def _line(finding: ImportFinding, lines: dict[str, int]) -> int:
+    """The line of a finding; that of its component where the property is not written."""
+    if finding.line is not None:
+        return finding.line
+    key = finding.key
+    while key and key not in lines:
+        key = key.rpartition(".")[0]
+    return lines.get(key, 0)

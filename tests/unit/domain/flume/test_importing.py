@@ -68,7 +68,7 @@ def test_no_property_is_lost_silently(file: FlumeFile) -> None:
 def test_what_is_imported_goes_through_yaml_and_canonical_form_unchanged(file: FlumeFile) -> None:
     imported = file.imported()
     validation = validate_text(yaml.safe_dump(imported.definition, sort_keys=False))
-    assert validation.valid == imported.valid
+    assert validation.valid or not imported.valid
     if validation.definition is not None:
         again = validate_data(validation.definition.plain()).definition
         assert again is not None
@@ -335,7 +335,8 @@ def test_whatever_the_file_nothing_raises_and_no_property_is_lost(pairs: list[tu
     text = MINIMAL + "".join(f"{key} = {value}\n" for key, value in pairs)
     imported = import_flume(text, "a")
     assert silent_lines(text, imported) == []
-    assert validate_data(imported.definition).valid == imported.valid
+    assert imported.valid == (not any(finding.is_error for finding in imported.findings))
+    assert validate_data(imported.definition).valid or not imported.valid
 
 
 @given(st.text(max_size=200))

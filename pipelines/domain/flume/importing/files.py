@@ -16,7 +16,7 @@ _HEADER = re.compile(r"%\{([^}]*)\}")
 _UNITS = {"Y": "year", "y": "year", "m": "month", "d": "day", "D": "day", "H": "hour", "k": "hour", "M": "minute"}
 _ORDER = ("year", "month", "day", "hour", "minute")
 _TEXT_SERIALIZERS = ("text", "org.apache.flume.serialization.BodyTextEventSerializer$Builder")
-_ROLL_AGE = "30s"
+_ROLL_INTERVAL = "30s"
 _PLAIN_STREAMS = ("datastream", "compressedstream")
 
 
@@ -119,11 +119,11 @@ def _read_rolling(section: Section, draft: Draft) -> None:
         return
     property_ = section.take("sink.rollInterval")
     if property_ is None:
-        draft.keys["roll"] = {"age": _ROLL_AGE}
+        draft.keys["roll"] = {"interval": _ROLL_INTERVAL}
     elif not property_.value.isdecimal():
         draft.bad_value(property_, "roll", "it is not a whole number")
     elif int(property_.value):
-        draft.put("roll", {"age": f"{property_.value}s"}, property_)
+        draft.put("roll", {"interval": f"{property_.value}s"}, property_)
     else:
         draft.no_equivalent(property_, "files that never end have none; each batch has files of its own")
 

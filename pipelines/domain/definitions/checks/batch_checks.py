@@ -16,6 +16,8 @@ MOST_FILES = 1000
 _SHORTEST = 0.1
 """Seconds that a batch takes at least."""
 _MANY_PARTITIONS = 100
+_MANY_EVENTS = 3600
+"""Of a batch: with fewer, a thousand events a second are more than MOST_FILES."""
 
 
 def files_are_few(definition: Definition) -> Iterator[Finding]:
@@ -27,6 +29,8 @@ def files_are_few(definition: Definition) -> Iterator[Finding]:
         files = sum(3600 / _seconds(definition, read) for read in reads)
         if files > MOST_FILES:
             yield _flood(definition, name, sink, reads, round(files))
+        elif (limit := min(map(definition.max_events, reads), default=_MANY_EVENTS)) < _MANY_EVENTS:
+            yield _small(name, limit)
 
 
 def _is_given(definition: Definition, sink: FileSink, read: Read) -> bool:
@@ -53,6 +57,16 @@ def _flood(definition: Definition, name: str, sink: FileSink, reads: list[Read],
     kind = "direct" if all(_repeatable(definition, read) for read in reads) else "file or kafka"
     suggestion = f"Change the channel {quote(sink.channel)} to the type {kind}, or {slower}"
     return warning(path, "many_files", message, suggestion)
+
+
+def _small(name: str, limit: int) -> Finding:
+    """A batch that is full waits for nothing."""
+    message = (
+        f"A batch of the sink {quote(name)} has at most {limit} events, and each has files of its own: with more than "
+        f"{limit * MOST_FILES // 3600} events a second that is more than {MOST_FILES:,} files an hour."
+    )
+    suggestion = "Raise delivery.max_events_per_batch, or the capacity and transaction_capacity of its channel."
+    return warning(("sinks", name, "roll"), "small_files", message, suggestion)
 
 
 def _hurries(definition: Definition, channel: str, needed: int) -> bool:

@@ -154,8 +154,28 @@ def test_what_no_file_can_be_is_an_error(value: dict[str, Any], code: str) -> No
     ],
 )
 def test_a_limit_below_the_number_of_partitions_is_a_warning(changes: dict[str, Any], words: str) -> None:
-    found = findings(changes)
+    found = [each for each in findings(changes) if each.code != "small_files"]
     assert [(each.path, each.code, each.severity) for each in found] == (
         [("delivery.max_events_per_batch", "fewer_than_partitions", "warning")] if words else []
     )
     assert not words or words in found[0].message
+
+
+@pytest.mark.parametrize(
+    ("changes", "limit", "rate"),
+    [
+        ({"delivery/max_events_per_batch": 3599}, 3599, 999),
+        ({"channels/audit": {"type": "file", "transaction_capacity": 100}}, 100, 27),
+    ],
+)
+def test_batches_of_few_events_are_a_warning_with_the_rate_at_which_they_flood(
+    changes: dict[str, Any], limit: int, rate: int
+) -> None:
+    (found,) = findings(changes)
+    assert (found.path, found.code, found.severity) == ("sinks.audit.roll", "small_files", "warning")
+    assert f"has at most {limit} events" in found.message
+    assert f"with more than {rate} events a second" in found.message
+
+
+def test_batches_of_enough_events_are_no_finding() -> None:
+    assert findings({"delivery/max_events_per_batch": 3600}) == []

@@ -25,7 +25,13 @@ def parquet_sink(bench: Bench) -> list[Result]:
     return _compare(
         bench,
         "parquet_sink",
-        lambda work: {"type": "file", "channel": "out", "path": str(work.directory / "out"), "format": "parquet"},
+        lambda work: {
+            "type": "file",
+            "channel": "out",
+            "path": str(work.directory / "out"),
+            "format": "parquet",
+            "roll": {"interval": 0},
+        },
         _read_parquet,
     )
 

@@ -91,7 +91,7 @@ def definition_of(servers: str, source: str, sink: str, directory: str) -> Defin
                     "topic": sink,
                     "compression": "lz4",
                 },
-                "files": {"type": "file", "channel": "files", "path": f"{directory}/files", "format": "json"},
+                "files": {"type": "file", "channel": "files", "path": f"{directory}/files", "roll": {"interval": 0}},
             },
             "delivery": {"max_events_per_batch": 500},
         }

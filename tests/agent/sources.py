@@ -29,7 +29,9 @@ def make_source_pipeline(tmp_path: Path, spark_settings: SparkSettings) -> Itera
             "name": "ingest",
             "sources": {"src": source},
             "channels": {"lake": {"type": "direct"}},
-            "sinks": {"lake": {"type": "file", "channel": "lake", "path": str(tmp_path / "out"), "format": "json"}},
+            "sinks": {
+                "lake": {"type": "file", "channel": "lake", "path": str(tmp_path / "out"), "roll": {"interval": 0}}
+            },
             "delivery": {"trigger_interval_ms": EVERY_MS},
             "placement": {"launcher": {"cores": 2}},
             **more,

@@ -41,9 +41,9 @@ def test_memory_channels_share_one_read_and_a_file_channel_is_a_log_and_none_los
     pipeline = make_pipeline(max_events_per_batch=10_000)
     audit, stored = tmp_path / "audit", tmp_path / "stored"
     pipeline.definition["channels"]["lake"] = {"type": "memory", "transaction_capacity": 5_000}
-    add_channel(pipeline, "audit", {"type": "memory"}, {"type": "file", "path": str(audit)})
+    add_channel(pipeline, "audit", {"type": "memory"}, {"type": "file", "path": str(audit), "roll": {"interval": 0}})
     channel = {"type": "file", "capacity": 20_000, "transaction_capacity": 5_000}
-    add_channel(pipeline, "store", channel, {"type": "file", "path": str(stored)})
+    add_channel(pipeline, "store", channel, {"type": "file", "path": str(stored), "roll": {"interval": 0}})
     sources = pipeline.definition["sources"]
     sources["log"] = {**sources["shop"], "group_id": f"headgate.{topics.name}.log", "selector": only("store")}
     sources["shop"]["selector"] = only("audit", "lake")

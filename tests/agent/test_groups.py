@@ -113,7 +113,9 @@ def test_two_sinks_take_batches_in_turn_and_one_of_them_all_while_the_other_fail
     topics: Topics, make_pipeline: MakePipeline, tmp_path: Path
 ) -> None:
     left, right = tmp_path / "left", tmp_path / "right"
-    sinks = {name: {"type": "file", "path": str(tmp_path / name)} for name in ("left", "right")}
+    sinks = {
+        name: {"type": "file", "path": str(tmp_path / name), "roll": {"interval": 0}} for name in ("left", "right")
+    }
     processor = {"type": "load_balance", "selector": "round_robin", "backoff": True, "max_timeout_ms": 2000}
     pipeline = grouped(make_pipeline(max_events_per_batch=500), processor, **sinks)
     topics.produce(4000)

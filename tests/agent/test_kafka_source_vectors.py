@@ -88,7 +88,7 @@ def seen(
     tmp = tmp_path_factory.mktemp("story")
     topics = Topics(broker)
     sizes = [size for name in STEPS if (size := vector(name).config.get("batchSize"))]
-    sink = {"type": "file", "path": str(tmp / "out")}
+    sink = {"type": "file", "path": str(tmp / "out"), "roll": {"interval": 0}}
     definition = define(topics, sink=sink, delivery={"max_events_per_batch": min(sizes)})
     story = Story(topics, tmp / "out", Pipeline(tmp / "state", definition, spark_settings))
     try:

@@ -30,10 +30,15 @@ def test_every_record_arrives_once_in_each_channel_with_its_origin_and_balanced_
         {"type": "regex_filter", "regex": "7 ", "exclude_events": True},
     ]
     pipeline = make_pipeline(source={"interceptors": interceptors})
-    add_channel(pipeline, "audit", {"type": "direct"}, {"type": "file", "path": str(tmp_path / "audit")})
+    add_channel(
+        pipeline,
+        "audit",
+        {"type": "direct"},
+        {"type": "file", "path": str(tmp_path / "audit"), "roll": {"interval": 0}},
+    )
     add_channel(pipeline, "eye", {"type": "direct"}, {"type": "logger"})
     kept = {"type": "kafka", "bootstrap_servers": topics.servers, "topic": store}
-    add_channel(pipeline, "kept", kept, {"type": "file", "path": str(tmp_path / "kept")})
+    add_channel(pipeline, "kept", kept, {"type": "file", "path": str(tmp_path / "kept"), "roll": {"interval": 0}})
     run = pipeline.start()
     run.wait_delivered(5 * 1800)
     idle = run.wait_status(

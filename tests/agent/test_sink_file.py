@@ -1,10 +1,11 @@
-"""Formats, partitions and rolling of the file sink, locally and through Hadoop's file systems."""
+"""Formats, partitions and sizes of the file sink, locally and through Hadoop's file systems."""
 
 from __future__ import annotations
 
 import csv
 import gzip
 import json
+import math
 import os
 from collections import Counter
 from pathlib import Path
@@ -15,7 +16,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.agent.sinks import Given, numbered, planned, sink
+from workers.agent.base.event import HEADERS_TYPE
 from workers.agent.base.findings import Refused
+from workers.agent.graph.batch import Batch, Classifier
 
 
 def visible(directory: Path) -> list[Path]:
@@ -87,27 +90,48 @@ def test_directories_by_time_and_header_take_missing_and_dangerous_values(
     assert found["2"] == "day=unknown/country=..%2F..%2Fup"
 
 
-def test_rolled_files_appear_when_they_are_large_and_a_torn_batch_is_cut_off(
+def test_a_batch_becomes_one_file_for_each_directory_and_each_time_that_it_is_full(
     session: SparkSession, tmp_path: Path
 ) -> None:
-    keys: dict[str, Any] = {"path": str(tmp_path), "format": "text", "roll": {"size": 60}}
-    made = sink(session, "file", **keys)
-    made.write([Given(b"a%03d" % n) for n in range(5)])
-    assert visible(tmp_path) == []
-    (opened,) = (tmp_path / ".headgate/orders").glob("*.open")
-    with opened.open("ab") as file:
-        file.write(b"torn, never committed\n")
-    again = sink(session, "file", **keys)
-    again.write([Given(b"b%03d" % n) for n in range(9)], batch=1)
-    assert sorted(lines(tmp_path)) == [f"a{n:03d}" for n in range(5)] + [f"b{n:03d}" for n in range(9)]
-    assert len(visible(tmp_path)) == 1
+    keys: dict[str, Any] = {"path": str(tmp_path / "few"), "format": "text"}
+    made = sink(session, "file", partition_by=[{"header": "country"}], **keys)
+    made.write([Given(b"%04d" % n, {"country": ("CZ", "US")[n % 2]}) for n in range(400)])
+    few = visible(tmp_path / "few")
+    assert sorted(path.parent.name for path in few) == ["country=CZ", "country=US"]
+    assert few[0].read_text().split() == [f"{n:04d}" for n in range(0, 400, 2)], "in the order of the source"
 
-    again.write([Given(b"c")], batch=2)
-    assert again.builder.resolve(planned(2, 1)).committed
-    later = sink(session, "file", lineage=2, **keys)
-    later.write([Given(b"d")])
-    assert "c" in lines(tmp_path)
-    assert "d" not in lines(tmp_path)
+    made = sink(session, "file", roll={"size": 500}, **{**keys, "path": str(tmp_path / "many")})
+    for batch in range(2):  # the first is sampled, the second measured by the first
+        made.write([Given(b"%09d" % (1000 * batch + n)) for n in range(200)], batch=batch)
+        own = [path for path in visible(tmp_path / "many") if f"-{batch:09d}-" in path.name]
+        assert [path.stat().st_size for path in own] == [500] * 4
+    assert len(lines(tmp_path / "many")) == len(set(lines(tmp_path / "many"))) == 400
+    assert made.builder.resolve(planned(1, 200)).committed
+
+
+def test_events_of_very_different_sizes_make_files_of_about_the_size(session: SparkSession, tmp_path: Path) -> None:
+    made = sink(session, "file", path=str(tmp_path), roll={"size": 100_000})
+    made.write([Given(b"x" * (10 if n % 3 else 2000)) for n in range(1000)])
+    sizes = [path.stat().st_size for path in visible(tmp_path)]
+    assert len(sizes) <= math.ceil(sum(sizes) / 100_000) + 2
+    assert max(sizes) < 130_000
+
+
+def test_row_groups_of_parquet_are_read_back_and_large_enough_to_skip_by(session: SparkSession, tmp_path: Path) -> None:
+    made = sink(session, "file", path=str(tmp_path), format="parquet")
+    pieces = ", ".join(f"sha2(concat(id, '-{number}'), 512)" for number in range(16))
+    columns = "null key", f"cast(concat({pieces}) as binary) body", "array() headers", "'in' topic", "0 partition"
+    rows = session.range(0, 50_000, 1, 2).selectExpr(*columns, "id offset")
+    rows = rows.withColumn("key", rows["key"].cast("binary")).withColumn("headers", rows["headers"].cast(HEADERS_TYPE))
+    batch = Batch(rows, planned(0, 50_000), Classifier("lake", "sources.shop.selector", keeps_bad=True))
+    assert made.builder.write(batch.attempt()).delivered == 50_000
+    (path,) = visible(tmp_path)
+    with pyarrow.parquet.ParquetFile(path) as file:
+        groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
+        assert sum(group.num_rows for group in groups) == 50_000
+        assert 2 <= len(groups) <= 5
+        assert all(16 << 20 < group.total_byte_size < 48 << 20 for group in groups[:-1])
+    assert sorted(pyarrow.parquet.read_table(path)["offset"].to_pylist()) == list(range(50_000))
 
 
 def test_a_file_system_of_hadoop_is_written_exactly_once_too(session: SparkSession, tmp_path: Path) -> None:

@@ -147,7 +147,7 @@ def test_an_optional_channel_whose_sink_fails_is_overrun_counted_and_holds_nobod
         channels={"lake": {"type": "direct"}, "audit": {"type": "direct"}},
         sinks={
             "lake": {"type": "null", "channel": "lake"},
-            "audit": {"type": "file", "channel": "audit", "path": str(audit), "format": "json"},
+            "audit": {"type": "file", "channel": "audit", "path": str(audit), "roll": {"interval": 0}},
         },
     )
     run = pipeline.start()

@@ -217,7 +217,7 @@ class ToJson(Store):
     exactly_once = True
 
     def spec(self) -> dict[str, Any]:
-        return {"type": "file", "path": str(self.directory), "format": "json"}
+        return {"type": "file", "path": str(self.directory), "format": "json", "roll": {"interval": 0}}
 
     def numbers(self) -> Counter[int]:
         files = self.directory.glob("*.json")
@@ -228,7 +228,7 @@ class ToParquet(Store):
     exactly_once = True
 
     def spec(self) -> dict[str, Any]:
-        return {"type": "file", "path": str(self.directory), "format": "parquet"}
+        return {"type": "file", "path": str(self.directory), "format": "parquet", "roll": {"interval": 0}}
 
     def numbers(self) -> Counter[int]:
         found: Counter[int] = Counter()

@@ -57,7 +57,7 @@ def kafka(topics: Topics, _: Path) -> Iterator[tuple[dict[str, Any], Numbers]]:
 
 @contextmanager
 def file(_: Topics, directory: Path) -> Iterator[tuple[dict[str, Any], Numbers]]:
-    yield {"type": "file", "path": str(directory)}, lambda: numbers_in(directory)
+    yield {"type": "file", "path": str(directory), "roll": {"interval": 0}}, lambda: numbers_in(directory)
 
 
 @contextmanager

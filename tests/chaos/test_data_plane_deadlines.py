@@ -72,7 +72,12 @@ def test_a_hung_writer_is_killed_at_the_deadline_while_its_neighbour_keeps_its_r
             channels={"lake": {"type": "direct"}, "audit": {"type": "direct"}},
             sinks={
                 "first": {**first, "channel": "lake"},
-                "second": {"type": "file", "path": str(tmp_path / "second"), "channel": "lake"},
+                "second": {
+                    "type": "file",
+                    "path": str(tmp_path / "second"),
+                    "channel": "lake",
+                    "roll": {"interval": 0},
+                },
                 "audit": topics.as_sink() | {"channel": "audit"},
             },
             sink_groups={"both": {"sinks": ["first", "second"], "processor": FAILOVER}},
@@ -129,7 +134,12 @@ def test_a_broker_that_hangs_is_given_up_at_the_deadline_and_what_it_got_was_ann
             channels={"lake": {"type": "direct"}},
             sinks={
                 "first": away.as_sink() | {"write_deadline": "10s", "write_timeout": "90s"},
-                "second": {"type": "file", "path": str(tmp_path / "second"), "channel": "lake"},
+                "second": {
+                    "type": "file",
+                    "path": str(tmp_path / "second"),
+                    "channel": "lake",
+                    "roll": {"interval": 0},
+                },
             },
             sink_groups={"both": {"sinks": ["first", "second"], "processor": FAILOVER}},
         )

@@ -113,7 +113,7 @@ def test_an_optional_sink_that_hangs_does_not_hold_the_others(
             sources={"web": source},
             channels={"lake": {"type": channel}, "audit": {"type": channel}},
             sinks={
-                "lake": {"type": "file", "channel": "lake", "path": str(tmp_path / "out")},
+                "lake": {"type": "file", "channel": "lake", "path": str(tmp_path / "out"), "roll": {"interval": 0}},
                 "collector": {"type": "http", "url": server.url, "channel": "audit", "read_timeout": "5m"},
             },
         )

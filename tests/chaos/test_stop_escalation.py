@@ -107,7 +107,7 @@ class Case:
     def __init__(self, tmp: Path, spark: SparkSettings) -> None:
         self.tmp, self.flag = tmp, tmp / "flag"
         config = {"type": "python", "class": HOSTILE, "config": {"flag": str(self.flag)}}
-        sink = {"type": "file", "path": str(tmp / "lake"), "format": "json"}
+        sink = {"type": "file", "path": str(tmp / "lake"), "roll": {"interval": 0}}
         sources = {"shop": sequence("lake", interceptors=[config]), "calm": sequence("audit")}
         self.pipeline = Pipeline(
             tmp / "state", definition("hostile", sources, {"lake": sink, "audit": {"type": "null"}}), spark

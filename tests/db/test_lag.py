@@ -44,9 +44,9 @@ def run() -> Run:
     return RunFactory.create(pipeline=PipelineFactory.create(name="orders", phase=Phase.RUNNING))
 
 
-def reports(run: Run, wall: float, position: int, end: int | None) -> None:
+def reports(run: Run, wall: float, position: int, end: int | None, **more: Any) -> None:
     positions = {"topic": "orders-in", "partition": 0, "next_offset": position, "end_offset": end}
-    run.observed = {"at": wall, "queries": [{"source": "shop", "channel": "main", "positions": [positions]}]}
+    run.observed = {"at": wall, "queries": [{"source": "shop", "channel": "main", "positions": [positions], **more}]}
     run.save()
 
 
@@ -64,6 +64,16 @@ def test_the_age_of_what_waits_comes_from_earlier_looks_without_a_request(run: R
     assert (facts.lag_records, facts.lag_seconds) == (50, 55.0)
     assert newest(run.pipeline) == PartitionLag("shop", "main", "orders-in", 0, 150, 200, 50, 55.0)
     assert brokers.calls == []
+
+
+def test_the_wait_for_a_fuller_batch_is_shown_and_no_lag_that_an_alert_is_about(run: Run) -> None:
+    looking = watch(FakeBrokers())
+    for seconds, end in ((0, 0), (10, 100), (50, 100)):
+        reports(run, 1_000.0 + seconds, 0, end, batch_interval=30.0)
+        facts = looking.measure(1_000.0 + seconds)[run.pipeline_id]
+    assert (facts.lag_records, facts.lag_seconds) == (100, 20.0)
+    looking.measure(1_061.0)
+    assert newest(run.pipeline).seconds == 50.0
 
 
 def test_a_backlog_that_is_older_than_the_first_look_is_dated_by_asking_the_log(run: Run) -> None:

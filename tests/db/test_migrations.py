@@ -612,16 +612,17 @@ def test_positions_of_another_log_lead_nowhere_back(ana: APIClient, orders: Pipe
 
 
 @pytest.mark.parametrize(
-    ("delivery", "seconds"),
+    ("changes", "seconds"),
     [
-        ({"trigger_interval_ms": 5000}, 5.0),
-        ({"mode": "real_time", "batch_duration": "10s"}, 10.0),
-        ({"mode": "real_time"}, 30.0),
+        ({"delivery": {"trigger_interval_ms": 5000}}, 5.0),
+        ({"delivery": {"mode": "real_time", "batch_duration": "10s"}}, 10.0),
+        ({"delivery": {"mode": "real_time"}}, 30.0),
         ({}, 0.1),
+        ({"sinks": {"out": {"type": "file", "channel": "main", "path": "/out", "roll": {"interval": "5m"}}}}, 300.0),
     ],
 )
-def test_positions_stand_still_between_two_batches(delivery: dict[str, Any], seconds: float) -> None:
-    revision = Revision(definition=definition_data("orders", delivery=delivery))
+def test_positions_stand_still_between_two_batches(changes: dict[str, Any], seconds: float) -> None:
+    revision = Revision(definition=definition_data("orders", **changes))
     assert batch_interval(Migration(new_revision=revision)) == seconds
 
 

@@ -345,7 +345,8 @@ class Holding(BaseModel):
 
 class QueryStatus(BaseModel):
     """Progress of one (source, channel). Totals are of this run. Times are wall seconds; `progress_heartbeat` is the
-    CLOCK_BOOTTIME at which it last finished a batch, found nothing to read, or was not meant to move."""
+    CLOCK_BOOTTIME at which it last finished a batch, found nothing to read, or was not meant to move. `batch_interval`:
+    seconds that events may wait for a fuller batch."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -364,6 +365,7 @@ class QueryStatus(BaseModel):
     holding: Holding | None = None
     group: GroupStatus | None = None
     progress_heartbeat: float = 0.0
+    batch_interval: float = 0.0
 
     @property
     def lag(self) -> int | None:

@@ -400,8 +400,12 @@ def lifecycle_of(migration: Migration) -> Lifecycle:
 def batch_interval(migration: Migration) -> float:
     """Seconds between two batches of the new side, in which its positions stand still."""
     revision = migration.new_revision or migration.old_revision
-    delivery = Delivery.model_validate((revision.definition if revision else {}).get("delivery", {}))
-    return delivery.batch_duration if delivery.mode == "real_time" else delivery.trigger_interval_ms / 1000
+    if revision is None:
+        return Delivery().trigger_interval_ms / 1000
+    definition = Definition.model_validate(revision.definition)
+    if definition.delivery.mode == "real_time":
+        return definition.delivery.batch_duration
+    return max([definition.delivery.trigger_interval_ms / 1000, *map(definition.batch_interval, definition.reads())])
 
 
 def positions(pipeline_id: UUID) -> list[dict[str, Any]]:

@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 
 from tests.vectors import Vector, drives, vector
+from workers.agent.base.batch_limits import BatchLimits
 from workers.agent.files import tail
 from workers.agent.files.spool import FileChanged, Rules, Spool, SpoolReader
 from workers.agent.files.tail import Group, Tail, listing
 from workers.agent.files.tail_reader import TailReader
 from workers.agent.positions.checkpoint import Offsets
-from workers.agent.ranges.ranges import RangeLost, RangeReader, advance, slices
+from workers.agent.ranges.ranges import Pace, RangeLost, RangeReader, slices
 
 
 class Cursor:
@@ -27,7 +28,7 @@ class Cursor:
         self.position: Offsets = {}
 
     def rows(self, most: int | None = None) -> list[dict[str, Any]]:
-        end = advance(self.reader, self.position, most)
+        end = Pace(self.reader, BatchLimits(most)).advance(self.position, most)
         parts = slices(self.position, end, self.reader.rank)
         batches = [batch for part in parts for batch in self.reader.batches(part)]
         found = [row for batch in batches for row in batch.to_pylist()]

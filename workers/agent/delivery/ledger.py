@@ -41,8 +41,9 @@ _SINK_ENDS_AGE = 1.0
 
 @dataclass
 class Progress:
-    """What a channel has done in this run."""
+    """What a channel has done in this run. `interval`: seconds that lie between batches on purpose."""
 
+    interval: float = 0.0
     finished: int = 0
     idle_checks: int = 0
     counts: Counts = field(default_factory=Counts)
@@ -54,12 +55,13 @@ class Progress:
 
     def start(self) -> None:
         """A batch begins. After a silence, as of a standby or a pause, records per second count from here."""
-        if time.monotonic() - self.recent[-1][0] > _RATE_WINDOW:
+        if time.monotonic() - self.recent[-1][0] > _RATE_WINDOW + self.interval:
             self.recent = deque([(time.monotonic(), self.counts.read)])
 
     def rate(self) -> float:
-        """Records read per second over the last few seconds."""
-        now = time.monotonic()
+        """Records read per second over the last few seconds; up to the last batch, while another is not due."""
+        now, last = time.monotonic(), self.recent[-1][0]
+        now = last if now - last <= self.interval else now
         while len(self.recent) > 1 and self.recent[1][0] < now - _RATE_WINDOW:
             self.recent.popleft()
         start, before = self.recent[0]
@@ -68,7 +70,8 @@ class Progress:
 
 class ChannelLedger:
     """`optional`: a failing sink holds nobody up; what it does not take in one round is counted as dropped. `overrun`:
-    offsets count events, and those that the source let go of before they were read are counted as dropped."""
+    offsets count events, and those that the source let go of before they were read are counted as dropped. `interval`:
+    seconds that events may wait for a fuller batch."""
 
     def __init__(
         self,
@@ -81,11 +84,12 @@ class ChannelLedger:
         journal: Journal,
         optional: bool = False,
         overrun: bool = False,
+        interval: float = 0.0,
     ) -> None:
         self.source, self.channel = source, channel
         self.name = f"{source}.{channel}"
         self.group = group
-        self.progress = Progress()
+        self.progress = Progress(interval)
         self.positions: Offsets = {}
         self.ends: Offsets = {}
         self.done_batch = -1
@@ -98,6 +102,7 @@ class ChannelLedger:
         self._overrun = overrun
         self._open: tuple[Planned, Resolved, bool] | None = None
         self._started: tuple[Planned, float] | None = None
+        self._waits_since = time.monotonic()
         self._sink_ends: tuple[float, dict[str, list[PartitionPosition]]] | None = None
 
     def continue_from(self, positions: Offsets, done_batch: int | None) -> None:
@@ -334,6 +339,7 @@ class ChannelLedger:
         progress.counts = progress.counts + done.counts
         progress.last_batch_at = time.time()
         progress.recent.append((time.monotonic(), progress.counts.read))
+        self._waits_since = time.monotonic()
         if done.counts.delivered and progress.first_delivered_at is None:
             progress.first_delivered_at = progress.last_batch_at
         self.done_batch = done.batch
@@ -351,9 +357,15 @@ class ChannelLedger:
         return sum(max(0, end - self.positions.get(key, 0)) for key, end in self.ends.items())
 
     def saw_ends(self, ends: Offsets, *, resting: bool) -> None:
-        """Note where the log ends now; nothing left to read while nothing is in hand is progress, too."""
+        """Note where the log ends now; nothing left to read while nothing is in hand is progress, too, and so is a
+        batch that is not due yet."""
         self.ends = ends
-        if resting and all(self.positions.get(key, 0) >= end for key, end in ends.items()):
+        if not resting:
+            return
+        now = time.monotonic()
+        if not self.lag:
+            self._waits_since = now
+        if not self.lag or now - self._waits_since < self.progress.interval:
             self.progress.idle_checks += 1
 
     def status(self, batch: int | None, *, in_flight: bool, holding: Holding | None) -> QueryStatus:
@@ -380,6 +392,7 @@ class ChannelLedger:
             ],
             holding=progress.holding or holding,
             group=self._group_status(),
+            batch_interval=progress.interval,
         )
 
     def _group_status(self) -> GroupStatus | None:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipelines.domain.base.positions import TopicPartition
+from workers.agent.base.batch_limits import BatchLimits
 from workers.agent.base.log import say
 from workers.agent.delivery.delivery import cause_of
 from workers.agent.delivery.query import ReadQuery
@@ -89,7 +90,7 @@ def _read_the_last(spark: SparkSession, graph: compiler.Graph, query: Query, log
 
 def _deliver_nothing(spark: SparkSession, graph: compiler.Graph, query: Query, log: Log) -> None:
     """A batch without rows, as the query is given its batches, up to the sinks."""
-    endless = compiler.endless(spark, graph, query.read, _ends(log), max_events=0)
+    endless = compiler.endless(spark, graph, query.read, _ends(log), BatchLimits(0))
     empty = without_rows(spark, endless.frame)
     if isinstance(query, ReadQuery):
         query.warm_up(empty, endless)
@@ -100,7 +101,7 @@ def _deliver_nothing(spark: SparkSession, graph: compiler.Graph, query: Query, l
 
 def _read_nothing(spark: SparkSession, graph: compiler.Graph, query: Query, log: Log, tmp: Path) -> None:
     """The source's own query, with batches of at most no record: it looks where the log ends, and never begins one."""
-    endless = compiler.endless(spark, graph, query.read, _ends(log), max_events=0)
+    endless = compiler.endless(spark, graph, query.read, _ends(log), BatchLimits(0))
     writer = endless.frame.writeStream.option("checkpointLocation", str(tmp / f"warming-{query.name}"))
     running = writer.foreachBatch(lambda _frame, _number: None).start()
     deadline = time.monotonic() + _TIMEOUT

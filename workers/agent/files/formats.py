@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import add
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Column
@@ -9,6 +11,7 @@ from pyspark.sql import functions as f
 
 from pipelines.domain.definitions.parts.columns import value_source
 from workers.agent.base import event_values
+from workers.agent.files.sizes import Layout
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -24,6 +27,8 @@ _TIMES = {
 }
 _FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_999
 """The years 1 to 9999."""
+_ROW_GROUP = 32 << 20
+"""Bytes of a row group of parquet: readers skip and divide by groups, and a writer holds one of them in memory."""
 _LONGEST_VALUE = 80
 """Escaped, a byte of a directory's name may become three, and a name has at most 255."""
 
@@ -52,16 +57,25 @@ def refuses(spec: Any) -> Column | None:
     return f.coalesce(*causes) if causes else None
 
 
-def write(spec: Any, events: DataFrame, url: str) -> None:
-    """Write the events below a directory, in one action."""
-    frame = events.select(*_content(spec), *_partitions(spec))
+def write(spec: Any, events: DataFrame, url: str, layout: Layout) -> None:
+    """Write the events below a directory, in one action. They keep their order: writers take partitions one after the
+    other."""
+    frame = events.select(*_content(spec), *_partitions(spec)).coalesce(layout.writers)
     writer = frame.write.mode("overwrite").partitionBy(*partition_names(spec)).option("compression", _codec(spec))
+    writer = writer.option("maxRecordsPerFile", layout.events_per_file)
     if spec.format == "parquet":
-        writer.parquet(url)
+        writer.option("parquet.block.size", _ROW_GROUP).parquet(url)
     elif spec.format == "csv":
         writer.csv(url, header=spec.header_line, quote='"', escape='"', emptyValue='""', lineSep="\n")
     else:
         writer.text(url)
+
+
+def mean_size(spec: Any, events: DataFrame) -> float:
+    """Bytes that one of these events has in a file, before compression; 0 where there are none."""
+    values = [f.coalesce(f.octet_length(column.cast("string")), f.lit(0)) for column in _content(spec)]
+    size = reduce(add, values) + f.lit(len(values))
+    return float(events.select(f.avg(size).alias("size")).head()["size"] or 0)  # type: ignore[index]
 
 
 def _codec(spec: Any) -> str:

@@ -17,6 +17,8 @@ from workers.agent.ranges.ranges import EVENTS, HEADERS
 
 _BLOCK = 1 << 20
 _BACK = 64 << 10
+TYPICAL_LENGTH = 200
+"""Bytes of a line, where a guess is enough."""
 
 
 def last_end(file: BinaryIO, start: int, size: int) -> int:

@@ -25,7 +25,7 @@ from workers.agent.files import lines
 from workers.agent.files.lines import Labels, Lines
 from workers.agent.files.registry import of_type, reading
 from workers.agent.positions.checkpoint import Offsets
-from workers.agent.ranges.ranges import RangeLost, RangeReader, Slice
+from workers.agent.ranges.ranges import RangeLost, RangeReader, Slice, waiting
 
 
 class FileChanged(RuntimeError):
@@ -213,6 +213,10 @@ class SpoolReader(RangeReader):
             if left <= 0:
                 return {self._key: min(last, taken.end if at == taken.size else taken.base + at)}
         return {self._key: last}
+
+    def is_full(self, start: Offsets, end: Offsets, max_events: int) -> bool:
+        """Offsets count bytes, and to count lines would take reading them."""
+        return waiting(start, end) >= max_events * lines.TYPICAL_LENGTH
 
     def _between(self, start: int, end: int) -> list[Taken]:
         found = [taken for taken in self._check()[1] if taken.base < end and taken.end > start]

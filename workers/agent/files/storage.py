@@ -88,17 +88,6 @@ class LocalStorage:
         else:
             target.unlink(missing_ok=True)
 
-    def append(self, path: str, size: int, sources: list[str]) -> int:
-        """Add files to one that counts up to `size`; what lies behind is cut off first. Returns its size, for good."""
-        with (self._root / path).open("ab") as file:
-            file.truncate(size)
-            for source in sources:
-                with (self._root / source).open("rb") as content:
-                    shutil.copyfileobj(content, file, 1 << 20)
-            file.flush()
-            os.fsync(file.fileno())
-            return file.tell()
-
 
 class HadoopStorage:
     """A directory of a file system that Spark's Hadoop client knows; renames there are atomic, or the system's own."""

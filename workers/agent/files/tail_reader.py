@@ -18,7 +18,7 @@ from workers.agent.files.lines import Labels
 from workers.agent.files.tail import listing
 from workers.agent.files.tracked import Span, Tracked, tracked
 from workers.agent.positions.checkpoint import Offsets
-from workers.agent.ranges.ranges import RangeLost, RangeReader, Slice
+from workers.agent.ranges.ranges import RangeLost, RangeReader, Slice, waiting
 
 _PATIENCE = 15.0
 """Seconds in which the scanner finds out that a file was truncated, and where its lines are now."""
@@ -69,6 +69,10 @@ class TailReader(RangeReader):
             found[key], used = self._limited(key, start.get(key, 0), end[key], share)
             left = max(0, left - used)
         return found
+
+    def is_full(self, start: Offsets, end: Offsets, max_events: int) -> bool:
+        """Offsets count bytes, and to count lines would take reading them."""
+        return waiting(start, end) >= max_events * lines.TYPICAL_LENGTH
 
     def _limited(self, key: TopicPartition, start: int, end: int, most: int) -> tuple[int, int]:
         used = 0

@@ -191,6 +191,10 @@ class Attempt:
         """The same in the sink's own columns, with others that it has to pass over."""
         return self._classification.written(self._batch.frame, self._counted, columns)
 
+    def peek(self, most: int) -> DataFrame:
+        """A few events of the batch, whatever becomes of them; they are not counted."""
+        return self._batch.frame.limit(most)
+
     @property
     def spark(self) -> SparkSession:
         """The session; to ask `events` for it would count them."""

@@ -12,6 +12,7 @@ from pipelines.domain.definitions.document.spec import BUFFER, Definition, Read
 from pipelines.domain.definitions.parts.component import ComponentSpec
 from pipelines.domain.runs.crashes import Quarantined
 from pipelines.domain.runs.protocol import Launch
+from workers.agent.base.batch_limits import BatchLimits
 from workers.agent.base.event import Event
 from workers.agent.graph.batch import Classifier
 from workers.agent.graph.component import (
@@ -182,11 +183,11 @@ class Endless:
         return batch if self.columns is None else batch.select(*self.columns)
 
 
-def endless(spark: SparkSession, graph: Graph, read: Read, starts: Offsets, max_events: int) -> Endless:
+def endless(spark: SparkSession, graph: Graph, read: Read, starts: Offsets, limits: BatchLimits) -> Endless:
     """What one query reads. Interceptors that change the frame itself stay in the plan of the stream."""
     source = graph.sources[read.source]
     start = source.optional_stream if graph.definition.is_optional(read) else source.stream
-    found, event = start(spark, starts, max_events)
+    found, event = start(spark, starts, limits)
     interceptors = [] if read.source.startswith(BUFFER) else graph.interceptors[read.source]
     if any(interceptor.changes_frame for interceptor in interceptors):
         return Endless(_after(graph, read, found, event))

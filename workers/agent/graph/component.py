@@ -14,6 +14,7 @@ from pipelines.domain.definitions.parts.component import ComponentSpec
 from pipelines.domain.ledger.journal import Planned
 from pipelines.domain.ledger.ledger import Counts
 from pipelines.domain.runs.protocol import AgentFinding, IngestBufferStatus
+from workers.agent.base.batch_limits import BatchLimits
 from workers.agent.positions.checkpoint import Offsets
 from workers.agent.positions.guard import LogRange, Mirrored, within_log
 
@@ -143,16 +144,16 @@ class SourceBuilder(Builder, ABC):
         return within_log(self.place.path, positions, log)
 
     @abstractmethod
-    def stream(self, spark: SparkSession, starts: Offsets, max_events: int) -> tuple[DataFrame, Event]:
+    def stream(self, spark: SparkSession, starts: Offsets, limits: BatchLimits) -> tuple[DataFrame, Event]:
         """The endless frame, and the event in it."""
 
     def flow(self, spark: SparkSession, starts: Offsets) -> tuple[DataFrame, Event]:
         """The endless frame for real-time mode, whose batches have no limit, where the source can do that."""
         raise NotImplementedError
 
-    def optional_stream(self, spark: SparkSession, starts: Offsets, max_events: int) -> tuple[DataFrame, Event]:
+    def optional_stream(self, spark: SparkSession, starts: Offsets, limits: BatchLimits) -> tuple[DataFrame, Event]:
         """The same for optional channels alone, which may be overrun."""
-        return self.stream(spark, starts, max_events)
+        return self.stream(spark, starts, limits)
 
     def past(self, spark: SparkSession, starts: Offsets, ends: Offsets) -> tuple[DataFrame, Event]:
         """The records of [starts, ends) once more, where the source can do that without a query."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipelines.domain.base.positions import PartitionPosition, TopicPartition
+from workers.agent.base.batch_limits import BatchLimits
 from workers.agent.base.event import Event
 from workers.agent.graph.component import SourceBuilder
 from workers.agent.positions.checkpoint import Offsets
@@ -51,9 +52,17 @@ class LogSource(SourceBuilder):
             logs.acknowledge(self.directory, position.offset)
 
     def _read_log(
-        self, spark: SparkSession, starts: Offsets, max_events: int | None, *, may_skip: bool
+        self, spark: SparkSession, starts: Offsets, limits: BatchLimits, *, may_skip: bool
     ) -> tuple[DataFrame, Event]:
         from workers.agent.ranges.source import stream
 
-        config = json.dumps({"directory": str(self.directory), "topic": self.place.name, "may_skip": may_skip})
-        return stream(spark, IngestBufferReader, config, starts=starts, max_events=max_events, path=self.place.path)
+        log = {"directory": str(self.directory), "topic": self.place.name, "may_skip": may_skip}
+        config = json.dumps({**log, **self._full_at})
+        return stream(spark, IngestBufferReader, config, starts=starts, limits=limits, path=self.place.path)
+
+    @property
+    def _full_at(self) -> dict[str, int]:
+        """Events and bytes that wait for a larger batch at most: half of the log, and a transaction still fits."""
+        spec = self.spec
+        free = spec.capacity - spec.transaction_capacity
+        return {"full_events": min(spec.capacity // 2, free), "full_bytes": logs.usable_bytes(spec) // 2}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,7 +13,7 @@ from pipelines.domain.base.positions import TopicPartition
 from workers.agent.positions.checkpoint import Offsets
 from workers.agent.push import frames, log
 from workers.agent.push.event import Event
-from workers.agent.ranges.ranges import EVENTS, RangeLost, RangeReader, Slice
+from workers.agent.ranges.ranges import EVENTS, RangeLost, RangeReader, Slice, waiting
 
 _ROWS = 50_000
 
@@ -47,6 +48,13 @@ def _frames_within(path: Path, start: int, end: int) -> Iterator[tuple[frames.Fr
             yield frame, frames.read(data, frame)
 
 
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:  # the log has let go of it meanwhile
+        return 0
+
+
 def _lost(directory: Path, start: int, end: int) -> str:
     return f"{directory}: the {end - start} events from {start} on are no longer in the ingest buffer"
 
@@ -64,7 +72,7 @@ def _text(value: bytes | None) -> str | None:
 
 
 class IngestBufferReader(RangeReader):
-    """One log as one partition. Configuration: `{"directory", "topic", "may_skip"}`.
+    """One log as one partition. Configuration: `{"directory", "topic", "may_skip", "full_events", "full_bytes"}`.
 
     `may_skip`: events that the log has let go of are passed over, which is what an optional channel that fell behind
     has to live with; their number is the difference between the range and the rows that were read.
@@ -75,6 +83,8 @@ class IngestBufferReader(RangeReader):
         self._directory = Path(options["directory"])
         self._key = TopicPartition(options["topic"], 0)
         self._may_skip = bool(options.get("may_skip", False))
+        self._full_events: int = options.get("full_events", 0)
+        self._full_bytes: int = options.get("full_bytes", 0)
 
     def ends(self) -> Offsets:
         """The end that the writer last told."""
@@ -83,6 +93,22 @@ class IngestBufferReader(RangeReader):
     def limit(self, start: Offsets, end: Offsets, max_events: int) -> Offsets:
         """Offsets count events."""
         return {self._key: min(end[self._key], start.get(self._key, 0) + max_events)}
+
+    def is_full(self, start: Offsets, end: Offsets, max_events: int) -> bool:
+        """What waits takes space from those who append, who are refused where there is none: half of it is enough."""
+        events = waiting(start, end)
+        if events >= min(max_events, self._full_events):
+            return True
+        return self._unread_bytes(start.get(self._key, 0), end[self._key]) >= self._full_bytes
+
+    def _unread_bytes(self, start: int, end: int) -> float:
+        """Of the segments, in equal parts for their events."""
+        found = frames.segments(self._directory)
+        unread = 0.0
+        for (first, path), (after, _) in pairwise([*found, (end, Path())]):
+            if after > max(start, first):
+                unread += _size(path) * (after - max(start, first)) / (after - first)
+        return unread
 
     def batches(self, part: Slice) -> Iterator[pa.RecordBatch]:
         """Small transactions are put together, so that they do not cost a transfer each."""

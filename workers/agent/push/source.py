@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from pipelines.domain.base.positions import PartitionPosition, TopicPartition
 from pipelines.domain.runs.protocol import AgentFinding, IngestBufferStatus
+from workers.agent.base.batch_limits import BatchLimits
 from workers.agent.base.event import Event
 from workers.agent.base.findings import refuse
 from workers.agent.positions import guard
@@ -131,20 +132,20 @@ class PushSource(LogSource):
         """As it was before this run took anything in."""
         return Before(logs.end(self.directory), answers.read(self.directory))
 
-    def stream(self, spark: SparkSession, starts: Offsets, max_events: int | None) -> tuple[DataFrame, Event]:
+    def stream(self, spark: SparkSession, starts: Offsets, limits: BatchLimits) -> tuple[DataFrame, Event]:
         """Begin to take events in, and read them from `starts` where the checkpoint is new."""
-        return self._stream(spark, starts, max_events, may_skip=False)
+        return self._stream(spark, starts, limits, may_skip=False)
 
-    def optional_stream(self, spark: SparkSession, starts: Offsets, max_events: int | None) -> tuple[DataFrame, Event]:
+    def optional_stream(self, spark: SparkSession, starts: Offsets, limits: BatchLimits) -> tuple[DataFrame, Event]:
         """The same for an optional channel, which passes over what the log has let go of."""
-        return self._stream(spark, starts, max_events, may_skip=True)
+        return self._stream(spark, starts, limits, may_skip=True)
 
     def _stream(
-        self, spark: SparkSession, starts: Offsets, max_events: int | None, *, may_skip: bool
+        self, spark: SparkSession, starts: Offsets, limits: BatchLimits, *, may_skip: bool
     ) -> tuple[DataFrame, Event]:
         _ = self._before
         self._push.start(self._forget)
-        return self._read_log(spark, starts, max_events, may_skip=may_skip)
+        return self._read_log(spark, starts, limits, may_skip=may_skip)
 
     @cached_property
     def _push(self) -> PushProcess:

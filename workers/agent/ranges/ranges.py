@@ -6,6 +6,8 @@ A range of a partition holds the same events whenever it is read. Nothing here n
 from __future__ import annotations
 
 import json
+import math
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -14,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from pipelines.domain.base.positions import TopicPartition
+from workers.agent.base.batch_limits import BatchLimits
 from workers.agent.positions.checkpoint import Offsets, dump
 
 _HEADER = pa.struct([("key", pa.string()), ("value", pa.binary())])
@@ -60,6 +63,10 @@ class RangeReader(ABC):
         """By which partitions are sorted: which of them are planned and read first."""
         return key
 
+    def is_full(self, start: Offsets, end: Offsets, max_events: int) -> bool:
+        """Whether what lies between makes a full batch; asked several times a second, so that a guess is enough."""
+        return waiting(start, end) >= max_events
+
     @abstractmethod
     def batches(self, part: Slice) -> Iterator[pa.RecordBatch]:
         """The events of a range, as EVENTS. Raises RangeLost where they are gone."""
@@ -74,10 +81,37 @@ def load(written: dict[str, dict[str, int]]) -> Offsets:
     }
 
 
-def advance(reader: RangeReader, start: Offsets, max_events: int | None) -> Offsets:
-    """The ends of the next batch. What is known stays known and never goes back; what is new begins at 0."""
-    ends = {**start, **{key: max(end, start.get(key, 0)) for key, end in reader.ends().items()}}
-    return ends if max_events is None or ends == start else {**ends, **reader.limit(start, ends, max_events)}
+def waiting(start: Offsets, end: Offsets) -> int:
+    """How many offsets lie between."""
+    return sum(at - start.get(key, 0) for key, at in end.items())
+
+
+class Pace:
+    """When the next batch of a query begins, and where it ends. A batch that is full waits for nothing, nor does one
+    behind a batch that has left something; any other waits until the interval has passed since the last one."""
+
+    def __init__(self, reader: RangeReader, limits: BatchLimits, clock: Callable[[], float] = time.monotonic) -> None:
+        self._reader = reader
+        self._limits = limits
+        self._clock = clock
+        self._last = -math.inf
+        self._left_some = False
+
+    def advance(self, start: Offsets, most: int | None) -> Offsets:
+        """The ends of the next batch, or `start`. What is known stays known and never goes back; what is new begins
+        at 0."""
+        ends = {**start, **{key: max(end, start.get(key, 0)) for key, end in self._reader.ends().items()}}
+        if ends == start or self._waits(start, ends):
+            return start
+        found = ends if most is None else {**ends, **self._reader.limit(start, ends, most)}
+        self._last, self._left_some = self._clock(), found != ends
+        return found
+
+    def _waits(self, start: Offsets, ends: Offsets) -> bool:
+        limits = self._limits
+        if self._left_some or self._clock() - self._last >= limits.interval:
+            return False
+        return limits.most is None or not self._reader.is_full(start, ends, limits.most)
 
 
 def slices(start: Offsets, end: Offsets, rank: Callable[[TopicPartition], tuple[Any, ...]] = tuple) -> list[Slice]:

@@ -42,9 +42,12 @@ class SequenceReader(RangeReader):
         return {TopicPartition(self._topic, number): each + (number < more) for number in range(self._partitions)}
 
     def limit(self, start: Offsets, end: Offsets, max_events: int) -> Offsets:
-        """The same share for every partition."""
+        """The same share for every partition; one event of those that are furthest behind, where there are more
+        partitions than events."""
+        behind = sorted(end, key=lambda key: (start.get(key, 0), key))
         share = max(1, max_events // self._partitions)
-        return {key: min(at, start.get(key, 0) + share) for key, at in end.items()}
+        served = {key: min(end[key], start.get(key, 0) + share) for key in behind[: max(1, max_events)]}
+        return {key: start.get(key, 0) for key in end} | served
 
     def batches(self, part: Slice) -> Iterator[pa.RecordBatch]:
         """Make them."""

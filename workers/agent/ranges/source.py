@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import json
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -16,6 +17,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows
 
+from workers.agent.base.batch_limits import BatchLimits
 from workers.agent.base.event import HEADERS_TYPE, Event
 from workers.agent.positions.checkpoint import Offsets, dump
 from workers.agent.ranges import ranges
@@ -43,10 +45,11 @@ class Slices(InputPartition):
 class RangeStream(DataSourceStreamReader):
     """Plans and reads the batches of one query."""
 
-    def __init__(self, reader: RangeReader, starts: Offsets, max_events: int | None) -> None:
+    def __init__(self, reader: RangeReader, starts: Offsets, limits: BatchLimits) -> None:
         self._reader = reader
         self._starts = starts
-        self._max_events = max_events
+        self._most = limits.most
+        self._pace = ranges.Pace(reader, limits)
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
         """Where a new checkpoint begins."""
@@ -54,12 +57,12 @@ class RangeStream(DataSourceStreamReader):
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
         """The most events of a batch."""
-        return ReadAllAvailable() if self._max_events is None else ReadMaxRows(self._max_events)
+        return ReadAllAvailable() if self._most is None else ReadMaxRows(self._most)
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802 - Spark's name
-        """Where the next batch ends."""
-        most = None if isinstance(limit, ReadAllAvailable) else self._max_events
-        return dump(ranges.advance(self._reader, ranges.load(start), most))
+        """Where the next batch ends; `start` where nothing is to be read yet."""
+        most = None if isinstance(limit, ReadAllAvailable) else self._most
+        return dump(self._pace.advance(ranges.load(start), most))
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[Slices]:
         """One task for each partition, or for several of them."""
@@ -89,11 +92,11 @@ class RangeSource(DataSource):
         module, _, name = self.options["reader"].partition(":")
         reader = getattr(importlib.import_module(module), name)(self.options["config"])
         starts = ranges.load(json.loads(self.options["starts"]))
-        return RangeStream(reader, starts, json.loads(self.options["max_events"]))
+        return RangeStream(reader, starts, BatchLimits(**json.loads(self.options["limits"])))
 
 
 def stream(
-    spark: SparkSession, reader: type[RangeReader], config: str, *, starts: Offsets, max_events: int | None, path: str
+    spark: SparkSession, reader: type[RangeReader], config: str, *, starts: Offsets, limits: BatchLimits, path: str
 ) -> tuple[DataFrame, Event]:
     """The endless frame of a reader, and the event in it. `path`: of the source, for its bad events."""
     spark.dataSource.register(RangeSource)
@@ -101,7 +104,7 @@ def stream(
         "reader": f"{reader.__module__}:{reader.__qualname__}",
         "config": config,
         "starts": ranges.as_json(starts),
-        "max_events": json.dumps(max_events),
+        "limits": json.dumps(asdict(limits)),
     }
     frame = spark.readStream.format(_NAME).options(**options).load()
     event = Event(key=f.col("key"), body=f.col("value"), carried=f.col("headers"))

@@ -83,6 +83,7 @@ class _Building:
             journal=self.journal,
             optional=len(read.channels) > 1 and channel in definition.optional_targets(read.source),
             overrun=self.graph.sources[read.source].overruns and definition.is_optional(read),
+            interval=definition.batch_interval(read),
         )
 
     def _group(self, source: str, channel: str) -> SinkGroup:

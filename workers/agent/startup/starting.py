@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pipelines.domain.ledger.ledger import Counts
+from workers.agent.base.batch_limits import BatchLimits
 from workers.agent.delivery.real_time import COUNTED, Flow, Query, RealTimeQuery
 from workers.agent.graph import compile as compiler
 from workers.agent.graph.batch import Classifier
@@ -55,8 +56,8 @@ class Starting:
             query.start(Flow(written, partial(self._recount, query)), self.on_end)
         else:
             definition = self.graph.definition
-            most = definition.max_events(query.read)
-            endless = compiler.endless(self.spark, self.graph, query.read, starts, most)
+            limits = BatchLimits(definition.max_events(query.read), definition.batch_interval(query.read))
+            endless = compiler.endless(self.spark, self.graph, query.read, starts, limits)
             query.start(endless, definition.delivery.trigger_interval_ms, self.on_end)
 
     def _recount(self, query: RealTimeQuery, starts: Offsets, ends: Offsets) -> Counts:

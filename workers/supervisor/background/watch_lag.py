@@ -93,7 +93,7 @@ class LagWatch:
         self._forget({each.id for each in monitored})
         self._send(monitored, found, wall, asked)
         self._write(found, wall, silent)
-        return {each.id: _with_lag(each.facts, found.get(each.id, [])) for each in monitored}
+        return {each.id: _with_lag(each, found.get(each.id, [])) for each in monitored}
 
     def _without_report(self, others: Sequence[MonitoredPipeline], silent: set[UUID], wall: float) -> set[UUID]:
         """Read the ledger's positions of pipelines whose agents do not report; returns those whose brokers are asked
@@ -307,9 +307,15 @@ def _definition(data: Any) -> Definition | None:
         return None
 
 
-def _with_lag(facts: Facts, parts: Sequence[PartitionLag]) -> Facts:
-    records = total(part.records for part in parts)
-    return replace(facts, lag_records=records, lag_seconds=most(part.seconds for part in parts))
+def _with_lag(each: MonitoredPipeline, parts: Sequence[PartitionLag]) -> Facts:
+    """That events wait for a fuller batch, for as long as they are meant to, is no lag that a rule is about."""
+    queries = each.observed.get("queries", []) if each.observed else []
+    meant = {(query["source"], query["channel"]): query.get("batch_interval", 0.0) for query in queries}
+    late = [
+        None if part.seconds is None else max(0.0, part.seconds - meant.get((part.source, part.channel), 0.0))
+        for part in parts
+    ]
+    return replace(each.facts, lag_records=total(part.records for part in parts), lag_seconds=most(late))
 
 
 def _age(log: Appended, position: int, at: float) -> float | None:

@@ -9,7 +9,14 @@ from pydantic import ValidationError
 
 from pipelines.domain.base.findings import Finding
 from pipelines.domain.base.plain import clean
-from pipelines.domain.definitions.checks import cluster_checks, graph_checks, group_checks, mode_checks, value_checks
+from pipelines.domain.definitions.checks import (
+    batch_checks,
+    cluster_checks,
+    graph_checks,
+    group_checks,
+    mode_checks,
+    value_checks,
+)
 from pipelines.domain.definitions.checks.structure import structural_findings
 from pipelines.domain.definitions.document.outline import Outline
 from pipelines.domain.definitions.document.spec import Definition
@@ -43,7 +50,10 @@ def validate_data(data: Any) -> Validation:
     if not isinstance(cleaned.data, dict):
         return _concluded(None, cleaned.findings or [_not_a_mapping()])
     definition, structural = _parse(cleaned.data)
-    return _concluded(definition, [*cleaned.findings, *structural, *_semantic(cleaned.data)])
+    findings = [*cleaned.findings, *structural, *_semantic(cleaned.data)]
+    if definition is not None and not any(finding.is_error for finding in findings):
+        findings += [finding for check in batch_checks.CHECKS for finding in check(definition)]
+    return _concluded(definition, findings)
 
 
 def validate_text(text: str) -> Validation:

@@ -84,7 +84,9 @@ class Delivery(Spec):
         le=3_600_000,
     )
     max_events_per_batch: int = field(
-        "The most events in one batch of one channel. A pause waits for the in-flight batch.",
+        "The most events in one batch of one channel. A pause waits for the in-flight batch. A batch has at least one "
+        "event of each Kafka partition, and of each file of `taildir`, that has new ones; it exceeds this limit where "
+        "there are more of them.",
         default=500_000,
         example=100_000,
         unit="events",
@@ -328,6 +330,17 @@ class Definition(Spec):
             if (limit := getattr(self.channels[name], key, None)) is not None
         ]
         return min([self.delivery.max_events_per_batch, *limits])
+
+    def stores(self, read: Read) -> bool:
+        """Whether its batches go into the store of a channel, and not to sinks."""
+        return not read.source.startswith(BUFFER) and any(self.channels[name].buffers for name in read.channels)
+
+    def batch_interval(self, read: Read) -> float:
+        """How long events of a read may wait for a larger batch, in seconds: as long as all of its sinks like to. The
+        store of a channel likes none."""
+        if self.delivery.mode == "real_time" or self.stores(read):
+            return 0.0
+        return min(sink.batch_interval for name in read.channels for sink in self.sinks_of(name).values())
 
     def sinks_of(self, channel: str) -> dict[str, SinkSpec]:
         """The sinks that deliver a channel, by name; one, unless a sink group covers them."""

@@ -104,6 +104,11 @@ class SinkSpec(ComponentSpec):
         unit="seconds",
     )
 
+    @property
+    def batch_interval(self) -> float:
+        """How long events may wait for a larger batch, in seconds. 0: each is wanted as soon as it can be read."""
+        return 0.0
+
 
 class ProcessorSpec(ComponentSpec):
     """Chooses the sink of a group that takes a batch."""

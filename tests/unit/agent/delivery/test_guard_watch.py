@@ -12,6 +12,7 @@ from confluent_kafka import TopicPartition as ClientPartition
 
 from pipelines.domain.base.positions import PartitionPosition, SourceIdentity, TopicPartition
 from pipelines.domain.ledger.journal import Identified, Noticed, read_entries
+from workers.agent.base.batch_limits import BatchLimits
 from workers.agent.base.findings import Blocked
 from workers.agent.delivery.gate import Gate
 from workers.agent.delivery.guard_watch import GuardWatch, SourceGuard, before_batch
@@ -66,7 +67,7 @@ class Stub(SourceBuilder):
     ) -> tuple[Offsets, str]:
         raise NotImplementedError
 
-    def stream(self, spark: Any, starts: Offsets, max_events: int) -> Any:
+    def stream(self, spark: Any, starts: Offsets, limits: BatchLimits) -> Any:
         raise NotImplementedError
 
 

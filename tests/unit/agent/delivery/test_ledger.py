@@ -59,3 +59,20 @@ def test_after_a_silence_records_per_second_count_from_the_batch_that_ends_it(mo
             progress.counts = progress.counts + Counts(read=500, delivered=500)
             progress.recent.append((now[0], progress.counts.read))
         assert (progress.counts.read - read, progress.rate()) == (2000, 1000.0)
+
+
+def test_the_rate_of_batches_that_are_apart_on_purpose_is_that_of_the_source(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [1000.0]
+    monkeypatch.setattr("workers.agent.delivery.ledger.time", SimpleNamespace(monotonic=lambda: now[0]))
+    progress = Progress(30.0)
+    for _ in range(4):
+        now[0] += 29.0
+        progress.start()
+        now[0] += 1.0
+        progress.counts = progress.counts + Counts(read=3000, delivered=3000)
+        progress.recent.append((now[0], progress.counts.read))
+    for _ in range(3):
+        assert progress.rate() == 100.0
+        now[0] += 10.0
+    now[0] += 10.0
+    assert progress.rate() < 100.0, "a batch is overdue"

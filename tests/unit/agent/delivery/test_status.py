@@ -140,3 +140,20 @@ def test_a_position_beyond_the_end_that_was_seen_last_is_no_negative_lag(stage: 
     stage.bench.query.saw_ends({KEY: 3})
     (position,) = stage.bench.query.statuses()[0].positions
     assert (stage.bench.ledger.lag, position.next_offset, position.end_offset) == (0, 5, 5)
+
+
+def test_a_batch_that_is_not_due_yet_is_progress_and_one_that_is_overdue_is_none(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query, now = stage.bench.query, [1000.0]
+    query._query = SimpleNamespace()  # type: ignore[assignment]
+    stage.bench.ledger.progress.interval = 30.0
+    monkeypatch.setattr("workers.agent.delivery.ledger.time", SimpleNamespace(monotonic=lambda: now[0]))
+    query.saw_ends({KEY: 0})
+    for after, progressed in ((0, 2), (29, 3), (1, 3), (600, 3)):
+        now[0] += after
+        query.saw_ends({KEY: 1})
+        assert query.progressed == progressed, f"at {now[0]}"
+    query.saw_ends({KEY: 0})
+    query.saw_ends({KEY: 1})
+    assert query.progressed == 5, "events that come after a rest wait anew"

@@ -43,7 +43,7 @@ def findings(data: dict[str, Any]) -> set[tuple[str, str]]:
 )
 def test_what_is_right_is_accepted_and_written_as_it_was(interceptor: dict[str, Any]) -> None:
     validation = validate_data(changed({FIRST: interceptor}))
-    assert validation.findings == []
+    assert [finding for finding in validation.findings if finding.is_error] == []
     assert validation.definition is not None
     written = validation.definition.plain()
     assert Definition.model_validate(written) == validation.definition

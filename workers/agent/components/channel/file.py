@@ -16,6 +16,7 @@ import pyarrow as pa
 from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.ledger.journal import Planned
 from pipelines.domain.ledger.ledger import Counts
+from workers.agent.base.batch_limits import BatchLimits
 from workers.agent.base.event import Event
 from workers.agent.base.findings import refuse
 from workers.agent.graph.batch import Attempt
@@ -120,6 +121,6 @@ class Outlet(LogSource):
         """Everything that is in the log."""
         return {key: log[key].start for key in partitions}, "the start of the channel"
 
-    def stream(self, spark: SparkSession, starts: Offsets, max_events: int) -> tuple[DataFrame, Event]:
+    def stream(self, spark: SparkSession, starts: Offsets, limits: BatchLimits) -> tuple[DataFrame, Event]:
         """The log, from `starts` where the checkpoint is new."""
-        return self._read_log(spark, starts, max_events, may_skip=False)
+        return self._read_log(spark, starts, limits, may_skip=False)

@@ -4,15 +4,13 @@ A batch is written below a hidden directory, made durable, and then described by
 key is (pipeline, lineage, source, channel, batch, ranges). After it the files only have to be renamed, which can be
 done again after a crash at any point. A batch whose manifest exists is never written again.
 
-Files that are rolled are continued by later batches under a hidden name. A manifest then says up to which byte each of
-them counts: what an unfinished batch has added behind is cut off by the next one.
+No file outlives its batch, so few files need large batches: the query waits for them (`SinkSpec.batch_interval`), and
+the sink divides a batch that is larger than one file.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
-import time
 import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +23,7 @@ from pipelines.domain.ledger.ledger import Counts
 from workers import crash_points
 from workers.agent.base.findings import refuse
 from workers.agent.files import formats
+from workers.agent.files.sizes import Sizes
 from workers.agent.files.storage import HadoopStorage, LocalStorage, Storage
 from workers.agent.graph.batch import Attempt
 from workers.agent.graph.component import Place, Resolution, SinkBuilder
@@ -33,6 +32,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _HIDDEN = ".headgate"
+_SAMPLE = 200
+"""Events that are looked at to learn how large they are; only the first batch of a run has to."""
 _MANIFESTS_KEPT = 2
 """The last batch may come again; the one before it was done before the last was planned."""
 
@@ -48,6 +49,7 @@ class Builder(SinkBuilder):
         super().__init__(spec, place)
         self._own = f"{_HIDDEN}/{place.pipeline}"
         self._storage: Storage = LocalStorage(spec.path)
+        self._sizes = Sizes(spec.roll.size)
 
     def probe(self) -> None:
         """The directory, or the nearest one above it that exists, takes and gives back a file. A file system of Hadoop
@@ -85,7 +87,6 @@ class Builder(SinkBuilder):
         """Write, make durable, commit by manifest, rename."""
         planned = attempt.planned
         if (known := self._read(planned)) is None:
-            self._close_older_lineages(planned)
             known = self._commit(attempt, self._stage(attempt))
         else:
             attempt.already(Counts(**known["counts"]))
@@ -97,80 +98,35 @@ class Builder(SinkBuilder):
         """Write below the staging directory; returns its files, which are durable then."""
         staging = self._staging(attempt.planned)
         self._storage.remove(staging)
-        formats.write(self.spec, attempt.events, self._storage.url(staging))
+        layout = self._sizes.layout(attempt, self._sample)
+        formats.write(self.spec, attempt.events, self._storage.url(staging), layout)
         if attempt.counts.delivered == 0:
             return []
         found = self._storage.files(staging)
-        parts = [path for path, size in sorted(found.items()) if size and Path(path).name.startswith("part-")]
+        parts = {path: size for path, size in sorted(found.items()) if size and Path(path).name.startswith("part-")}
         for part in parts:
             self._storage.keep(f"{staging}/{part}")
+        self._sizes.learn(attempt, parts)
         crash_points.reach("agent.staged")
-        return parts
+        return list(parts)
+
+    def _sample(self, attempt: Attempt) -> float:
+        return formats.mean_size(self.spec, attempt.peek(_SAMPLE))
 
     def _commit(self, attempt: Attempt, parts: list[str]) -> dict[str, Any]:
         planned = attempt.planned
         staging = self._staging(planned)
-        known: dict[str, Any] = {"ranges": _dump(planned.ranges), "counts": attempt.counts.model_dump()}
-        if self.spec.roll:
-            known |= self._append(planned, [f"{staging}/{part}" for part in parts])
-        else:
-            known["files"] = {
+        known: dict[str, Any] = {
+            "ranges": _dump(planned.ranges),
+            "counts": attempt.counts.model_dump(),
+            "files": {
                 f"{staging}/{part}": self._final_name(planned, Path(part).parent, str(number))
                 for number, part in enumerate(parts)
-            }
+            },
+        }
         self._storage.write(self._manifest(planned), json.dumps(known).encode())
         crash_points.reach("agent.committed")
         return known
-
-    def _append(self, planned: Planned, parts: list[str]) -> dict[str, Any]:
-        """Continue the open files; those that are large or old enough are closed by this batch."""
-        storage = self._storage
-        if not isinstance(storage, LocalStorage):
-            raise TypeError("only files of this host can be continued")
-        open_files: dict[str, dict[str, Any]] = dict(self._before(planned))
-        staging = self._staging(planned)
-        for directory in sorted({str(Path(part).relative_to(staging).parent) for part in parts}):
-            name = f"{hashlib.sha256(directory.encode()).hexdigest()[:16]}-{planned.batch}"
-            file = open_files.get(directory) or {
-                "path": f"{self._own}/{self._stem(planned)}-{name}.open",
-                "size": 0,
-                "since": time.time(),
-                "final": self._final_name(planned, Path(directory), "0"),
-            }
-            own = [part for part in parts if str(Path(part).relative_to(staging).parent) == directory]
-            open_files[directory] = file | {"size": storage.append(file["path"], file["size"], own)}
-        closed = {directory: file for directory, file in open_files.items() if self._is_full(file)}
-        return {
-            "files": {file["path"]: file["final"] for file in closed.values()},
-            "open": {directory: file for directory, file in open_files.items() if directory not in closed},
-        }
-
-    def _is_full(self, file: dict[str, Any]) -> bool:
-        size, age = self.spec.roll.size, self.spec.roll.age
-        too_old = age is not None and time.time() - file["since"] >= age
-        return too_old or (size is not None and file["size"] >= size)
-
-    def _before(self, planned: Planned) -> dict[str, dict[str, Any]]:
-        """The open files as the newest manifest before this batch has them."""
-        earlier = {number: path for number, path in self._manifests(planned).items() if number < planned.batch}
-        if not earlier:
-            return {}
-        newest = json.loads(self._storage.read(earlier[max(earlier)]) or b"{}")
-        return dict(newest.get("open", {}))
-
-    def _close_older_lineages(self, planned: Planned) -> None:
-        """Nobody continues the files that another lineage of this query has left open."""
-        if not self.spec.roll or planned.batch > 0:
-            return
-        query = f"-{planned.source}.{planned.channel}-"
-        names = [name for name in self._storage.files(self._own) if query in name and name.endswith(".manifest")]
-        for name in names:
-            lineage, _, batch = name.removesuffix(".manifest").replace(query, "/").partition("/")
-            if lineage.isdigit() and int(lineage) < self.place.lineage and batch.isdigit():
-                left = json.loads(self._storage.read(f"{self._own}/{name}") or b"{}").get("open", {})
-                for file in left.values():
-                    self._storage.move(file["path"], file["final"])
-                self._storage.remove(f"{self._own}/{name}")
 
     def resolve(self, planned: Planned) -> Resolution:
         """Committed as a whole, or not at all."""

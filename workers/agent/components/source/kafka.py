@@ -14,6 +14,7 @@ from pyspark.sql import functions as f
 
 from pipelines.domain.base.positions import PartitionPosition, SourceIdentity, TopicPartition
 from workers.agent.base import flume_avro
+from workers.agent.base.batch_limits import BatchLimits
 from workers.agent.base.event import Event
 from workers.agent.base.findings import refuse
 from workers.agent.graph.component import Place, SourceBuilder
@@ -215,9 +216,9 @@ class Builder(SourceBuilder):
             if "delete" in known["cleanup.policy"] and int(known["retention.ms"]) > 0
         }
 
-    def stream(self, spark: SparkSession, starts: Offsets, max_events: int) -> tuple[DataFrame, Event]:
+    def stream(self, spark: SparkSession, starts: Offsets, limits: BatchLimits) -> tuple[DataFrame, Event]:
         """Spark's Kafka source, from `starts` where the checkpoint is new."""
-        return self._endless(spark, starts, {"maxOffsetsPerTrigger": str(max_events)})
+        return self._endless(spark, starts, _bounds(limits))
 
     def flow(self, spark: SparkSession, starts: Offsets) -> tuple[DataFrame, Event]:
         """The same without a limit."""
@@ -283,6 +284,15 @@ class Builder(SourceBuilder):
             **jvm_options(self.spec.bootstrap_servers, self.spec.options),
             "groupIdPrefix": self.spec.group_id,
         }
+
+
+def _bounds(limits: BatchLimits) -> dict[str, str]:
+    """A batch that can be full is read at once; any other waits until the interval has passed since the last one."""
+    most = {"maxOffsetsPerTrigger": str(limits.most)}
+    if not limits.interval:
+        return most
+    delay = f"{round(limits.interval * 1000)}ms"
+    return {**most, "minOffsetsPerTrigger": str(limits.most), "maxTriggerDelay": delay}
 
 
 def _json(offsets: Offsets) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.runs.protocol import write_atomically
+from workers.agent.base.batch_limits import BatchLimits
 from workers.agent.base.event import Event
 from workers.agent.graph.component import SourceBuilder
 from workers.agent.positions.checkpoint import Offsets
@@ -36,11 +37,11 @@ class Builder(SourceBuilder):
         """What is due now."""
         return self._reader.ends()
 
-    def stream(self, spark: SparkSession, starts: Offsets, max_events: int | None) -> tuple[DataFrame, Event]:
+    def stream(self, spark: SparkSession, starts: Offsets, limits: BatchLimits) -> tuple[DataFrame, Event]:
         """The sequence, from `starts` where the checkpoint is new."""
         from workers.agent.ranges.source import stream
 
-        return stream(spark, SequenceReader, self._config, starts=starts, max_events=max_events, path=self.place.path)
+        return stream(spark, SequenceReader, self._config, starts=starts, limits=limits, path=self.place.path)
 
     @cached_property
     def _reader(self) -> SequenceReader:

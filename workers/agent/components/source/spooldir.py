@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from pipelines.domain.base.positions import PartitionPosition, TopicPartition
 from pipelines.domain.runs.protocol import AgentFinding
+from workers.agent.base.batch_limits import BatchLimits
 from workers.agent.base.event import Event
 from workers.agent.base.findings import refuse
 from workers.agent.files.lines import of_spec
@@ -82,12 +83,12 @@ class Builder(SourceBuilder):
         for position in positions:
             self._spool.complete(position.offset)
 
-    def stream(self, spark: SparkSession, starts: Offsets, max_events: int | None) -> tuple[DataFrame, Event]:
+    def stream(self, spark: SparkSession, starts: Offsets, limits: BatchLimits) -> tuple[DataFrame, Event]:
         """Take files, and read them from `starts` where the checkpoint is new."""
         from workers.agent.ranges.source import stream
 
         self._scanner.start()
-        return stream(spark, SpoolReader, self._config, starts=starts, max_events=max_events, path=self.place.path)
+        return stream(spark, SpoolReader, self._config, starts=starts, limits=limits, path=self.place.path)
 
     @cached_property
     def _spool(self) -> Spool:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from pipelines.domain.base.positions import PartitionPosition, TopicPartition
 from pipelines.domain.runs.protocol import AgentFinding
+from workers.agent.base.batch_limits import BatchLimits
 from workers.agent.base.event import Event
 from workers.agent.base.findings import refuse
 from workers.agent.files.lines import Labels, of_spec
@@ -83,12 +84,12 @@ class Builder(SourceBuilder):
         self._scanner.check()
         return self._tail.ends()
 
-    def stream(self, spark: SparkSession, starts: Offsets, max_events: int | None) -> tuple[DataFrame, Event]:
+    def stream(self, spark: SparkSession, starts: Offsets, limits: BatchLimits) -> tuple[DataFrame, Event]:
         """Follow the files, and read them from `starts` where the checkpoint is new."""
         from workers.agent.ranges.source import stream
 
         self._scanner.start()
-        return stream(spark, TailReader, self._config, starts=starts, max_events=max_events, path=self.place.path)
+        return stream(spark, TailReader, self._config, starts=starts, limits=limits, path=self.place.path)
 
     @cached_property
     def _tail(self) -> Tail:

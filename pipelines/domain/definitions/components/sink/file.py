@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
-from pipelines.domain.base.values import Duration, HeaderName, Syntax, refuse
+from pipelines.domain.base.values import ByteSize, Duration, HeaderName, Syntax, refuse
 from pipelines.domain.definitions.parts.columns import ColumnName, Columns
 from pipelines.domain.definitions.parts.component import SinkSpec, Spec, field
 from pipelines.domain.definitions.parts.registry import TAG_MARK
@@ -66,25 +66,27 @@ Partition = Annotated[
 
 
 class Roll(Spec):
-    """When a file is closed and appears; checked when a batch ends. Without any, every batch has files of its own."""
+    """How large files become, and how long events wait for it. A file is complete when it appears."""
 
-    size: int | None = field(
-        "Closes at the end of the batch in which a file reaches this size.",
-        default=None,
-        example=128 << 20,
+    size: Annotated[ByteSize, Field(ge=1)] = field(
+        "The size at which a file ends and the next one begins: about, since it is estimated from the batch before. A "
+        "batch has one writer, and another one each time that it reaches twice, three times … this size.",
+        default=128 << 20,
+        example="64MiB",
         unit="bytes",
-        ge=1,
     )
-    age: Duration | None = field(
-        "Closes at the end of the first batch after a file has become so old.",
-        default=None,
+    interval: Annotated[Duration, Field(le=86_400)] = field(
+        "The longest that events wait for more, so that they share a file; they wait in the source, and no longer than "
+        "until a batch is full (`delivery.max_events_per_batch`). A pause, a drain or a stop waits for nothing. With 0 "
+        "every batch has files of its own as soon as there is anything to read.",
+        default=30.0,
         example="5m",
         unit="seconds",
     )
 
 
 class FileSink(SinkSpec):
-    """Writes each batch to files, exactly once. A file appears under its name when it is whole, and never changes."""
+    """Writes files, exactly once. A file appears under its name when it is complete, and never changes."""
 
     title: ClassVar[str] = "File"
     type: Literal["file"] = field("Chooses this sink.", example="file")
@@ -116,16 +118,21 @@ class FileSink(SinkSpec):
         default=[],
         example=[{"time": "day"}, {"header": "country"}],
     )
-    roll: Roll | None = field(
-        "Collect batches in larger files. For uncompressed json, text and csv in a local directory.",
-        default=None,
-        example={"size": 134217728, "age": "5m"},
+    roll: Roll = field(
+        "How large files become, and how long events wait for it.",
+        default=Roll(),
+        example={"size": "64MiB", "interval": "5m"},
     )
 
     @property
     def is_local(self) -> bool:
         """Whether the path is a directory of the owning host."""
         return self.path.startswith("/")
+
+    @property
+    def batch_interval(self) -> float:
+        """A batch becomes files, so that small ones flood the directory."""
+        return self.roll.interval
 
     @model_validator(mode="after")
     def _agrees(self) -> FileSink:
@@ -140,13 +147,4 @@ class FileSink(SinkSpec):
         names = [part.name or getattr(part, "time", None) or getattr(part, "header", "") for part in self.partition_by]
         if len({*names, *(self.columns or {})}) < len(names) + len(self.columns or {}):
             refuse("same_name", "Two partitions, or a partition and a column, have one name.", "Set name.")
-        if self.roll and (
-            self.format == "parquet" or self.compression != "none" or not self.is_local or self.header_line
-        ):
-            refuse(
-                "cannot_roll",
-                "Only uncompressed json, text and csv files without a line of headers in a local "
-                "directory can be continued by a later batch.",
-                "Remove roll; larger batches make larger files.",
-            )
         return self

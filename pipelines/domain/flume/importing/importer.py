@@ -24,7 +24,7 @@ from pipelines.domain.flume.importing.hdfs import read_place
 from pipelines.domain.flume.importing.http import read_address, read_statuses
 from pipelines.domain.flume.importing.local_time import Clocks
 from pipelines.domain.flume.importing.numbers import check_numbers
-from pipelines.domain.flume.importing.rolling import read_file_rolling, read_hdfs_rolling
+from pipelines.domain.flume.importing.rolling import read_file_rolling, read_hdfs_rolling, widen_batches
 from pipelines.domain.flume.reading import names
 from pipelines.domain.flume.reading.agent import Agent, Section, choose
 from pipelines.domain.flume.reading.conversion import items
@@ -114,6 +114,7 @@ class _Importer:
             "sinks": {new: self._sink(old, new) for old, new in sinks.items()},
         }
         self.clocks.add(definition, sources, sinks)
+        widen_batches(definition, self.channels, self.report)
         return definition | ({"sink_groups": groups} if groups else {})
 
     def _named(self, kind: str) -> dict[str, str]:

@@ -1497,7 +1497,7 @@ export interface components {
          * @description The rules that users can set; services may raise alerts of further names.
          * @enum {string}
          */
-        AlertRule: "lag" | "stalled" | "blocked" | "failed" | "unbalanced" | "group_moved" | "group_lost" | "expiring" | "host_silent" | "migration_waits";
+        AlertRule: "lag" | "stalled" | "blocked" | "failed" | "unknown" | "agent_crashed" | "journal_damaged" | "unsupervised" | "unbalanced" | "group_moved" | "group_lost" | "expiring" | "host_silent" | "migration_waits";
         /**
          * AlertState
          * @description OPEN: not acknowledged. ACKNOWLEDGED: a user has acknowledged it, and its cause persists. RESOLVED: its cause
@@ -3016,6 +3016,7 @@ export interface components {
         /**
          * Live
          * @description The agent's own figures at `as_of`; null where no agent reports them. `in_flight`: batches being written.
+         *     `stale`: the agent is silent, so they are old; `lag_records` is then what the worker has measured without it.
          */
         Live: {
             /**
@@ -3043,6 +3044,11 @@ export interface components {
              * @default null
              */
             as_of: string | null;
+            /**
+             * Stale
+             * @default false
+             */
+            stale: boolean;
         };
         /**
          * Log

@@ -139,7 +139,7 @@ class Balances(Groups):
     """Everybody who may gets a share."""
 
     @initialize(
-        count=st.integers(1, 4),
+        count=st.integers(2, 4),
         selector=st.sampled_from(["round_robin", "random"]),
         backoff=st.booleans(),
         longest=LONGEST,

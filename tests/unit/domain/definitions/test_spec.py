@@ -12,6 +12,7 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
+from pipelines.domain.base.findings import Finding
 from pipelines.domain.definitions import components
 from pipelines.domain.definitions.checks.validate import validate_data, validate_text
 from pipelines.domain.definitions.document.references import references
@@ -77,11 +78,16 @@ LIMITED: dict[str, dict[str, Any]] = {
 }
 
 
+def errors(data: Any) -> list[Finding]:
+    """What keeps it from being published; small batches alone make many files, which is a warning."""
+    return [each for each in validate_data(data).findings if each.severity == "error"]
+
+
 @pytest.mark.parametrize("path", LIMITED)
 def test_a_transaction_is_never_larger_than_the_capacity(path: str) -> None:
     fitting = LIMITED[path] | {"capacity": 100, "transaction_capacity": 100}
-    assert validate_data(changed({path: fitting})).findings == []
-    (finding,) = validate_data(changed({path: fitting | {"transaction_capacity": 101}})).findings
+    assert errors(changed({path: fitting})) == []
+    (finding,) = errors(changed({path: fitting | {"transaction_capacity": 101}}))
     assert (finding.code, finding.path) == ("transaction_capacity_too_large", path.replace("/", "."))
 
 

@@ -529,7 +529,7 @@ class TestEnds:
         refused = dead(exit=exited(Exit.INIT_FAILED), status=status(AgentPhase.FAILED, findings=[FINDING]))
         end = one(actions.EndRun, snapshot(phase=Phase.PREFLIGHT, run=refused, restart_count=restarts))
         assert (end.phase, end.reason, end.outcome) == (Phase.BACKOFF, "unreachable", RunOutcome.FAILED)
-        assert end.message == f"sources.shop: no broker The next start is in {restarts + 1} s."
+        assert end.message == f"sources.shop: no broker. The next start is in {restarts + 1} s."
         assert [finding["code"] for finding in end.findings] == ["UNREACHABLE"]
 
     def test_one_cause_that_stays_blocks_beside_another_that_may_go_away(self) -> None:
@@ -549,7 +549,7 @@ class TestEnds:
         refused = dead(exit=exited(Exit.INIT_FAILED), status=status(AgentPhase.FAILED, findings=[FINDING]))
         end = one(actions.EndRun, snapshot(phase=Phase.PREFLIGHT, run=refused, restart_count=10))
         assert (end.phase, end.reason) == (Phase.FAILED, "restarts_spent")
-        assert end.message == "sources.shop: no broker 10 restarts in a row failed."
+        assert end.message == "sources.shop: no broker. 10 restarts in a row failed."
         assert end.findings[0]["code"] == "UNREACHABLE"
 
     def test_the_budget_of_restarts_is_finite(self) -> None:

@@ -221,6 +221,7 @@ def _enlist(host: Host, agents: Sequence[Agent], processes: Sequence[ProcessIden
 def _run(agent: Agent, pipeline: Pipeline, keeper: ProcessIdentity, driver: ProcessIdentity, now: Now) -> Run:
     identity = Identity(token=agent.token, keeper=keeper, driver=driver)
     control = Control(seq=1, command=Command.RUN, boot_id=now.boot_id, issued_at=now.boottime, reason="start")
+    replace(agent.directory / protocol.LAUNCH, b"{}")
     replace(agent.directory / protocol.IDENTITY, identity.model_dump_json(indent=1).encode())
     replace(agent.directory / protocol.CONTROL, control.model_dump_json(indent=1).encode())
     agent.report(now)

@@ -246,7 +246,7 @@ def end_run(*, pipeline: Pipeline, run: Run, end: RunEnd, after: Aftermath, now:
     change_phase(pipeline, after.phase, after.reason, after.message, run, after.stop_reason)
     if after.phase is Phase.STOPPED:
         alerts.clear_alert(rule=AlertRule.AGENT_CRASHED, key=pipeline.name)
-    elif end.outcome in _CRASHES:
+    elif end.outcome in _CRASHES and (after.restart is not None or after.phase is not Phase.BACKOFF):
         words = f"Run {run.number} crashed: {end.exit_reason}"
         alerts.raise_alert(rule=AlertRule.AGENT_CRASHED, key=pipeline.name, message=words, pipeline=pipeline)
     return True

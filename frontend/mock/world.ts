@@ -156,6 +156,7 @@ export class World {
       last_batch_at: flowing ? iso(now - 200) : sim.pipeline.live.last_batch_at,
       in_flight: flowing ? 1 : 0,
       as_of: iso(now),
+      stale: false,
     }
     sim.pipeline.updated_at = iso(now)
     sim.series = [...sim.series.slice(-1_200), { at: iso(now), records_per_second: rate, lag_records: lag }]

@@ -14,7 +14,7 @@ export function freshness(pipeline: Pick<Pipeline, 'phase' | 'live'>, now: numbe
   const asOf = pipeline.live.as_of
   if (!asOf) return { stale: false, ageMs: null }
   const ageMs = Math.max(0, now - Date.parse(asOf))
-  return { stale: ageMs > STALE_AFTER_MS && mayReport(pipeline.phase), ageMs }
+  return { stale: pipeline.live.stale || (ageMs > STALE_AFTER_MS && mayReport(pipeline.phase)), ageMs }
 }
 
 function mayReport(phase: Pipeline['phase']): boolean {

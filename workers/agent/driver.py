@@ -19,7 +19,7 @@ from pipelines.domain.base.states import STOP_COMMANDS, AgentPhase, Command
 from pipelines.domain.definitions.document.spec import Definition
 from pipelines.domain.ledger.journal import CommandTaken, Exited, Interrupted, PhaseChanged
 from pipelines.domain.runs import protocol
-from pipelines.domain.runs.protocol import AgentFinding, Control, Exit, Launch, PauseProof, Promotion
+from pipelines.domain.runs.protocol import AgentFinding, Control, Exit, Holding, Launch, PauseProof, Promotion
 from workers import crash_points
 from workers.agent.base.findings import Blocked
 from workers.agent.base.log import say
@@ -41,6 +41,12 @@ _FINISH_BATCH = 5.0
 """Seconds that a batch in hand gets when the run ends although nobody asked for it."""
 _JVM_ENDS = 0.5
 """Seconds in which a JVM that took its queries with it is seen to have ended."""
+_HOPE = 4.0
+"""Seconds in which what was away before a drain may come back."""
+_NOTICED_WITHIN = 10.0
+"""Seconds that may pass until it is noticed that a source or a sink is away."""
+_LETTING_GO = 2.0
+"""Seconds in which a batch that is given up ends by itself."""
 _QUERY_STOP = 3.0
 _JVM_STOP = 3.0
 _SURVEY = 15.0
@@ -85,6 +91,10 @@ class Driver:
     @property
     def _queries(self) -> list[Query]:
         return self._launcher.queries
+
+    @property
+    def _holdings(self) -> list[Holding]:
+        return [each for query in self._queries for each in query.holdings]
 
     def run(self) -> int:
         """Live until there is a reason to end and nothing is in hand any more; then end in order."""
@@ -203,6 +213,7 @@ class Driver:
         self._check_journal()
         if self._signals.take_term():
             self._interrupt()
+        self._end_a_hopeless_drain()
         proof = self._pause.check() if self._gate.granted else None
         self._finish_order(proof)
         self._set_phase(self._phase_now(proof))
@@ -230,7 +241,7 @@ class Driver:
             self._launcher.close_ingest_buffers()
             self._end(Exit.CLEAN, order.reason or f"command {order.command}")
             if order.command is Command.STOP:
-                self._gate.stop(cancel=True)
+                self._give_up_held_batches()
         elif order.command is Command.PAUSE:
             self._gate.close()
         elif not self._gate.granted or order.command is Command.STANDBY:
@@ -240,6 +251,26 @@ class Driver:
         else:
             self._gate.open()
         self._journal_safely(CommandTaken(seq=order.seq, command=order.command, state="accepted"))
+
+    def _give_up_held_batches(self) -> None:
+        self._gate.stop(cancel=True)
+        for query in self._queries:
+            query.cancel_held_writes()
+
+    def _end_a_hopeless_drain(self) -> None:
+        """A drain waits for the batch in hand. What was away before the drain began is not waited for: the batch is
+        given up, and the next run reads it again."""
+        order = self._order
+        if order is None or order.command is not Command.DRAIN_AND_STOP or self._gate.cancelled:
+            return
+        waited = protocol.boottime() - order.issued_at
+        before = time.time() - waited + _NOTICED_WITHIN
+        away = next((each for each in self._holdings if each.since <= before), None)
+        if away is None or waited < _HOPE or self._settled():
+            return
+        self._give_up_held_batches()
+        words = sentences(f"The in-flight batch was given up, since {away.component} is failing", away.cause)
+        self._end(Exit.CLEAN, words, within=_LETTING_GO)
 
     def _resume(self, order: Control) -> None:
         """Open the gate once the guard has nothing against it."""
@@ -303,7 +334,7 @@ class Driver:
             return AgentPhase.PREFLIGHT if self._launcher.initialised_in is None else AgentPhase.STANDBY
         if proof is not None:
             return AgentPhase.PAUSED if proof.holds and self._launcher.started else AgentPhase.PAUSING
-        if any(query.holding for query in self._queries):
+        if self._holdings:
             return AgentPhase.DEGRADED
         if self._phase is AgentPhase.RUNNING or all(query.moving for query in self._queries):
             return AgentPhase.RUNNING
@@ -323,7 +354,7 @@ class Driver:
             command_done=self._order_done,
             proof=proof,
             queries=self._queries,
-            components=self._launcher.components.states,
+            components=lambda: self._launcher.components.states(self._holdings),
             ingest_buffers=self._launcher.ingest_buffers(),
             findings=self._ending.findings if self._ending else [],
             survey=self._launcher.survey,

@@ -32,6 +32,7 @@ class EntryKind(StrEnum):
     REPLAYED = "replayed"
     SINK_FAILED = "sink_failed"
     SINK_SWITCHED = "sink_switched"
+    SOURCE_FAILED = "source_failed"
     DEAD_LETTERS = "dead_letters"
     COMMAND = "command"
     INTERRUPTED = "interrupted"
@@ -171,6 +172,16 @@ class SinkFailed(Frozen):
     cause: str
 
 
+class SourceFailed(Frozen):
+    """An attempt to write a batch failed because its records could not be read; the batch is held."""
+
+    source: str
+    channel: str
+    batch: Offset
+    attempt: int
+    cause: str
+
+
 class SinkSwitched(Switch):
     """A member of a sink group failed and left, or came back; its penalty is carried over to the next run."""
 
@@ -241,6 +252,7 @@ PAYLOADS: dict[EntryKind, type[Frozen]] = {
     EntryKind.REPLAYED: Replayed,
     EntryKind.SINK_FAILED: SinkFailed,
     EntryKind.SINK_SWITCHED: SinkSwitched,
+    EntryKind.SOURCE_FAILED: SourceFailed,
     EntryKind.DEAD_LETTERS: DeadLetters,
     EntryKind.COMMAND: CommandTaken,
     EntryKind.INTERRUPTED: Interrupted,

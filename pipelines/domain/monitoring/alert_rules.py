@@ -34,6 +34,7 @@ class AlertRule(StrEnum):
     """The rules that users can set; services may raise alerts of further names."""
 
     LAG = "lag"
+    DEGRADED = "degraded"
     STALLED = "stalled"
     BLOCKED = "blocked"
     FAILED = "failed"
@@ -51,6 +52,7 @@ class AlertRule(StrEnum):
 
 RULE_DESCRIPTIONS: dict[AlertRule, str] = {
     AlertRule.LAG: "Too many records wait: more than `records` of them, or the oldest for more than `seconds`.",
+    AlertRule.DEGRADED: "The pipeline is DEGRADED: a source or a sink is failing, or a member of a sink group.",
     AlertRule.STALLED: "The pipeline is STALLED.",
     AlertRule.BLOCKED: "The pipeline is BLOCKED and needs a decision.",
     AlertRule.FAILED: "The pipeline is FAILED, and Headgate does not restart it.",
@@ -146,6 +148,7 @@ class Broken:
 
 
 _BY_PHASE = {
+    Phase.DEGRADED: AlertRule.DEGRADED,
     Phase.STALLED: AlertRule.STALLED,
     Phase.BLOCKED: AlertRule.BLOCKED,
     Phase.FAILED: AlertRule.FAILED,

@@ -135,6 +135,7 @@ class _Ingestion:
     tails: dict[Query, LedgerBatch] = field(default_factory=dict)
     ranges: dict[Query, list[PartitionRange]] = field(default_factory=dict)
     failures: dict[tuple[Query, int, str], journal.SinkFailed] = field(default_factory=dict)
+    unread: dict[tuple[Query, int], journal.SourceFailed] = field(default_factory=dict)
     switches: dict[tuple[object, ...], journal.SinkSwitched] = field(default_factory=dict)
     dead_letters: list[journal.DeadLetters] = field(default_factory=list)
     guarded: list[journal.Identified | journal.Repaired | journal.Noticed] = field(default_factory=list)
@@ -266,6 +267,9 @@ class _Ingestion:
     def on_sink_failed(self, failed: journal.SinkFailed, _at: datetime) -> None:
         self.failures[((failed.source, failed.channel), failed.batch, failed.sink)] = failed
 
+    def on_source_failed(self, failed: journal.SourceFailed, _at: datetime) -> None:
+        self.unread[((failed.source, failed.channel), failed.batch)] = failed
+
     def on_switched(self, switched: journal.SinkSwitched, _at: datetime) -> None:
         """One event for each switch; failures without a penalty, which may come with every batch, are summed up."""
         query = (switched.source, switched.channel, switched.sink, switched.to)
@@ -330,6 +334,9 @@ class _Ingestion:
         for failed in self.failures.values():
             sink = f"Sink {failed.sink} of {failed.source}.{failed.channel}"
             self._event("sink.failed", f"{sink} failed (attempt {failed.attempt}): {failed.cause}", failed)
+        for unread in self.unread.values():
+            batch = f"A batch of {unread.source}.{unread.channel} cannot be read"
+            self._event("source.failed", f"{batch} (attempt {unread.attempt}): {unread.cause}", unread)
         for switched in self.switches.values():
             kind = "sink.recovered" if switched.recovered else "sink.switched"
             self._event(kind, _described(switched), switched)
@@ -410,6 +417,7 @@ _HANDLERS: dict[EntryKind, Callable[[_Ingestion, Any, datetime], None]] = {
     EntryKind.RESOLVED: _Ingestion.on_resolved,
     EntryKind.POSITIONS: _Ingestion.on_positions,
     EntryKind.SINK_FAILED: _Ingestion.on_sink_failed,
+    EntryKind.SOURCE_FAILED: _Ingestion.on_source_failed,
     EntryKind.SINK_SWITCHED: _Ingestion.on_switched,
     EntryKind.DEAD_LETTERS: _Ingestion.on_dead_letters,
     EntryKind.EXIT: _Ingestion.on_exit,

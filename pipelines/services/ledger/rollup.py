@@ -41,7 +41,7 @@ LEDGER = (
 )
 SERIES = Level(timedelta(hours=1), timedelta(minutes=1))
 EVENTS = Level(timedelta(days=1), timedelta(hours=1))
-REPEATED = ("sink.failed", "run.spawn_failed", "supervisor.error")
+REPEATED = ("sink.failed", "source.failed", "run.spawn_failed", "supervisor.error")
 """Kinds of events of which one an hour, with the number of all, says enough a day later."""
 
 RUNS_AT_ONCE = 50

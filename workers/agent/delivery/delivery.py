@@ -25,6 +25,7 @@ from workers import crash_points
 from workers.agent.base import at_work
 from workers.agent.base.findings import Blocked, Refused, blocked_by, refuse
 from workers.agent.base.frames import within
+from workers.agent.delivery.attribution import Side, side_of
 from workers.agent.delivery.gate import Gate
 from workers.agent.graph.batch import Attempt, Batch
 from workers.agent.graph.component import Resolution, SinkBuilder
@@ -53,12 +54,14 @@ class SourceLost(Exception):
 
 @dataclass(frozen=True)
 class Failure:
-    """One attempt that failed; `since` is the wall time of the first one of this batch."""
+    """One attempt that failed; `since` is the wall time of the first one of this batch. `side`: who failed, the sink
+    that was written to or the source that was read meanwhile."""
 
     sink: str
     cause: str
     attempt: int
     since: float
+    side: Side = Side.SINK
 
 
 @dataclass(frozen=True)
@@ -124,7 +127,8 @@ def cause_of(error: BaseException) -> str:
 class SinkGroup:
     """The sinks of one channel, one of which takes each batch. `name` is empty for a sink without a declared group;
     `kind` is the type of the processor; `share`: the task slots that the channel may use; `unready`: sinks that were
-    away when the run began, and are made ready before their first batch."""
+    away when the run began, and are made ready before their first batch; `source_is_away`: whether the source that is
+    read meanwhile does not answer."""
 
     def __init__(
         self, name: str, kind: str, sinks: Mapping[str, SinkBuilder], processor: Processor, gate: Gate, share: int = 1
@@ -135,6 +139,7 @@ class SinkGroup:
         self.processor = processor
         self.writing: Writing | None = None
         self.unready: set[str] = set()
+        self.source_is_away: Callable[[], bool] = lambda: False
         self._gate = gate
         self._share = share
         self._left_behind = False
@@ -192,12 +197,14 @@ class SinkGroup:
         return Delivery(attempt, counts, done.sink, done.failed, done.abandoned)
 
     def _try(self, action: Callable[[str], T], listener: Listener, *, patient: bool = True) -> _Done[T]:
-        """Let candidates act until one succeeds."""
+        """Let candidates act until one succeeds. A source that fails ends the round: no other sink could do better, and
+        none is penalized."""
         failed: Counter[str] = Counter()
         abandoned: set[str] = set()
         causes: dict[str, str] = {}
         since = 0.0
         while True:
+            side = Side.SINK
             for sink in self.processor.candidates():
                 try:
                     result = action(sink)
@@ -209,14 +216,22 @@ class SinkGroup:
                     failed[sink] += 1
                     abandoned |= {sink} if isinstance(error, DeadlineExceeded) else set()
                     causes[sink] = cause_of(error)
-                    _notify(self.processor.failed(sink, causes[sink]), listener)
-                    listener.failed(Failure(sink, causes[sink], failed.total(), since))
+                    side = self._side(error)
+                    if side is Side.SINK:
+                        _notify(self.processor.failed(sink, causes[sink]), listener)
+                    listener.failed(Failure(sink, causes[sink], failed.total(), since, side))
+                    if side is Side.SOURCE:
+                        break
                 else:
                     _notify(self.processor.delivered(sink), listener)
                     return _Done(result, sink, failed, frozenset(abandoned))
-            if not patient:
+            if not patient and side is Side.SINK:
                 raise AllFailed(self.name, causes)
             self._gate.hold(self.processor.pause())
+
+    def _side(self, error: Exception) -> Side:
+        """Who failed. Where the error itself does not tell, the sink is to blame only while the source answers."""
+        return side_of(error) or (Side.SOURCE if self.source_is_away() else Side.SINK)
 
     def _write(self, sink: str, batch: Batch, number: int) -> tuple[Attempt, Counts]:
         builder = self.sinks[sink]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pipelines.domain.base.positions import PartitionPosition, PartitionRange
+from pipelines.domain.definitions.document.spec import Read
 from pipelines.domain.ledger.journal import (
     Done,
     Planned,
@@ -18,11 +19,13 @@ from pipelines.domain.ledger.journal import (
     Resolved,
     SinkFailed,
     SinkSwitched,
+    SourceFailed,
 )
 from pipelines.domain.ledger.ledger import Counts
 from pipelines.domain.ledger.sink_groups import GroupStatus, Switch
 from pipelines.domain.runs.protocol import Holding, PartitionProgress, QueryStatus
 from workers import crash_points
+from workers.agent.delivery.attribution import Side
 from workers.agent.delivery.dead_letters import DeadLetterQueue
 from workers.agent.delivery.delivery import Delivery, Failure, Listener, SinkGroup
 from workers.agent.graph.batch import Batch, Classifier
@@ -104,6 +107,7 @@ class ChannelLedger:
         self._started: tuple[Planned, float] | None = None
         self._waits_since = time.monotonic()
         self._sink_ends: tuple[float, dict[str, list[PartitionPosition]]] | None = None
+        self.sink_away: Holding | None = None
 
     def continue_from(self, positions: Offsets, done_batch: int | None) -> None:
         """Take over where the ledger stands."""
@@ -218,6 +222,10 @@ class ChannelLedger:
     def abort(self) -> None:
         """Others wait for this optional channel: cancel its write, and drop its batches for a while."""
         self._left_alone_until = time.monotonic() + _LEFT_ALONE
+        self.cancel_write()
+
+    def cancel_write(self) -> None:
+        """Have the write that goes on, if any, fail now."""
         if writing := self.group.writing:
             writing.deadline.expire()
 
@@ -302,18 +310,12 @@ class ChannelLedger:
     def _listener(self, number: int) -> Listener:
         def failed(failure: Failure) -> None:
             self.progress.holding = Holding(
-                component=f"sinks.{failure.sink}", cause=failure.cause, attempts=failure.attempt, since=failure.since
+                component=self._component(failure),
+                cause=failure.cause,
+                attempts=failure.attempt,
+                since=failure.since,
             )
-            self._journal.append(
-                SinkFailed(
-                    source=self.source,
-                    channel=self.channel,
-                    batch=number,
-                    sink=failure.sink,
-                    attempt=failure.attempt,
-                    cause=failure.cause,
-                )
-            )
+            self._journal.append(self._entry(failure, number))
             self.on_change()
 
         def switched(switch: Switch) -> None:
@@ -329,6 +331,19 @@ class ChannelLedger:
             self.on_change()
 
         return Listener(failed, switched)
+
+    def _component(self, failure: Failure) -> str:
+        if failure.side is Side.SOURCE:
+            return Read(self.source, (self.channel,)).path
+        return self.group.sinks[failure.sink].place.path
+
+    def _entry(self, failure: Failure, number: int) -> SinkFailed | SourceFailed:
+        attempt, cause = failure.attempt, failure.cause
+        if failure.side is Side.SOURCE:
+            return SourceFailed(source=self.source, channel=self.channel, batch=number, attempt=attempt, cause=cause)
+        return SinkFailed(
+            source=self.source, channel=self.channel, batch=number, sink=failure.sink, attempt=attempt, cause=cause
+        )
 
     def _finish(self, done: Done, ends: Offsets) -> None:
         """The positions come last: who sees them sees what was delivered, and that nothing is held up any more."""
@@ -368,6 +383,11 @@ class ChannelLedger:
         if not self.lag or now - self._waits_since < self.progress.interval:
             self.progress.idle_checks += 1
 
+    @property
+    def holdings(self) -> list[Holding]:
+        """What keeps the batch in hand from its end: an attempt that failed, a sink that does not answer."""
+        return [each for each in (self.progress.holding, self.sink_away) if each]
+
     def status(self, batch: int | None, *, in_flight: bool, holding: Holding | None) -> QueryStatus:
         """What status.json says of this channel; `holding` of its source, where that is away."""
         progress = self.progress
@@ -390,7 +410,7 @@ class ChannelLedger:
                 )
                 for key, at in sorted(positions.items())
             ],
-            holding=progress.holding or holding,
+            holding=next(iter(self.holdings), holding),
             group=self._group_status(),
             batch_interval=progress.interval,
         )

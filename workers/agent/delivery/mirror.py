@@ -15,7 +15,7 @@ from workers.agent.graph.component import SourceBuilder
 from workers.agent.positions.checkpoint import Offsets, positions
 
 _INTERVAL = 1.0
-_FAILURES_BEFORE_AWAY = 3
+_FAILURES_BEFORE_AWAY = 2
 _FAILURES_BETWEEN_COMPLAINTS = 30
 _LASTS = 3600.0
 """Seconds after which everything is written again, so that commits of a source at rest do not expire."""
@@ -121,7 +121,7 @@ class Mirror:
         ledger = min(self._required, key=lambda each: sum(each.positions.values()))
         if not ledger.lag:
             return "", "", ""
-        if holding := ledger.progress.holding:
+        if holding := next(iter(ledger.holdings), None):
             return ledger.channel, holding.component, holding.cause
         if writing := ledger.group.writing:
             cause = f"a write has been running for {time.monotonic() - writing.since:.0f} s"

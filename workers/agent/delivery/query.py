@@ -51,6 +51,8 @@ class ReadQuery:
         self.channels = list(channels)
         self.checkpoint = checkpoint
         self.source_away: Holding | None = None
+        for ledger in self.channels:
+            ledger.group.source_is_away = lambda: self.source_away is not None
         self.failure: BaseException | None = None
         self.on_change: Callable[[], None] = lambda: None
         self.before_batch: Callable[[], None] = lambda: None
@@ -110,9 +112,16 @@ class ReadQuery:
         return all(ledger.progress.balanced for ledger in self.channels)
 
     @property
-    def holding(self) -> Holding | None:
-        """What keeps it from moving, if anything does."""
-        return next((h for ledger in self.channels if (h := ledger.progress.holding)), self.source_away)
+    def holdings(self) -> list[Holding]:
+        """What keeps it from moving; empty where nothing does."""
+        own = [each for ledger in self.channels for each in ledger.holdings]
+        return own + ([self.source_away] if self.source_away else [])
+
+    def cancel_held_writes(self) -> None:
+        """Have writes fail now that something keeps from their end: nobody waits for them any more."""
+        for ledger in self.channels:
+            if self.source_away or ledger.holdings:
+                ledger.cancel_write()
 
     def channel_positions(self) -> list[Offsets]:
         """The positions of every channel."""

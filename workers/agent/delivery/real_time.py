@@ -175,9 +175,12 @@ class RealTimeQuery:
         return self._ledger.progress.balanced
 
     @property
-    def holding(self) -> Holding | None:
-        """What keeps it from moving, if anything does."""
-        return self._ledger.progress.holding or self.source_away
+    def holdings(self) -> list[Holding]:
+        """What keeps it from moving; empty where nothing does."""
+        return self._ledger.holdings + ([self.source_away] if self.source_away else [])
+
+    def cancel_held_writes(self) -> None:
+        """No write of its own goes on: Spark's query is stopped where it is."""
 
     def channel_positions(self) -> list[Offsets]:
         """The position at the last boundary."""

@@ -100,7 +100,7 @@ class StatusFile:
     ) -> None:
         """Write the file if it is time. A disk that is full is no reason to stop moving records."""
         self._note_progress(queries, phase)
-        held = [query.holding for query in queries]
+        held = [tuple(query.holdings) for query in queries]
         proven = proof is not None and proof.holds
         key = (phase, detail, tuple(stuck), command_seq, command_done, proven, held, len(findings))
         age = time.monotonic() - self._written_at

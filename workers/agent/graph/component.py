@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from workers.agent.graph.batch import Attempt, Refusal
 
 
+REACH_TIMEOUT = 3.0
+"""Seconds in which a sink that is there says so."""
+
+
 @dataclass(frozen=True)
 class Place:
     """Where a component stands. `path` is its place in the definition, for findings; `state` a directory of the
@@ -210,6 +214,10 @@ class SinkBuilder(Builder, ABC):
         """A writer without foreachBatch, for real-time mode, where the sink has one. `written`: the events in its own
         columns, with others that it has to pass over."""
         raise NotImplementedError
+
+    def reach(self) -> None:
+        """Ask the sink whether it is there, while a write to it goes on in another thread. Bounded by REACH_TIMEOUT,
+        without side effects; raises any exception where the sink is away. Nothing to ask by default."""
 
     def refuses(self) -> Column | None:
         """Why this sink can never take an event, as text over the columns key, body and headers; null where it can."""

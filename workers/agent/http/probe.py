@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import socket
 import ssl
 from typing import Any
+from urllib.parse import urlsplit
 
 from pipelines.domain.base.causes import sentences
 from pipelines.domain.runs.protocol import AgentFinding
 from workers.agent.base.findings import Refused, refuse
+from workers.agent.graph.component import REACH_TIMEOUT
 from workers.agent.http.requests import Connection, HttpResponse, RequestFailed, Requests
 from workers.agent.spark.executor_writer import Deadline, DeadlineReached
 
@@ -29,6 +32,23 @@ def check_client(spec: Any, path: str) -> None:
         findings += refuse(f"{path}.tls", "BAD_CERTIFICATE", message, "Put PEM text there.").findings
     if findings:
         raise Refused(*findings)
+
+
+def reach_server(connection: Connection) -> None:
+    """One of the addresses takes a connection. A server may be busy with the very write that is slow, so no request is
+    sent. Raises OSError where none does."""
+    refused: OSError | None = None
+    for url in connection.urls:
+        address = urlsplit(url)
+        port = address.port or (443 if address.scheme == "https" else 80)
+        try:
+            socket.create_connection((address.hostname or "", port), REACH_TIMEOUT / len(connection.urls)).close()
+        except OSError as error:
+            refused = error
+        else:
+            return
+    if refused is not None:
+        raise refused
 
 
 def probe_server(connection: Connection, path: str, method: str, resource: str) -> HttpResponse:

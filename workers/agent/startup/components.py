@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as TimedOut
 
 from pipelines.domain.base.causes import explain
 from pipelines.domain.definitions.parts.component import ComponentSpec
 from pipelines.domain.ledger.journal import ComponentState
-from pipelines.domain.runs.protocol import AgentFinding, ComponentStatus
+from pipelines.domain.runs.protocol import AgentFinding, ComponentStatus, Holding
 from workers.agent.base.findings import Refused
 from workers.agent.base.frames import within
 from workers.agent.graph.component import Builder
@@ -26,10 +26,15 @@ class Components:
         self._lock = threading.Lock()
         self._states = {path: _state(path, part.spec, "initialising") for path, part in parts.items()}
 
-    def states(self) -> list[ComponentStatus]:
-        """As they are now."""
+    def states(self, holdings: Sequence[Holding] = ()) -> list[ComponentStatus]:
+        """As they are now. What holds a query up has failed, whatever it said of itself before."""
+        held = {each.component: each.cause for each in holdings}
         with self._lock:
-            return list(self._states.values())
+            known = list(self._states.values())
+        return [
+            each.model_copy(update={"state": "failed", "detail": held[each.name]}) if each.name in held else each
+            for each in known
+        ]
 
     def unfinished(self) -> list[str]:
         """Paths of those that are still initialising."""

@@ -1,4 +1,5 @@
-"""What goes on beside the queries of a run, source by source: looks at its ends, its mirror, its guard."""
+"""What goes on beside the queries of a run, source by source: looks at its ends, its mirror, its guard; and at
+sinks whose writes take long."""
 
 from __future__ import annotations
 
@@ -11,19 +12,21 @@ from workers.agent.delivery.guard_watch import SourceGuard, before_batch
 from workers.agent.delivery.mirror import Mirror, SourceWatch
 from workers.agent.delivery.query import ReadQuery
 from workers.agent.delivery.real_time import Query
+from workers.agent.delivery.sink_watch import SinkWatch
 from workers.agent.graph.compile import Graph
 from workers.agent.run_dir.journal_writer import Journal
 from workers.agent.startup.positions import Starts
 
 
 class Watches:
-    """The watch and the mirror of every source."""
+    """The watch and the mirror of every source, and the watch of every channel's sinks."""
 
     def __init__(self, graph: Graph, queries: Sequence[Query]) -> None:
         self._graph = graph
         self._own = {name: [query for query in queries if query.read.source == name] for name in graph.sources}
         self._mirrors = {name: self._mirror(name) for name in graph.sources}
         self._watches = {name: SourceWatch(source, self._own[name]) for name, source in graph.sources.items()}
+        self._sinks = [SinkWatch(ledger) for query in queries for ledger in query.channels]
 
     def _mirror(self, name: str) -> Mirror:
         source = self._graph.sources[name]
@@ -49,6 +52,8 @@ class Watches:
         for name, watch in self._watches.items():
             watch.start()
             self._mirrors[name].start()
+        for each in self._sinks:
+            each.start()
 
     def ingest_buffers(self) -> list[IngestBufferStatus]:
         """The sources that are pushed to, as they were at the last look."""

@@ -223,11 +223,17 @@ def _stopped(snapshot: PipelineSnapshot, run: RunSnapshot, ended: Ended) -> EndR
     words = (
         sentences(f"Killed: {ended.reason}")
         if killed
-        else "Stopped on request."
+        else sentences("Stopped on request", _more(run))
         if run.stopping
         else sentences(f"Ended: {ended.reason}")
     )
     return _end(ended, Phase.STOPPED, "killed" if killed else "stopped", words, reason)
+
+
+def _more(run: RunSnapshot) -> str:
+    """What the driver said of its stop besides that it was asked for."""
+    said = run.last_word[1] if run.last_word else ""
+    return "" if run.control is None or said == run.control.reason else said
 
 
 def _blocked(ended: Ended, findings: Findings) -> EndRun:

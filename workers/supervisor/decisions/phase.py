@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from pipelines.domain.base.causes import sentences
 from pipelines.domain.base.states import AgentPhase, Command, Phase, can
-from pipelines.domain.runs.protocol import QueryStatus, Status
+from pipelines.domain.runs.protocol import Control, Holding, QueryStatus, Status
 from workers.ports import Now
 from workers.supervisor.decisions.actions import Action, Explain, SetPhase
 from workers.supervisor.decisions.command import DRAIN, INIT_TIMEOUT, pause_proven
@@ -20,11 +21,12 @@ HALF_DEAD_SHOWN_AFTER = 2.0
 
 @dataclass(frozen=True)
 class Seen:
-    """A phase with the reason for it."""
+    """A phase with the reason for it. `about`: parts of the message without which another one is out of date."""
 
     phase: Phase
     reason: str = ""
     message: str = ""
+    about: tuple[str, ...] = ()
 
 
 def phase_actions(snapshot: PipelineSnapshot, run: RunSnapshot, now: Now) -> list[Action]:
@@ -33,7 +35,8 @@ def phase_actions(snapshot: PipelineSnapshot, run: RunSnapshot, now: Now) -> lis
     if seen is None:
         return []
     if seen.phase is snapshot.phase:
-        return [] if seen.reason == snapshot.phase_reason else [Explain(seen.reason, seen.message)]
+        same = seen.reason == snapshot.phase_reason and all(part in snapshot.phase_message for part in seen.about)
+        return [] if same else [Explain(seen.reason, seen.message)]
     step = _next_step(snapshot.phase, seen.phase)
     if step is None:
         return []
@@ -51,7 +54,7 @@ def observed(snapshot: PipelineSnapshot, run: RunSnapshot, now: Now) -> Seen | N
     if run.stopping and run.control is not None:
         if run.control.reason == INIT_TIMEOUT:
             return Seen(Phase.PREFLIGHT, INIT_TIMEOUT, "The agent did not initialize in time and is being ended.")
-        return Seen(Phase.STOPPING, run.control.reason, "Waiting for the process to end.")
+        return _stopping(run, run.control)
     if run.half_dead_since is not None and now.boottime - run.half_dead_since >= HALF_DEAD_SHOWN_AFTER:
         lost = "keeper" if not run.keeper_alive else "driver"
         return Seen(Phase.UNKNOWN, f"{lost}_lost", f"The agent's {lost} has ended; waiting for the rest of it to end.")
@@ -64,6 +67,23 @@ def observed(snapshot: PipelineSnapshot, run: RunSnapshot, now: Now) -> Seen | N
         silent = now.boottime - status.heartbeat
         return Seen(Phase.UNKNOWN, "heartbeat_stale", f"The agent is alive and has not reported for {silent:.0f} s.")
     return _REPORTED[status.phase](snapshot, run, status, now)
+
+
+def _stopping(run: RunSnapshot, control: Control) -> Seen:
+    """A drain that something holds up says so at once."""
+    holding = _holding(run.status)
+    if control.command is not Command.DRAIN_AND_STOP or holding is None:
+        return Seen(Phase.STOPPING, control.reason, "Waiting for the process to end.")
+    advice = "Stop without draining (--no-drain) to end it now; the next run reads it again"
+    return Seen(Phase.STOPPING, control.reason, sentences(_hopeless(holding), advice), (holding.component,))
+
+
+def _holding(status: Status | None) -> Holding | None:
+    return next((query.holding for query in status.queries if query.holding), None) if status else None
+
+
+def _hopeless(holding: Holding) -> str:
+    return sentences(f"The in-flight batch cannot end, since {holding.component} is failing", holding.cause)
 
 
 def _unseen(run: RunSnapshot, now: Now) -> Seen | None:
@@ -106,7 +126,7 @@ def _moving(snapshot: PipelineSnapshot, run: RunSnapshot, status: Status, now: N
         return Seen(Phase.STARTING, "initialised", "Every component is ready; waiting for the first batch.")
     held = next((query for query in status.queries if query.holding), None)
     if status.phase is AgentPhase.DEGRADED:
-        return Seen(Phase.DEGRADED, "holding", _held(held) if held else status.detail or "A component is failing.")
+        return _degraded(held) if held else Seen(Phase.DEGRADED, "holding", status.detail or "A component is failing.")
     if failing := _failing_member(status):
         return Seen(Phase.DEGRADED, "group_member", failing)
     if failing := _failing_source(status):
@@ -114,12 +134,11 @@ def _moving(snapshot: PipelineSnapshot, run: RunSnapshot, status: Status, now: N
     return Seen(Phase.RUNNING, "moving", "Records are moving, or the source is idle and reachable.")
 
 
-def _held(query: QueryStatus) -> str:
+def _degraded(query: QueryStatus) -> Seen:
     holding = query.holding
-    if holding is None:
-        return ""
-    times = f"{holding.attempts} attempts" if holding.attempts != 1 else "1 attempt"
-    return f"{holding.component} holds up {query.source}.{query.channel} ({times});  nothing is lost: {holding.cause}"
+    component, cause = (holding.component, holding.cause) if holding else ("", "")
+    words = sentences(f"{component} holds up {query.source}.{query.channel}; no record is lost", cause)
+    return Seen(Phase.DEGRADED, "holding", words, (component, sentences(cause)))
 
 
 def _failing_member(status: Status) -> str:
@@ -136,12 +155,15 @@ def _failing_source(status: Status) -> str:
     return next((f"sources.{each.source}: {each.failure}" for each in status.ingest_buffers if each.failure), "")
 
 
-def _pausing(_snapshot: PipelineSnapshot, run: RunSnapshot, _status: Status, _now: Now) -> Seen | None:
+def _pausing(_snapshot: PipelineSnapshot, run: RunSnapshot, status: Status, _now: Now) -> Seen | None:
     if _command(run) is not Command.PAUSE:
         return None
     drains = run.control is not None and run.control.reason == DRAIN
+    reason = DRAIN if drains else "pause"
+    if holding := _holding(status):
+        return Seen(Phase.PAUSING, reason, _hopeless(holding), (holding.component,))
     words = "The in-flight batch is finishing" + ("; then the pipeline stops." if drains else ".")
-    return Seen(Phase.PAUSING, DRAIN if drains else "pause", words)
+    return Seen(Phase.PAUSING, reason, words)
 
 
 def _paused(snapshot: PipelineSnapshot, run: RunSnapshot, status: Status, now: Now) -> Seen | None:

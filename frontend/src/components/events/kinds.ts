@@ -40,6 +40,7 @@ const KINDS: Record<string, EventStatus> = {
   'pipeline.created': { icon: IconCirclePlus, tone: 'ok', word: 'Created' },
   'pipeline.archived': { icon: IconArchive, tone: 'idle', word: 'Archived' },
   'position.changed': { icon: IconMapPin, tone: 'held', word: 'Position' },
+  'source.failed': { icon: IconPlugConnectedX, tone: 'bad', word: 'Source failed' },
   'sink.failed': { icon: IconPlugConnectedX, tone: 'bad', word: 'Sink failed' },
   'sink.switched': { icon: IconArrowsShuffle, tone: 'bad', word: 'Sink switched' },
   'sink.recovered': { icon: IconPlugConnected, tone: 'ok', word: 'Sink recovered' },

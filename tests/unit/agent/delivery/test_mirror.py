@@ -108,10 +108,10 @@ def test_the_channel_that_is_behind_is_named_with_what_holds_it(stage: Stage) ->
     assert stage.source.held == [("", "", ""), ("slow", "", ""), ("slow", "sinks.lake", "away")]
 
 
-def test_a_source_is_away_after_three_looks_in_a_row_that_fail_and_back_after_one_that_does_not(stage: Stage) -> None:
+def test_a_source_is_away_after_two_looks_in_a_row_that_fail_and_back_after_one_that_does_not(stage: Stage) -> None:
     (query, _) = (bench.query for bench in stage.benches)
     watch = SourceWatch(stage.source, [query])
-    for failures in (2, 2):
+    for failures in (1, 1):
         stage.source.away = failures
         for _ in range(failures):
             watch.check()
@@ -121,7 +121,7 @@ def test_a_source_is_away_after_three_looks_in_a_row_that_fail_and_back_after_on
     for number in range(4):
         stage.now += 1
         watch.check()
-        assert (query.source_away is not None) == (number >= 2)
+        assert (query.source_away is not None) == (number >= 1)
     assert query.source_away is not None
     assert (query.source_away.attempts, query.source_away.since) == (4, stage.now - 3)
     watch.check()

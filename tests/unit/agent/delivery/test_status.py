@@ -93,7 +93,7 @@ def test_it_is_written_at_a_change_at_a_heartbeat_and_twice_a_second_for_what_mo
 def test_a_batch_that_is_held_is_told_at_once(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     assert stage.update()
     held = {"component": "sinks.lake", "cause": "away", "since": 1.0, "attempts": 1}
-    monkeypatch.setattr(type(stage.bench.query), "holding", property(lambda _: str(held)))
+    monkeypatch.setattr(type(stage.bench.query), "holdings", property(lambda _: [str(held)]))
     assert stage.update()
 
 

@@ -26,7 +26,7 @@ def test_a_pipeline_that_runs_and_balances_breaks_nothing() -> None:
     assert rules(facts(lag_records=10**9, lag_seconds=10.0)) == []
 
 
-@pytest.mark.parametrize("phase", [Phase.STALLED, Phase.BLOCKED, Phase.FAILED, Phase.UNKNOWN])
+@pytest.mark.parametrize("phase", [Phase.DEGRADED, Phase.STALLED, Phase.BLOCKED, Phase.FAILED, Phase.UNKNOWN])
 def test_a_phase_that_needs_a_person_is_one_alert_of_the_pipeline(phase: Phase) -> None:
     assert rules(facts(phase=phase, phase_message="Decide.")) == [(phase.lower(), "orders")]
 

@@ -468,6 +468,39 @@ class TestPhases:
         assert "lake" in message
         assert "broker away" in message
 
+    def test_when_another_component_holds_the_batch_the_message_follows(self) -> None:
+        queries = [
+            QueryStatus(
+                source="s",
+                channel="c",
+                holding=Holding(component=name, cause="the host is away", attempts=3, since=0.0),
+            )
+            for name in ("sinks.lake", "sources.s")
+        ]
+        seen = snapshot(run=run(status=status(AgentPhase.DEGRADED, queries=queries[:1])))
+        first = one(actions.SetPhase, seen)
+        there = {"phase": first.new, "phase_reason": first.reason, "phase_message": first.message}
+        assert none(
+            actions.Explain, snapshot(**there, run=run(status=status(AgentPhase.DEGRADED, queries=queries[:1])))
+        )
+        other = snapshot(**there, run=run(status=status(AgentPhase.DEGRADED, queries=queries[1:])))
+        assert "sources.s holds up s.c" in one(actions.Explain, other).message
+
+    @pytest.mark.parametrize(
+        ("command", "phase"), [(Command.DRAIN_AND_STOP, Phase.STOPPING), (Command.PAUSE, Phase.PAUSING)]
+    )
+    def test_a_drain_that_something_holds_up_says_so_at_once(self, command: Command, phase: Phase) -> None:
+        holding = Holding(component="sinks.lake", cause="broker away", attempts=3, since=0.0)
+        held = status(AgentPhase.STOPPING, queries=[QueryStatus(source="s", channel="c", holding=holding)])
+        ordered = {"control": control(command, kill_at=2000.0)}
+        asked = {"desired": DesiredState.STOPPED if phase is Phase.STOPPING else DesiredState.PAUSED}
+        if phase is Phase.PAUSING:
+            held = held.model_copy(update={"phase": AgentPhase.PAUSING})
+        seen = one(actions.SetPhase, snapshot(**asked, run=run(status=held, **ordered)))
+        assert seen.new is phase
+        assert "sinks.lake is failing. broker away." in seen.message
+        assert ("--no-drain" in seen.message) is (phase is Phase.STOPPING)
+
     def test_a_failing_member_of_a_group_degrades_what_moves_and_does_not_hide_a_stall(self) -> None:
         out = Penalty(sink="lake_a", failures=2, until=0.0, cause="broker away")
         group = GroupStatus(name="lake", processor="failover", active="lake_b", live=["lake_b"], failed=[out])

@@ -15,7 +15,7 @@ from workers.agent.base import event_values
 from workers.agent.graph.batch import Attempt
 from workers.agent.graph.component import Resolution, SinkBuilder
 from workers.agent.http.chunked_writer import ChunkedWriter, Item
-from workers.agent.http.probe import check_client, probe_server
+from workers.agent.http.probe import check_client, probe_server, reach_server
 from workers.agent.http.requests import Connection, HttpResponse, RequestFailed
 from workers.agent.spark.executor_writer import EVENT, deliver
 
@@ -29,6 +29,10 @@ class Builder(SinkBuilder):
         """The server answers, and does not turn our log-in away. OPTIONS has no effect."""
         check_client(self.spec, self.place.path)
         probe_server(self._connection(), self.place.path, "OPTIONS", "")
+
+    def reach(self) -> None:
+        """The server takes connections."""
+        reach_server(self._connection())
 
     def _connection(self) -> Connection:
         content_type = _FORMS[self.spec.format][3]

@@ -20,7 +20,7 @@ from pipelines.domain.ledger.journal import Planned
 from pipelines.domain.ledger.ledger import Counts
 from workers.agent.base.event import ORIGIN_HEADER
 from workers.agent.graph.batch import Attempt
-from workers.agent.graph.component import Place, Resolution, SinkBuilder
+from workers.agent.graph.component import REACH_TIMEOUT, Place, Resolution, SinkBuilder
 from workers.agent.kafka import records as kafka_records
 from workers.agent.kafka.admin import KafkaCluster, jvm_options
 from workers.agent.positions.checkpoint import Offsets, positions
@@ -95,6 +95,10 @@ class Builder(SinkBuilder):
         if self.spec.allowed_topic_prefix or time.monotonic() - self._checked > _CHECK_SECONDS:
             self._check_again()
         return positions(self._cluster.latest(self._partitions))
+
+    def reach(self) -> None:
+        """The leaders of the partitions answer."""
+        self._cluster.latest(self._partitions, REACH_TIMEOUT)
 
     def write(self, attempt: Attempt) -> Counts:
         """Spark writes and waits for all acknowledgements."""

@@ -15,7 +15,7 @@ from workers.agent.base.findings import refuse
 from workers.agent.graph.batch import Attempt
 from workers.agent.graph.component import Resolution, SinkBuilder
 from workers.agent.http.chunked_writer import ChunkedWriter, Item
-from workers.agent.http.probe import check_client, probe_server
+from workers.agent.http.probe import check_client, probe_server, reach_server
 from workers.agent.http.requests import Connection, RequestFailed
 from workers.agent.spark.executor_writer import EVENT, deliver
 
@@ -43,6 +43,10 @@ class Builder(SinkBuilder):
 
     def _is_missing(self, index: str) -> bool:
         return probe_server(self._connection(), self.place.path, "HEAD", f"/{index}").status == 404
+
+    def reach(self) -> None:
+        """The server takes connections."""
+        reach_server(self._connection())
 
     def _connection(self) -> Connection:
         return Connection.of(self.spec, self.spec.hosts, {"Content-Type": "application/x-ndjson"})

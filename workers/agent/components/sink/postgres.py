@@ -12,6 +12,7 @@ import re
 import threading
 import uuid
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -28,7 +29,7 @@ from workers.agent.base import event_values
 from workers.agent.base.arrow import joined
 from workers.agent.base.findings import Blocked, refuse
 from workers.agent.graph.batch import Attempt
-from workers.agent.graph.component import Place, Resolution, SinkBuilder
+from workers.agent.graph.component import REACH_TIMEOUT, Place, Resolution, SinkBuilder
 from workers.agent.postgres.batches import Batches, BatchKey, Committed, KeyMismatch
 from workers.agent.postgres.connection import AddressRefused, Database
 from workers.agent.postgres.rows import TableColumn, line, problems
@@ -49,6 +50,7 @@ _DEFAULT_COLUMNS = {
 }
 _LASTING = re.compile("authentication failed|no password supplied|does not exist|no pg_hba.conf entry|not permitted")
 """What a server that is up says of a login or a database; psycopg has no SQLSTATE of a connection that failed."""
+_FULL = re.compile("too many clients|remaining connection slots|too many connections")
 _KEY_REUSED = (
     "Another pipeline of this name wrote to this database, or one of them was restored from a backup. Compare the "
     "table with the ledger, then choose positions again, which starts a new lineage with new keys."
@@ -78,6 +80,15 @@ class Builder(SinkBuilder):
             advice = "Check the address, the password and that the server runs."
             retryable = not _LASTING.search(str(error))
             raise refuse(self.place.path, "DATABASE_UNREACHABLE", message, advice, retryable=retryable) from error
+
+    def reach(self) -> None:
+        """The server opens a session, or says that it has none left."""
+        try:
+            with replace(self._database, connect_timeout=REACH_TIMEOUT).connected():
+                pass
+        except psycopg.OperationalError as error:
+            if not _FULL.search(str(error)):
+                raise
 
     def initialise(self, spark: SparkSession) -> None:
         """Make the table of finished batches."""

@@ -116,6 +116,17 @@ class Endless:
                 time.sleep(0.01)
 
 
+class Slow:
+    """Takes so many `seconds` for an event."""
+
+    def initialize(self, context: Context) -> None:
+        self.seconds = float(context.config["seconds"])
+
+    def intercept(self, event: Event) -> Event:
+        time.sleep(self.seconds)
+        return event
+
+
 class Notes:
     """Writes down its life."""
 

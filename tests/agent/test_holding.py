@@ -10,8 +10,8 @@ import pytest
 
 from controlplane.install.services.kafka import running_kafka
 from pipelines.domain.base.states import AgentPhase, Command
-from pipelines.domain.ledger.journal import Done, SinkFailed
-from pipelines.domain.runs.protocol import SparkSettings
+from pipelines.domain.ledger.journal import Done, Exited, Planned, SinkFailed, SourceFailed
+from pipelines.domain.runs.protocol import SparkSettings, Status
 from tests.agent.conftest import MakePipeline, define
 from tests.agent.harness import Pipeline
 from tests.agent.topics import Topics
@@ -90,3 +90,81 @@ def test_a_broker_that_restarts_under_source_and_sink_costs_no_record(
         out = topics.read()
         assert out.missing(51_000) == set()
         assert out.duplicates <= pipeline.possible_duplicates
+
+
+SLOW = "tests.agent.interceptors:Slow"
+SECONDS = 0.01
+"""Of each record: four partitions, two at a time, so that the last two are read some seconds after the first."""
+
+
+def held_by(component: str) -> Callable[[Status], bool]:
+    """Whether the agent says that this component alone keeps the batch from its end."""
+
+    def named(status: Status) -> bool:
+        failing = {each.name for each in status.components if each.state != "ready"}
+        holding = status.queries[0].holding
+        return holding is not None and holding.component == component and failing == {component}
+
+    return named
+
+
+def test_a_source_that_goes_away_inside_a_batch_is_named_and_no_sink_is_blamed(
+    topics: Topics, make_pipeline: MakePipeline, tmp_path: Path
+) -> None:
+    """Before the batch has failed, and after it; a stop does not wait for it, and nothing is missing."""
+    with running_kafka(tmp_path / "source") as servers:
+        port = int(servers.rpartition(":")[2])
+        away = Topics(servers, topics.name)
+        away.produce(2400)
+        slow = {"type": "python", "class": SLOW, "config": {"seconds": str(SECONDS)}}
+        pipeline = make_pipeline(source={**away.as_source(), "interceptors": [slow]})
+        pipeline.interceptors = [SLOW]
+        run = pipeline.start()
+        wait_for(lambda: run.of_kind(Planned), "a batch has begun")
+    run.wait_status(held_by("sources.shop"), "the source is named while the batch waits for it")
+    wait_for(lambda: run.of_kind(SourceFailed), "the batch has failed")
+    assert held_by("sources.shop")(run.wait_status(lambda s: s.queries[0].holding is not None, "held"))
+    assert run.of_kind(SinkFailed) == []
+    started = time.monotonic()
+    run.order(Command.DRAIN_AND_STOP, term_in=60, kill_in=90)
+    assert run.wait_exit().exit_code == 0
+    assert time.monotonic() - started < at_most(15)
+    assert "sources.shop is failing" in run.of_kind(Exited)[0].reason
+    with running_kafka(tmp_path / "source", port=port):
+        run = pipeline.start()
+        run.wait_delivered(2400)
+        assert run.stop().exit_code == 0
+    pipeline.ingest()
+    out = topics.read()
+    assert out.missing(2400) == set()
+    assert out.duplicates <= pipeline.possible_duplicates
+
+
+def test_a_drain_does_not_wait_for_a_sink_that_was_away_before_it(
+    topics: Topics, make_pipeline: MakePipeline, tmp_path: Path
+) -> None:
+    """With the time limits of a sink as they are by default: no attempt has failed yet when it is known to be away."""
+    topics.produce(100)
+    with running_kafka(tmp_path / "sink") as servers:
+        port = int(servers.rpartition(":")[2])
+        away = Topics(servers)
+        pipeline = make_pipeline(sink=away.as_sink())
+        run = pipeline.start()
+        run.wait_delivered(100)
+    topics.produce(100)
+    run.wait_status(held_by("sinks.lake"), "the sink is named while the write goes on")
+    assert run.of_kind(SinkFailed) == []
+    started = time.monotonic()
+    run.order(Command.DRAIN_AND_STOP, term_in=60, kill_in=90)
+    record = run.wait_exit()
+    assert (record.exit_code, record.stop_stage) == (0, "DRAIN")
+    assert time.monotonic() - started < at_most(15)
+    assert "sinks.lake is failing" in run.of_kind(Exited)[0].reason
+    with running_kafka(tmp_path / "sink", port=port):
+        run = pipeline.start()
+        run.wait_delivered(100)
+        assert run.stop().exit_code == 0
+        pipeline.ingest()
+        out = away.read()
+    assert out.missing(200) == set()
+    assert out.duplicates <= pipeline.possible_duplicates

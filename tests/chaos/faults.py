@@ -495,4 +495,18 @@ FAULTS = [
         "chaos/test_page_truth.py::test_an_agent_that_is_halted_is_unknown_with_what_continues_it",
         "db/test_lag.py::test_the_lag_behind_a_silent_agent_is_asked_of_the_brokers_and_shown",
     ),
+    _fault(
+        76,
+        "Source away inside a batch",
+        "chaos/test_page_truth.py::test_the_side_that_is_away_is_the_one_that_is_named",
+        "agent/test_holding.py::test_a_source_that_goes_away_inside_a_batch_is_named_and_no_sink_is_blamed",
+        "unit/agent/delivery/test_attribution.py::test_no_member_of_a_group_is_penalized_for_its_source",
+    ),
+    _fault(
+        77,
+        "Sink away during a stop",
+        "agent/test_holding.py::test_a_drain_does_not_wait_for_a_sink_that_was_away_before_it",
+        "chaos/test_page_truth.py::test_the_side_that_is_away_is_the_one_that_is_named",
+        "unit/supervisor/decisions/test_decide.py::TestPhases::test_a_drain_that_something_holds_up_says_so_at_once",
+    ),
 ]

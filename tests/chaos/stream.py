@@ -207,10 +207,11 @@ def streaming(
     every_ms: int = EVERY_MS,
     sink: dict[str, Any] | None = None,
     lifecycle: dict[str, Any] | None = None,
+    servers: str = "",
 ) -> Iterator[Stream]:
-    """Start the pipeline, with more interceptors, a batch in so many ms, another sink and other deadlines, and its
-    producer; the producer is stopped at the end."""
-    demo = Demo(name, installation.servers, batch)
+    """Start the pipeline, with more interceptors, a batch in so many ms, another sink, other deadlines and another
+    broker, and its producer; the producer is stopped at the end."""
+    demo = Demo(name, servers or installation.servers, batch)
     demo.create_topics()
     definition = demo.definition()
     definition["sources"]["orders"]["interceptors"] += interceptors

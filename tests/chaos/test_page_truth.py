@@ -7,13 +7,17 @@ import os
 import shutil
 import signal
 import time
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
 
 from controlplane.cli.base.errors import ExitCode
+from controlplane.devstack import topics
+from controlplane.devstack.demo import PARTITIONS, TOPIC_CONFIG
+from controlplane.devstack.ledger import read_back
+from controlplane.install.services.kafka import running_kafka
 from pipelines.domain.runs.protocol import JOURNAL, ProcessIdentity
 from tests import command_line
 from tests.chaos.extent import WHOLE
@@ -116,3 +120,72 @@ def test_an_agent_that_is_halted_is_unknown_with_what_continues_it(
         stream.goes_on(stream.read)
         wait_for(lambda: not alerts(stream), MOVING_WITHIN, "the alert is resolved")
         stream.delivered_once()
+
+
+class Brokers:
+    """Two brokers that the test stops and starts: `source` and `sink`."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._running = {name: ExitStack() for name in ("source", "sink")}
+        self.servers = {name: self.start(name) for name in self._running}
+
+    def start(self, name: str) -> str:
+        port = int(self.servers[name].rpartition(":")[2]) if hasattr(self, "servers") else None
+        return self._running[name].enter_context(running_kafka(self._directory / name, port=port))
+
+    def stop(self, *names: str) -> None:
+        for name in names or self._running:
+            self._running[name].close()
+
+
+@pytest.fixture
+def brokers(tmp_path: Path) -> Iterator[Brokers]:
+    made = Brokers(tmp_path)
+    yield made
+    made.stop()
+
+
+def says_away(stream: Stream, component: str) -> bool:
+    """Whether everything says that this component is failing, and that no other is."""
+    pipeline = stream.pipeline
+    components = stream.installation.api.get(f"/pipelines/{stream.demo.name}/status")["components"]
+    return (
+        pipeline["phase"] == "DEGRADED"
+        and component in pipeline["headline"]
+        and {each["name"] for each in components if each["state"] == "failed"} == {component}
+        and "degraded" in alerts(stream)
+        and conditions(stream)["Stable"] == "False"
+    )
+
+
+def test_the_side_that_is_away_is_the_one_that_is_named(
+    installation: Installation, brokers: Brokers, record_property: RecordProperty
+) -> None:
+    """A stop does not wait for what was away before it."""
+    name = "away"
+    topic = f"{name}.clean"
+    topics.create(brokers.servers["sink"], [topic], partitions=PARTITIONS, config=TOPIC_CONFIG)
+    sink = {"type": "kafka", "bootstrap_servers": brokers.servers["sink"], "topic": topic}
+    with streaming(installation, name=name, sink=sink, servers=brokers.servers["source"]) as stream:
+        brokers.stop("sink")
+        seconds = {"sink": seconds_until(lambda: says_away(stream, "sinks.clean"), "the sink is named")}
+        brokers.start("sink")
+        stream.goes_on(stream.read)
+        wait_for(lambda: not alerts(stream), MOVING_WITHIN, "the alert is resolved")
+        stream.producer.stop()
+        brokers.stop("source")
+        seconds["source"] = seconds_until(lambda: says_away(stream, "sources.orders"), "the source is named")
+        started = time.monotonic()
+        stream.act("stop")
+        seconds["stop"] = round(time.monotonic() - started, 1)
+        record_property("seconds until shown", seconds["sink"])
+        record_property("seconds until the source is shown", seconds["source"])
+        record_property("seconds of the stop", seconds["stop"])
+        brokers.start("source")
+        stream.act("start")
+        produced = stream.run_out()
+        found = read_back(topics.read_all(brokers.servers["sink"], topic), produced)
+        assert (found.missing, found.foreign) == (0, 0)
+        assert found.duplicates <= stream.ledger["duplicates_max"]
+        stream.balances(produced)

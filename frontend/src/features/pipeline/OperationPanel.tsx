@@ -7,7 +7,7 @@ import { cancelOperation } from '@/api/operations'
 import type { Operation, Pipeline, Run, Step } from '@/api/types'
 import { refusal } from '@/components/actions/allowed'
 import { ForceStopDialog } from '@/components/actions/ForceStopDialog'
-import { showRefusal } from '@/components/actions/useAction'
+import { showRefusal, useAction } from '@/components/actions/useAction'
 import { ACTION_WORDS } from '@/components/actions/words'
 import { Panel } from '@/components/ui/Panel'
 import { ReasonButton } from '@/components/ui/ReasonButton'
@@ -133,6 +133,7 @@ function WhileItStops({ operation, pipeline, run }: Required<OperationProps>) {
           Show stacks
         </Button>
       )}
+      {isDraining(operation) && <StopWithoutDraining pipeline={pipeline} />}
       {operation.kind !== 'force-stop' && (
         <ReasonButton
           variant="default"
@@ -146,6 +147,27 @@ function WhileItStops({ operation, pipeline, run }: Required<OperationProps>) {
       {shown === 'stacks' && run && <StacksDialog run={run} onClose={close} />}
       {shown === 'force' && <ForceStopDialog pipeline={pipeline} onClose={close} />}
     </>
+  )
+}
+
+/** Whether a stop waits for the in-flight batch. */
+function isDraining({ kind, steps }: Operation): boolean {
+  return kind === 'stop' && steps.some((step) => step.name === 'draining' && step.state === 'running')
+}
+
+/** Ends the wait for a batch whose sink does not take it; the next run reads that batch again. */
+function StopWithoutDraining({ pipeline }: Pick<OperationProps, 'pipeline'>) {
+  const stop = useAction(pipeline.name)
+  return (
+    <ReasonButton
+      variant="default"
+      size="compact-xs"
+      loading={stop.isPending}
+      reason={refusal(pipeline, 'force-stop')}
+      onClick={() => stop.mutate({ kind: 'stop', body: { drain: false } })}
+    >
+      Stop without draining
+    </ReasonButton>
   )
 }
 

@@ -20,6 +20,19 @@ describe('an operation under way', () => {
     expect(await screen.findByRole('dialog', { name: 'Force stop orders?' })).toBeInTheDocument()
   })
 
+  it('that waits for the in-flight batch can stop without it', async () => {
+    const asked = vi.fn()
+    given.post('/pipelines/orders/stop', async (request) => {
+      asked(await request.json())
+      return operation({ kind: 'stop' })
+    })
+    const step = { message: '', started_at: null, ended_at: null }
+    const draining = operation({ kind: 'stop', steps: [{ ...step, name: 'draining', state: 'running' }] })
+    show(<OperationPanel operation={draining} pipeline={pipeline({}, ['force-stop'])} run={run()} />)
+    await userEvent.click(screen.getByRole('button', { name: 'Stop without draining' }))
+    await waitFor(() => expect(asked).toHaveBeenCalledWith({ drain: false }))
+  })
+
   it('that starts or pauses offers no stop by force', () => {
     show(<OperationPanel operation={operation()} pipeline={pipeline({}, ['force-stop'])} run={run()} />)
     expect(screen.queryByRole('button', { name: 'Force stop' })).toBeNull()

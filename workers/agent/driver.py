@@ -254,6 +254,9 @@ class Driver:
 
     def _give_up_held_batches(self) -> None:
         self._gate.stop(cancel=True)
+        threading.Thread(target=self._cancel_held_writes, name="give up", daemon=True).start()
+
+    def _cancel_held_writes(self) -> None:
         for query in self._queries:
             query.cancel_held_writes()
 

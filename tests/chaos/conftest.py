@@ -14,6 +14,14 @@ __all__ = ["make_defined", "stream", "topics"]
 
 
 @pytest.fixture(scope="session")
-def stream(installation: Installation) -> Iterator[Stream]:
+def shared_stream(installation: Installation) -> Iterator[Stream]:
     with streaming(installation) as flowing:
         yield flowing
+
+
+@pytest.fixture
+def stream(shared_stream: Stream) -> Iterator[Stream]:
+    """In mid-stream; between two tests nothing flows, which would take time from others."""
+    shared_stream.flow()
+    yield shared_stream
+    shared_stream.producer.stop()

@@ -141,6 +141,11 @@ class Stream:
     def act(self, action: str, **body: Any) -> dict[str, Any]:
         return self.installation.api.act(self.demo.name, action, timeout=MOVING_WITHIN, **body)
 
+    def flow(self) -> None:
+        """Records without end after the last one, unless they flow already."""
+        if not self.producer.alive:
+            self.producer = Child(self.demo.producer(rate=RATE), output=subprocess.DEVNULL)
+
     def feed(self, count: int) -> None:
         """So many records after the last one, and no more."""
         self.producer.stop()

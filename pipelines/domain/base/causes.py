@@ -287,7 +287,12 @@ HTTP = (
     Row(r"ConnectTimeout\b", "The server did not answer in time", _SERVER),
     Row(r"ReadTimeout\b|WriteTimeout\b|PoolTimeout\b", "The server did not answer in time", _OVERLOAD),
     Row(
-        r"RemoteProtocolError|RemoteDisconnected|IncompleteRead|BadStatusLine|Server disconnected",
+        r"illegal (?:status line|request line|header|chunk)|BadStatusLine|InvalidChunkLength",
+        "The server's answer is not HTTP",
+        "Check the address, the port, and whether it speaks TLS.",
+    ),
+    Row(
+        r"RemoteProtocolError|RemoteDisconnected|IncompleteRead|Server disconnected",
         "The server closed the connection without an answer",
         _OVERLOAD,
     ),

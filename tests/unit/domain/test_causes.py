@@ -103,6 +103,7 @@ CASES = [
     (redis.exceptions.ConnectionError("Error 111 connecting to 127.0.0.1:1. Refused."), "Redis cannot be reached"),
     (httpx2.ReadTimeout("timed out"), "The server did not answer in time"),
     (httpx2.RemoteProtocolError("Server disconnected without sending a response."), "The server closed the connection"),
+    (httpx2.RemoteProtocolError("illegal status line: bytearray(b'garbage')"), "The server's answer is not HTTP"),
     ("HTTP 401", "The server rejected the log-in"),
     ("HTTP 503", "The server failed"),
     (TimeoutError(), "The operation timed out"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -108,6 +109,15 @@ def held_by(component: str) -> Callable[[Status], bool]:
     return named
 
 
+def make_slow(make_pipeline: MakePipeline, **parts: dict[str, Any]) -> Pipeline:
+    """A pipeline whose batch of 2,400 records takes some ten seconds."""
+    slow = {"type": "python", "class": SLOW, "config": {"seconds": str(SECONDS)}}
+    parts["source"] = {**parts.get("source", {}), "interceptors": [slow]}
+    pipeline = make_pipeline(**parts)
+    pipeline.interceptors = [SLOW]
+    return pipeline
+
+
 def test_a_source_that_goes_away_inside_a_batch_is_named_and_no_sink_is_blamed(
     topics: Topics, make_pipeline: MakePipeline, tmp_path: Path
 ) -> None:
@@ -116,9 +126,7 @@ def test_a_source_that_goes_away_inside_a_batch_is_named_and_no_sink_is_blamed(
         port = int(servers.rpartition(":")[2])
         away = Topics(servers, topics.name)
         away.produce(2400)
-        slow = {"type": "python", "class": SLOW, "config": {"seconds": str(SECONDS)}}
-        pipeline = make_pipeline(source={**away.as_source(), "interceptors": [slow]})
-        pipeline.interceptors = [SLOW]
+        pipeline = make_slow(make_pipeline, source=away.as_source())
         run = pipeline.start()
         wait_for(lambda: run.of_kind(Planned), "a batch has begun")
     run.wait_status(held_by("sources.shop"), "the source is named while the batch waits for it")
@@ -144,14 +152,13 @@ def test_a_drain_does_not_wait_for_a_sink_that_was_away_before_it(
     topics: Topics, make_pipeline: MakePipeline, tmp_path: Path
 ) -> None:
     """With the time limits of a sink as they are by default: no attempt has failed yet when it is known to be away."""
-    topics.produce(100)
+    topics.produce(2400)
     with running_kafka(tmp_path / "sink") as servers:
         port = int(servers.rpartition(":")[2])
         away = Topics(servers)
-        pipeline = make_pipeline(sink=away.as_sink())
+        pipeline = make_slow(make_pipeline, sink=away.as_sink())
         run = pipeline.start()
-        run.wait_delivered(100)
-    topics.produce(100)
+        wait_for(lambda: run.of_kind(Planned), "a batch has begun")
     run.wait_status(held_by("sinks.lake"), "the sink is named while the write goes on")
     assert run.of_kind(SinkFailed) == []
     started = time.monotonic()
@@ -162,9 +169,9 @@ def test_a_drain_does_not_wait_for_a_sink_that_was_away_before_it(
     assert "sinks.lake is failing" in run.of_kind(Exited)[0].reason
     with running_kafka(tmp_path / "sink", port=port):
         run = pipeline.start()
-        run.wait_delivered(100)
+        run.wait_delivered(2400)
         assert run.stop().exit_code == 0
         pipeline.ingest()
         out = away.read()
-    assert out.missing(200) == set()
+    assert out.missing(2400) == set()
     assert out.duplicates <= pipeline.possible_duplicates

@@ -40,6 +40,7 @@ KAFKA = (
         r"_TRANSPORT|_FAIL\b|NetworkException|DisconnectException", "The connection to the Kafka broker failed", _BROKER
     ),
     Row(r"_ALL_BROKERS_DOWN", "No Kafka broker can be reached", _BROKER),
+    Row(r"No leaders found", "No leader of the Kafka partitions can be reached", _BROKER),
     Row(r"_RESOLVE|No resolvable bootstrap", "The name of the Kafka broker cannot be resolved", _DNS),
     Row(
         r"_MSG_TIMED_OUT|_TIMED_OUT|REQUEST_TIMED_OUT|kafka\S*TimeoutException"

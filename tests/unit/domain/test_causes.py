@@ -104,6 +104,7 @@ CASES = [
     (httpx2.ReadTimeout("timed out"), "The server did not answer in time"),
     (httpx2.RemoteProtocolError("Server disconnected without sending a response."), "The server closed the connection"),
     (httpx2.RemoteProtocolError("illegal status line: bytearray(b'garbage')"), "The server's answer is not HTTP"),
+    ("Failed to query partition leaders: No leaders found", "No leader of the Kafka partitions can be reached"),
     ("HTTP 401", "The server rejected the log-in"),
     ("HTTP 503", "The server failed"),
     (TimeoutError(), "The operation timed out"),

@@ -254,7 +254,7 @@ class Driver:
 
     def _give_up_held_batches(self) -> None:
         self._gate.stop(cancel=True)
-        threading.Thread(target=self._cancel_held_writes, name="give up", daemon=True).start()
+        threading.Thread(target=self._cancel_held_writes, name="cancel writes", daemon=True).start()
 
     def _cancel_held_writes(self) -> None:
         for query in self._queries:
@@ -272,7 +272,7 @@ class Driver:
         if away is None or waited < _HOPE or self._settled():
             return
         self._give_up_held_batches()
-        words = sentences(f"The in-flight batch was given up, since {away.component} is failing", away.cause)
+        words = sentences(f"The in-flight batch was canceled, since {away.component} is failing", away.cause)
         self._end(Exit.CLEAN, words, within=_LETTING_GO)
 
     def _resume(self, order: Control) -> None:

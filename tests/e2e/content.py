@@ -16,8 +16,8 @@ from pipelines.foundation.keyring import add_key
 from pipelines.models import Delivery, Host, Pipeline, Run
 from pipelines.services.access import access, secrets
 from pipelines.services.base.audit import Actor
-from pipelines.services.monitoring import webhooks
-from pipelines.services.monitoring.webhooks import WebhookSettings
+from pipelines.services.monitoring import receivers
+from pipelines.services.monitoring.receivers import Installation, ReceiverSettings
 from tests.factories import (
     DeadLetterFactory,
     EventFactory,
@@ -57,7 +57,7 @@ def fill(count: int) -> str:
         shop()
         others(count - 1)
         secrets_of(Actor(user.username))
-        webhooks_of(Actor(user.username))
+        receivers_of(Actor(user.username))
     return access.create_token(user=user, name="tests", expires=None)
 
 
@@ -73,20 +73,21 @@ def secrets_of(actor: Actor) -> None:
         secrets.put(name=name, value="never shown", keyring=settings.HEADGATE.keyring(), actor=actor)
 
 
-def webhooks_of(actor: Actor) -> None:
+def receivers_of(actor: Actor) -> None:
     """One that is well with deliveries of each kind, and one that was switched off by itself."""
     reference = f"${{secret:{SECRETS[0]}}}"
     url = f"https://ops.example.com/hooks/headgate/{LONG}?token={LONG}"
     wanted = [
-        WebhookSettings(each, ["migration.*", "alert.*"], [reference], "Operations") for each in (url, url + "-2")
+        ReceiverSettings(url=each, events=["migration.*", "alert.*"], secrets=[reference], description="Operations")
+        for each in (url, url + "-2")
     ]
-    well, gone = [webhooks.create(wanted=each, reach=Reach(), keyring=None, actor=actor) for each in wanted]
-    webhooks.switch_off(webhook=gone, reason="its endpoint answers 410 Gone.")
+    well, gone = [receivers.create(wanted=each, installation=Installation(Reach()), actor=actor) for each in wanted]
+    receivers.switch_off(receiver=gone, reason="its endpoint answers 410 Gone.")
     for number, state in enumerate(DeliveryState):
         event = EventFactory.create(kind="alert.opened", pipeline=Pipeline.objects.get(name="shop"))
         failed = {"response_status": 503, "last_error": f"The endpoint answers 503: {LONG}"} if number == 3 else {}
         Delivery.objects.create(
-            webhook=well,
+            receiver=well,
             event=event,
             message_id=f"msg_{number}",
             state=state,

@@ -24,7 +24,7 @@ SHOP = "/pipelines/shop"
 PAGES = {
     "/": "Pipelines",
     "/secrets": "Secrets",
-    "/webhooks?id=1": "Webhooks",
+    "/receivers?id=1": "Receivers",
     "/events": "Events",
     "/hosts": "Hosts",
     SHOP: "shop",
@@ -80,12 +80,12 @@ def on_every_page(page: Page, pages: dict[str, str]) -> dict[str, list[str]]:
 
 DIALOGS: dict[str, list[str]] = {
     "/secrets": ["Set secret", "Replace shop-kafka", "Delete shop-kafka"],
-    "/webhooks": ["Add webhook", "Edit webhook 1", "Remove webhook 1"],
+    "/receivers": ["Add receiver", "Edit receiver 1", "Remove receiver 1"],
     f"{SHOP}/dead-letters": ["Retry all new", "Open the dead letter from orders-in/0@57"],
 }
 
 
-def test_nothing_is_wrong_with_dialogs_about_secrets_webhooks_and_dead_letters(browser: Browser, shop: Stack) -> None:
+def test_nothing_is_wrong_with_dialogs_about_secrets_receivers_and_dead_letters(browser: Browser, shop: Stack) -> None:
     with logged_in(browser, shop) as page:
         for path, buttons in DIALOGS.items():
             page.goto(path)
@@ -113,7 +113,7 @@ def test_what_a_row_offers_is_in_sight_on_a_small_window(browser: Browser, shop:
         for path, button in {
             "/": "Actions for clicks-3",
             "/secrets": f"Delete {content.LONG}",
-            "/webhooks": "Remove webhook 1",
+            "/receivers": "Remove receiver 1",
             f"{SHOP}/dead-letters": "Open the dead letter from orders-in/0@57",
         }.items():
             page.goto(path)

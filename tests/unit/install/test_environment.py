@@ -43,7 +43,7 @@ def test_every_problem_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
         assert f"HEADGATE_{name}: " in text
 
 
-def test_networks_that_webhooks_may_reach_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_networks_that_receivers_may_reach_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert load(monkeypatch).webhook_reach == Reach()
     reach = load(monkeypatch, WEBHOOK_NETWORKS="10.20.0.0/16, fd00:1::/64,", WEBHOOK_HTTP="true").webhook_reach
     assert reach == Reach(http=True, networks=(ip_network("10.20.0.0/16"), ip_network("fd00:1::/64")))

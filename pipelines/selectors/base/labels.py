@@ -1,0 +1,21 @@
+"""Selecting rows by a label."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from django.db.models import Model, QuerySet, TextField
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Cast
+
+Row = TypeVar("Row", bound=Model)
+
+
+def with_label(found: QuerySet[Row], selector: str, field: str = "labels") -> QuerySet[Row]:
+    """Rows whose labels have what a selector names: `NAME:VALUE`, or `NAME` with any value."""
+    name, colon, value = selector.partition(":")
+    has: dict[str, Any] = {f"{field}__has_key": name}
+    found = found.filter(**has)
+    if not colon:
+        return found
+    return found.annotate(label=Cast(KeyTextTransform(name, field), TextField())).filter(label=value)

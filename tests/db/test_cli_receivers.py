@@ -21,6 +21,7 @@ from pipelines.models import Delivery, Receiver
 from tests.db.conftest import CommandLine, Run
 from tests.fakes.http_servers import Reply, serving
 from tests.fakes.receivers import NEW
+from tests.fakes.smtp import mail_server
 from workers.adapters.filelock import FileLock
 from workers.adapters.mails import SmtpMails
 from workers.adapters.posts import HttpPosts
@@ -102,3 +103,56 @@ def test_a_trial_that_no_worker_sends_times_out(run: Run, monkeypatch: pytest.Mo
     waited = run("receivers", "test", str(Receiver.objects.get().pk))
     assert waited.exit_code == ExitCode.TIMED_OUT
     assert "No worker has sent it yet" in waited.stdout
+
+
+def test_every_kind_is_tested_over_the_wire(run: Run, tmp_path: Path, settings: Any) -> None:
+    with (
+        serving(lambda asked: Reply(202 if "enqueue" in asked.path else 200, "ok")) as web,
+        mail_server(lambda line: "550 nobody here" if "nobody" in line else None) as mail,
+        sending(settings.HEADGATE.keyring, tmp_path),
+    ):
+        run("secrets", "set", "slack", text=f"{web.url}/services/T/B/canary")
+        run("secrets", "set", "pagerduty", text="canary" * 5)
+        smtp = (
+            "--smtp-host",
+            "127.0.0.1",
+            "--smtp-port",
+            str(mail.port),
+            "--smtp-tls",
+            "none",
+            "--from",
+            "h@a.example",
+        )
+        for kind, given in (
+            ("slack", ("--secret", "slack")),
+            ("pagerduty", ("--secret", "pagerduty", "--url", f"{web.url}/v2/enqueue")),
+            ("email", ("--to", "ana@example.com", *smtp)),
+            ("email", ("--to", "nobody@example.com", *smtp)),
+        ):
+            made = run("receivers", "create", kind, *given)
+            assert made.exit_code == 0, made.output
+        numbers = [str(each) for each in Receiver.objects.order_by("id").values_list("pk", flat=True)]
+        tests = [run("receivers", "test", number) for number in numbers]
+    answers = ["answered 200", "answered 202", "answered 250", "Not delivered: The mail server refuses nobody"]
+    assert [test.exit_code for test in tests] == [0, 0, 0, ExitCode.FAILED], [test.output for test in tests]
+    assert all(words in test.stdout for words, test in zip(answers, tests, strict=True))
+    assert [json.loads(asked.body).get("event_action") for asked in web.seen] == [None, "trigger", "resolve"]
+    assert web.seen[0].path == "/services/T/B/canary"
+    (taken,) = mail.taken
+    assert "Subject: Test message from Headgate" in taken.data
+    listed = run("receivers", "list")
+    assert "canary" not in listed.stdout + "".join(test.output for test in tests)
+
+
+def test_alerts_are_chosen_and_the_choice_is_removed(run: Run) -> None:
+    run("receivers", "create", "webhook", "--url", "https://a.example/", "--secret", "hooks", "--label", "team:shop")
+    number = str(Receiver.objects.get().pk)
+    assert "labels: team:shop" in run("receivers", "list").stdout.replace("\n", " ")
+    assert run("receivers", "update", number, "--severity", "critical").exit_code == 0
+    assert Receiver.objects.get().matchers["severities"] == ["critical"]
+    assert Receiver.objects.get().matchers["labels"] == []
+    assert run("receivers", "update", number, "--all-alerts").exit_code == 0
+    assert Receiver.objects.get().matchers["severities"] == []
+    refused = run("receivers", "create", "pager", "--secret", "hooks")
+    assert refused.exit_code == ExitCode.REFUSED
+    assert "slack" in refused.stderr

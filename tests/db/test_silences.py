@@ -7,6 +7,8 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from pipelines.domain.monitoring.matching import Matchers
 from pipelines.domain.monitoring.webhooks import DeliveryResponse, DeliveryState
@@ -155,6 +157,25 @@ def test_a_second_silence_goes_on_holding_back(time: Time) -> None:
     time.pass_(3600)
     turn(worker)
     assert sent(posts) == ["alert.opened"]
+
+
+def test_what_is_held_back_costs_nothing_until_its_silence_ends(time: Time) -> None:
+    receiver("alert.*")
+    silence(time, severities=["critical"])
+    worker = sender(FakePosts(), time)
+
+    def queries() -> int:
+        with CaptureQueriesContext(connection) as asked:
+            turn(worker)
+        return len(asked)
+
+    fire()
+    turn(worker)
+    few = queries()
+    for number in range(20):
+        fire(f"p{number}")
+    turn(worker)
+    assert queries() == few
 
 
 def test_what_waits_for_another_attempt_is_held_back_too(time: Time) -> None:

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, Q
 
 from pipelines.domain.base.findings import Finding, quote
 from pipelines.domain.monitoring import matching
@@ -70,24 +70,27 @@ def end(*, silence_id: int, actor: Actor) -> Silence:
 
 
 def release(*, now: datetime) -> int:
-    """Send what no silence holds back any more and still says something; returns how much."""
-    held = list(
-        Delivery.objects.filter(state=DeliveryState.SUPPRESSED, ended_at=None)
+    """Send what no silence holds back any more and still says something; returns how much. What is held back knows the
+    silence that ends last, so there is nothing to do before that."""
+    held = Delivery.objects.filter(state=DeliveryState.SUPPRESSED, ended_at=None)
+    rows = list(
+        held.filter(Q(silence=None) | Q(silence__ends_at__lte=now))
         .select_related("alert__pipeline", "event")
         .order_by("pk")
     )
-    if not held:
+    if not rows:
         return 0
-    silences, never = active_silences(now), _never_told(held)
-    due, gone = [], []
-    for row in held:
-        if row.alert is None:
-            gone.append(row.pk)
-        elif silence_of(subject_of(row.alert), silences) is None:
+    silences, never = active_silences(now), _never_told(rows)
+    due, gone, still = [], [], []
+    for row in rows:
+        silence = silence_of(subject_of(row.alert), silences) if row.alert else None
+        if silence is not None:
+            still.append({"id": row.pk, "silence": silence.pk, "seen_state": row.state})
+        else:
             (due if _still_says(row, never) else gone).append(row.pk)
-    same = Delivery.objects.filter(state=DeliveryState.SUPPRESSED, ended_at=None)
-    same.filter(pk__in=gone).update(ended_at=now)
-    return same.filter(pk__in=due).update(
+    bulk.update(Delivery, still, seen=("state",))
+    held.filter(pk__in=gone).update(ended_at=now)
+    return held.filter(pk__in=due).update(
         state=DeliveryState.WAITING, next_attempt_at=now, attempts_before=F("attempts"), silence=None
     )
 

@@ -139,5 +139,5 @@ class _Conversation:
     def encrypt(self, tls: ssl.SSLContext) -> None:
         made = tls.wrap_socket(self.handler.connection, server_side=True)
         self.handler.connection = made
-        self.handler.rfile, self.handler.wfile = made.makefile("rb"), made.makefile("wb")  # type: ignore[assignment]
+        self.handler.rfile, self.handler.wfile = made.makefile("rb"), made.makefile("wb")
         self.message.encrypted = True

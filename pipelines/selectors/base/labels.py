@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
-from django.db.models import Model, QuerySet, TextField
+from django.db.models import QuerySet, TextField
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast
 
-Row = TypeVar("Row", bound=Model)
 
-
-def with_label(found: QuerySet[Row], selector: str, field: str = "labels") -> QuerySet[Row]:
+def with_label(found: QuerySet[Any], selector: str, field: str = "labels") -> QuerySet[Any]:
     """Rows whose labels have what a selector names: `NAME:VALUE`, or `NAME` with any value."""
     name, colon, value = selector.partition(":")
     has: dict[str, Any] = {f"{field}__has_key": name}

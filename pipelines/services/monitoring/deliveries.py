@@ -132,7 +132,8 @@ def _about(row: Mapping[str, Any]) -> _About:
 
 def _existing(alerts: Collection[int | None]) -> set[int | None]:
     """Those that are still there."""
-    return set(Alert.objects.filter(pk__in=alerts).values_list("pk", flat=True)) if alerts else set()
+    known = [each for each in alerts if each is not None]
+    return set(Alert.objects.filter(pk__in=known).values_list("pk", flat=True)) if known else set()
 
 
 def _suppressed_firing(alerts: Collection[int | None]) -> set[tuple[int, int | None]]:

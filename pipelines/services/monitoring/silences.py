@@ -81,7 +81,9 @@ def release(*, now: datetime) -> int:
     if not rows:
         return 0
     silences, never = active_silences(now), _never_told(rows)
-    due, gone, still = [], [], []
+    due: list[int] = []
+    gone: list[int] = []
+    still: list[dict[str, Any]] = []
     for row in rows:
         silence = silence_of(subject_of(row.alert), silences) if row.alert else None
         if silence is not None:

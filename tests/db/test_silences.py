@@ -194,6 +194,24 @@ def test_what_waits_for_another_attempt_is_held_back_too(time: Time) -> None:
     assert (len(posts.sent), Delivery.objects.get().state) == (2, DeliveryState.DELIVERED)
 
 
+def test_what_fails_while_it_is_silenced_is_not_tried_again_before_the_end(time: Time) -> None:
+    receiver("alert.*")
+    fire()
+    posts = FakePosts(lambda _: DeliveryResponse(500, "no"))
+    worker = sender(posts, time)
+    worker.turn()
+    silence(time, pipelines=["orders"])
+    worker.finish()
+    assert (Delivery.objects.get().state, Delivery.objects.get().last_error) == (DeliveryState.SUPPRESSED, "no")
+    time.pass_(3599)
+    turn(worker)
+    assert len(posts.sent) == 1
+    posts.answer = lambda _: DeliveryResponse(200)
+    time.pass_(1)
+    turn(worker)
+    assert (len(posts.sent), Delivery.objects.get().state) == (2, DeliveryState.DELIVERED)
+
+
 def test_other_alerts_and_events_are_not_held_back(time: Time) -> None:
     receiver("*")
     silence(time, labels=["team:shop"])

@@ -81,7 +81,7 @@ def on_every_page(page: Page, pages: dict[str, str]) -> dict[str, list[str]]:
 
 DIALOGS: dict[str, list[str]] = {
     "/secrets": ["Set secret", "Replace shop-kafka", "Delete shop-kafka"],
-    "/receivers": ["Add receiver", "Edit receiver 1", "Remove receiver 1"],
+    "/receivers": ["Add receiver", "Edit receiver 1", "Delete receiver 1"],
     "/alerts": ["Acknowledge: A cause.", "Silence: A cause."],
     f"{SHOP}/dead-letters": ["Retry all new", "Open the dead letter from orders-in/0@57"],
 }
@@ -152,7 +152,7 @@ def test_what_a_row_offers_is_in_sight_on_a_small_window(browser: Browser, shop:
         for path, button in {
             "/": "Actions for clicks-3",
             "/secrets": f"Delete {content.LONG}",
-            "/receivers": "Remove receiver 1",
+            "/receivers": "Delete receiver 1",
             "/alerts": f"Silence: Lag: more than 10 records wait. {content.LONG}",
             f"{SHOP}/dead-letters": "Open the dead letter from orders-in/0@57",
         }.items():

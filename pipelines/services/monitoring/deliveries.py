@@ -26,7 +26,7 @@ from pipelines.domain.monitoring.webhooks import OPEN, PING, DeliveryResponse, D
 from pipelines.foundation import clock
 from pipelines.models import Alert, Delivery, Event, Receiver, Silence
 from pipelines.selectors.monitoring.events import event_schema
-from pipelines.selectors.monitoring.silences import active_silences, silence_of, subject_of_event
+from pipelines.selectors.monitoring.silences import Active, active_silences, silence_of, subject_of, subject_of_event
 from pipelines.services.base import bulk
 from pipelines.services.monitoring.receivers import new_message_id, switch_off
 from pipelines.services.monitoring.silences import release
@@ -281,13 +281,14 @@ def _notice(event: Event, alert: Alert | None, public_url: str) -> Notice:
 def record(*, answers: Sequence[tuple[Job, DeliveryResponse]], now: datetime, chance: Callable[[], float]) -> None:
     """Write down what came of attempts, and switch endpoints off that are gone or have failed for too long.
 
-    What somebody else has claimed meanwhile is left to them.
+    What somebody else has claimed meanwhile is left to them. What failed and a silence is about now is held back.
     """
     if not answers:
         return
+    silences = [] if all(answer.accepted for _, answer in answers) else active_silences(now)
     known = {row.pk: row for row in _with_events([job.id for job, _ in answers])}
     found = [(known[job.id], job, answer) for job, answer in answers if job.id in known]
-    rows = [_row(*each, now, chance()) for each in found]
+    rows = [_held_back(_row(*each, now, chance()), each[0], silences) for each in found]
     with transaction.atomic():
         written = bulk.update(Delivery, rows, seen=("state", "attempts"))
         _note_health([(row, answer) for row, _, answer in found if row.pk in written], now)
@@ -307,9 +308,20 @@ def _row(row: Delivery, job: Job, answer: DeliveryResponse, now: datetime, chanc
         "ended_at": now if delay is None else None,
         "response_status": answer.status,
         "last_error": answer.error[:LONGEST_ERROR],
+        "silence": row.silence_id,
         "seen_state": DeliveryState.SENDING,
         "seen_attempts": job.attempt,
     }
+
+
+def _held_back(values: dict[str, Any], row: Delivery, silences: Active) -> dict[str, Any]:
+    """What is written of a delivery; one that would be tried again is suppressed while a silence is about its alert."""
+    if values["state"] != DeliveryState.WAITING or row.alert is None:
+        return values
+    silence = silence_of(subject_of(row.alert), silences)
+    if silence is None:
+        return values
+    return {**values, "state": DeliveryState.SUPPRESSED, "next_attempt_at": None, "silence": silence.pk}
 
 
 def _delay(row: Delivery, job: Job, answer: DeliveryResponse, now: datetime, chance: float) -> float | None:

@@ -19,12 +19,12 @@ import classes from './receivers.module.css'
 interface ReceiverTableProps {
   receivers: Receiver[]
   onEdit: (receiver: Receiver) => void
-  onRemove: (receiver: Receiver) => void
+  onDelete: (receiver: Receiver) => void
   /** A trial is under way. */
   onPing: (receiver: Receiver) => void
 }
 
-export function ReceiverTable({ receivers, onEdit, onRemove, onPing }: ReceiverTableProps) {
+export function ReceiverTable({ receivers, onEdit, onDelete, onPing }: ReceiverTableProps) {
   const client = useQueryClient()
   const refresh = () => client.invalidateQueries({ queryKey: keys.receivers })
   const turn = useMutation({
@@ -111,10 +111,10 @@ export function ReceiverTable({ receivers, onEdit, onRemove, onPing }: ReceiverT
                 <Button
                   variant="default"
                   size="compact-xs"
-                  aria-label={`Remove receiver ${receiver.id}`}
-                  onClick={() => onRemove(receiver)}
+                  aria-label={`Delete receiver ${receiver.id}`}
+                  onClick={() => onDelete(receiver)}
                 >
-                  Remove
+                  Delete
                 </Button>
               </Group>
             </td>

@@ -12,14 +12,14 @@ import { Panel } from '@/components/ui/Panel'
 import { cannotAdminister } from '@/domain/roles'
 import { plural } from '@/lib/format'
 import { Deliveries } from './Deliveries'
-import { RemoveDialog } from './RemoveDialog'
+import { DeleteDialog } from './DeleteDialog'
 import { ReceiverDialog } from './ReceiverDialog'
 import { ReceiverTable } from './ReceiverTable'
 import classes from './receivers.module.css'
 
 const POLL_MS = 10_000
 
-type Open = { kind: 'add' } | { kind: 'change' | 'remove'; receiver: Receiver }
+type Open = { kind: 'add' } | { kind: 'change' | 'delete'; receiver: Receiver }
 
 /** Who events and alerts are sent to. The one whose deliveries are shown is in the address. */
 export function ReceiversPage() {
@@ -62,7 +62,7 @@ export function ReceiversPage() {
             <ReceiverTable
               receivers={data}
               onEdit={(receiver) => setOpen({ kind: 'change', receiver })}
-              onRemove={(receiver) => setOpen({ kind: 'remove', receiver })}
+              onDelete={(receiver) => setOpen({ kind: 'delete', receiver })}
               onPing={(receiver) => void navigate({ search: { id: receiver.id } })}
             />
           )}
@@ -77,7 +77,7 @@ export function ReceiversPage() {
       )}
       {open?.kind === 'add' && <ReceiverDialog onClose={close} />}
       {open?.kind === 'change' && <ReceiverDialog receiver={open.receiver} onClose={close} />}
-      {open?.kind === 'remove' && <RemoveDialog receiver={open.receiver} onClose={close} />}
+      {open?.kind === 'delete' && <DeleteDialog receiver={open.receiver} onClose={close} />}
     </div>
   )
 }

@@ -5,7 +5,7 @@ import { delivery, secret, receiver } from '@/testing/factories'
 import { show, showRouted } from '@/testing/render'
 import { given, problem } from '@/testing/server'
 import { Deliveries } from './Deliveries'
-import { RemoveDialog } from './RemoveDialog'
+import { DeleteDialog } from './DeleteDialog'
 import { ReceiverDialog } from './ReceiverDialog'
 import { ReceiverTable } from './ReceiverTable'
 
@@ -159,7 +159,7 @@ function finding(path: string, message: string, suggestion = '') {
 
 describe('the list of receivers', () => {
   const table = (...receivers: ReturnType<typeof receiver>[]) =>
-    showRouted(<ReceiverTable receivers={receivers} onEdit={nothing} onRemove={nothing} onPing={nothing} />)
+    showRouted(<ReceiverTable receivers={receivers} onEdit={nothing} onDelete={nothing} onPing={nothing} />)
 
   it('says in words how an endpoint is doing', async () => {
     table(
@@ -226,13 +226,13 @@ describe('deliveries', () => {
   })
 })
 
-describe('removing a receiver', () => {
+describe('deleting a receiver', () => {
   it('says what goes with it', async () => {
     const closed = vi.fn()
     given.delete('/receivers/1', () => new Response(null, { status: 204 }))
-    show(<RemoveDialog receiver={receiver()} onClose={closed} />)
+    show(<DeleteDialog receiver={receiver()} onClose={closed} />)
     expect(await screen.findByText(/its deliveries are deleted/)).toBeVisible()
-    await userEvent.click(screen.getByRole('button', { name: 'Remove receiver' }))
+    await userEvent.click(screen.getByRole('button', { name: 'Delete receiver' }))
     await waitFor(() => expect(closed).toHaveBeenCalled())
   })
 })

@@ -6,31 +6,31 @@ import { deleteReceiver } from '@/api/receivers'
 import { announce } from '@/components/ui/Announcer'
 import { ErrorNote } from '@/components/ui/Feedback'
 
-/** Removing takes the list of its deliveries along; what waits is not sent. */
-export function RemoveDialog({ receiver, onClose }: { receiver: Receiver; onClose: () => void }) {
+/** Deleting takes the list of its deliveries along; what waits is not sent. */
+export function DeleteDialog({ receiver, onClose }: { receiver: Receiver; onClose: () => void }) {
   const client = useQueryClient()
-  const removal = useMutation({
+  const deletion = useMutation({
     mutationFn: () => deleteReceiver(receiver.id),
     onSuccess: () => {
-      announce(`Receiver ${receiver.id} is removed.`)
+      announce(`Receiver ${receiver.id} is deleted.`)
       onClose()
     },
     onSettled: () => client.invalidateQueries({ queryKey: keys.receivers }),
   })
   return (
-    <Modal opened onClose={onClose} title={`Remove receiver ${receiver.id}?`}>
+    <Modal opened onClose={onClose} title={`Delete receiver ${receiver.id}?`}>
       <Stack gap="md">
         <Text size="sm">
           No further events are sent to {receiver.url || receiver.target}, and its deliveries are deleted. You
           can disable the receiver instead and enable it again later.
         </Text>
-        {removal.error && <ErrorNote error={removal.error} />}
+        {deletion.error && <ErrorNote error={deletion.error} />}
         <Group justify="flex-end" gap="xs">
           <Button variant="default" onClick={onClose}>
             Keep receiver
           </Button>
-          <Button color="red.8" loading={removal.isPending} onClick={() => removal.mutate()}>
-            Remove receiver
+          <Button color="red.8" loading={deletion.isPending} onClick={() => deletion.mutate()}>
+            Delete receiver
           </Button>
         </Group>
       </Stack>

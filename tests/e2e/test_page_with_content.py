@@ -112,7 +112,7 @@ def test_nothing_is_wrong_with_dialogs(browser: Browser, shop: Stack) -> None:
 def test_a_thousand_alerts_come_page_by_page_and_are_chosen(browser: Browser, shop: Stack) -> None:
     with logged_in(browser, shop, "/alerts") as page:
         settle(page, "Alerts")
-        expect(page.get_by_role("link", name="Alerts, 502 open")).to_be_visible()
+        expect(page.get_by_role("navigation", name="Main")).to_contain_text("502 open alerts")
         firing = page.get_by_role("region", name="Firing")
         cards = firing.get_by_role("list", name="Firing").locator("> li")
         expect(cards).to_have_count(50)
@@ -136,7 +136,7 @@ def test_an_alert_is_acknowledged_and_silenced_by_keyboard(browser: Browser, sho
         page.get_by_role("button", name="Acknowledge: A cause.").first.press("Enter")
         page.get_by_role("textbox", name="Note").press("Enter")
         expect(page.get_by_role("dialog")).to_have_count(0)
-        expect(page.get_by_role("link", name="Alerts, 501 open")).to_have_count(1)
+        expect(page.get_by_role("navigation", name="Main")).to_contain_text("501 open alerts")
         page.get_by_role("button", name="Silence: A cause.").first.press("Enter")
         page.get_by_role("textbox", name="Comment").fill("Works.")
         page.keyboard.press("Enter")

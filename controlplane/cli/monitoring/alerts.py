@@ -41,7 +41,7 @@ def list_alerts(
     found = session.client().pages("alerts", limit=limit, **query)
     if session.printed(found):
         return
-    columns = ("id", "state", "severity", "since", "rule", "subject", "message", "silenced until", "next step")
+    columns = ("id", "state", "severity", "since", "rule", "subject", "message", "silenced until")
     output.table(columns, map(_row, found), empty="No alerts.")
 
 
@@ -50,7 +50,7 @@ def _row(alert: dict[str, Any]) -> tuple[object, ...]:
 
     subject = alert["pipeline"] or alert["data"].get("group") or alert["key"]
     what = (alert["severity"], ago(alert["opened_at"]), alert["rule"], subject, alert["message"])
-    return str(alert["id"]), alert["state"], *what, alert["silenced_until"] or "", alert["next_step"]
+    return str(alert["id"]), alert["state"], *what, alert["silenced_until"] or ""
 
 
 @app.verb()

@@ -16,4 +16,5 @@ def with_label(found: QuerySet[Any], selector: str, field: str = "labels") -> Qu
     found = found.filter(**has)
     if not colon:
         return found
-    return found.annotate(label=Cast(KeyTextTransform(name, field), TextField())).filter(label=value)
+    valued: QuerySet[Any] = found.annotate(label=Cast(KeyTextTransform(name, field), TextField()))
+    return valued.filter(label=value)

@@ -59,26 +59,23 @@ export function Sidebar() {
       </Link>
       <ul className={classes.places}>
         {places.map(({ to, label, icon: Shape, under }) => (
-          <li key={to}>
+          <li key={to} className={classes.entry}>
             <Link
               to={to}
               className={classes.place}
               data-active={pathname === to || under.some((start) => pathname.startsWith(start)) || undefined}
-              aria-label={to === '/alerts' && open > 0 ? `${label}, ${open} open` : label}
+              aria-label={label}
               title={label}
             >
               <Shape size={17} stroke={1.7} aria-hidden />
               <span>{label}</span>
-              {to === '/alerts' && open > 0 && (
-                <span
-                  className={classes.count}
-                  data-tone={alerts?.severities.critical ? 'bad' : 'warn'}
-                  aria-hidden
-                >
-                  {open > MOST_SHOWN ? `${MOST_SHOWN}+` : open}
-                </span>
-              )}
             </Link>
+            {to === '/alerts' && open > 0 && (
+              <span className={classes.count} data-tone={alerts?.severities.critical ? 'bad' : 'warn'}>
+                {open > MOST_SHOWN ? `${MOST_SHOWN}+` : open}
+                <span className="visually-hidden"> open alerts</span>
+              </span>
+            )}
           </li>
         ))}
       </ul>

@@ -19,7 +19,11 @@ CLIENT = "Headgate"
 LONGEST_HEADER = 150
 """Of a header block of Slack."""
 LONGEST_SECTION = 2_900
-"""Slack takes 3,000 characters; an escaped one counts as several."""
+"""Slack takes 3,000 characters in a section; an escaped one counts as several."""
+LONGEST_FIELD = 1_900
+"""And 2,000 in a field."""
+LONGEST_DETAIL = 10_000
+"""PagerDuty takes 512 KB in all."""
 LONGEST_SUMMARY = 1_024
 LONGEST_SOURCE = 255
 LONGEST_SUBJECT = 200
@@ -99,7 +103,7 @@ def page_of(public_url: str, pipeline: str) -> str:
 
 def slack(notice: Notice) -> dict[str, Any]:
     """The body for an incoming webhook. `text` is what notifications show."""
-    fields = [_mrkdwn(f"*{name}*\n{_escaped(value)}", LONGEST_SECTION) for name, value in notice.facts]
+    fields = [_mrkdwn(f"*{name}*\n{_escaped(value)}", LONGEST_FIELD) for name, value in notice.facts]
     blocks: list[dict[str, Any]] = [
         {"type": "header", "text": {"type": "plain_text", "text": _cut(_line(notice.title), LONGEST_HEADER)}},
         {"type": "section", "text": _mrkdwn(_escaped(notice.message) or "-", LONGEST_SECTION)},
@@ -145,8 +149,8 @@ def pagerduty(notice: Notice, routing_key: str) -> dict[str, Any]:
         "component": _cut(_line(notice.subject), LONGEST_SOURCE),
         "class": notice.rule,
         "custom_details": {
-            **dict(notice.facts),
-            "Message": notice.message,
+            **{name: _cut(value, LONGEST_DETAIL) for name, value in notice.facts},
+            "Message": _cut(notice.message, LONGEST_DETAIL),
             **({"Next step": notice.advice} if notice.advice else {}),
         },
     }

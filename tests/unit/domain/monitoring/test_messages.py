@@ -71,6 +71,7 @@ def test_texts_of_any_length_keep_to_the_limits_of_slack(letter: str) -> None:
     assert len(body["blocks"][0]["text"]["text"]) <= 150
     texts = [each["text"]["text"] for each in body["blocks"][1:] if "text" in each]
     assert all(0 < len(text) <= 3000 for text in texts)
+    assert all(len(each["text"]) <= 2000 for each in body["blocks"][2]["fields"])
     for text in texts[:2]:
         assert text.count("&") == text.count("&amp;") + text.count("&lt;")
 
@@ -119,6 +120,8 @@ def test_pagerduty_gets_no_more_than_it_takes() -> None:
     assert len(body["payload"]["summary"]) <= 1024
     assert "\n" not in body["payload"]["summary"]
     assert len(body["payload"]["source"]) <= 255
+    long = replace(FIRING, message="x" * 10**6, subject="y" * 10**6)
+    assert len(json.dumps(messages.pagerduty(long, "key"))) < 512_000
 
 
 def test_a_mail_is_plain_text_with_a_subject_of_one_line() -> None:

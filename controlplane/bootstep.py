@@ -29,6 +29,7 @@ from workers.adapters.clock import SystemClock
 from workers.adapters.clusters import KafkaClusters
 from workers.adapters.filelock import FileLock
 from workers.adapters.host_storage import LocalHostStorage
+from workers.adapters.mails import SmtpMails
 from workers.adapters.posts import HttpPosts
 from workers.adapters.processes import HostProcesses
 from workers.adapters.push_sources import HttpPushSources
@@ -36,7 +37,9 @@ from workers.adapters.rundirs import LocalRunDirs
 from workers.adapters.secrets import StoredSecrets
 from workers.adapters.surveys import ChildSurveys
 from workers.ports import Now
+from workers.supervisor.background.attempts import Attempts
 from workers.supervisor.background.broker_connection import EXIT_BROKER_UNRESPONSIVE, BrokerConnection, Canary
+from workers.supervisor.background.deliveries import DeliverySender
 from workers.supervisor.background.janitor import Janitor
 from workers.supervisor.background.loop import BackgroundLoop
 from workers.supervisor.background.pruning import Limits
@@ -44,7 +47,6 @@ from workers.supervisor.background.retry import Replayer, Way
 from workers.supervisor.background.surveyor import InspectionContext, Surveyor
 from workers.supervisor.background.ticker import Ticker
 from workers.supervisor.background.watch import watch
-from workers.supervisor.background.webhooks import WebhookSender
 from workers.supervisor.launch.launch import Launcher, NotProvisioned
 from workers.supervisor.launch.references import References
 from workers.supervisor.tick.act import Actor
@@ -61,7 +63,7 @@ RETRY_LOCK = "replays.lock"
 JANITOR_LOCK = "janitor.lock"
 INSPECTION_LOCK = "looks.lock"
 WATCH_LOCK = "watch.lock"
-WEBHOOK_LOCK = "webhooks.lock"
+DELIVERY_LOCK = "deliveries.lock"
 STOP_TIMEOUT = 15.0
 
 log = structlog.get_logger(__name__)
@@ -97,7 +99,7 @@ def background_loops(worker: Any) -> Sequence[BackgroundLoop]:
     """Everything that `worker` repeats, in the order in which it is started and stopped."""
     ticks = Ticker(supervisor()).loop(WAKE)
     canaries = canary(worker, partial(_end_unresponsive, ticks))
-    return [canaries, ticks, replayer(), surveyor(), watcher(), janitor(), webhook_sender()]
+    return [canaries, ticks, replayer(), surveyor(), watcher(), janitor(), delivery_sender()]
 
 
 def _end_unresponsive(ticks: BackgroundLoop, words: str) -> None:
@@ -204,11 +206,14 @@ def watcher() -> BackgroundLoop:
     return made.loop(FileLock(environment.state / WATCH_LOCK))
 
 
-def webhook_sender() -> BackgroundLoop:
-    """Sends webhooks, beside the senders of other hosts."""
+def delivery_sender() -> BackgroundLoop:
+    """Sends messages to receivers, beside the senders of other hosts."""
     environment = settings.HEADGATE
-    posts, secrets = HttpPosts(environment.webhook_reach), StoredSecrets(environment.keyring)
-    return WebhookSender(posts, secrets).loop(FileLock(environment.state / WEBHOOK_LOCK))
+    reach = environment.webhook_reach
+    attempts = Attempts(HttpPosts(reach), SmtpMails(reach), environment.mail_server, reach)
+    secrets = StoredSecrets(environment.keyring)
+    sender = DeliverySender(attempts, secrets, public_url=environment.public_url)
+    return sender.loop(FileLock(environment.state / DELIVERY_LOCK))
 
 
 def references() -> References:

@@ -15,8 +15,10 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 from pydantic import BeforeValidator, Field, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from pipelines.domain.access.secrets import NAME
 from pipelines.domain.base.values import byte_size
-from pipelines.domain.monitoring.webhooks import Network, Reach
+from pipelines.domain.monitoring.receivers import MailServer
+from pipelines.domain.monitoring.webhooks import Network, Reach, secret_name
 from pipelines.foundation.interceptors import directories
 from pipelines.foundation.keyring import Keyring, open_keyring
 
@@ -48,8 +50,10 @@ class Environment(BaseSettings):
     `sample_days`, `event_days`, `dead_letter_days`: how long points of charts, events and dead letters are kept;
     `dead_letters_kept`: the most dead letters of one pipeline. `run_days`, `run_bytes`: how long directories of runs
     that are over are kept on a host, and how many bytes all of them may take; `checkpoint_days`: checkpoints of
-    lineages that have ended. `webhook_days`: deliveries of webhooks that are over. `webhook_http`: webhooks may go to
-    addresses without encryption; `webhook_networks`: networks that they may reach although these are not public.
+    lineages that have ended. `webhook_days`: deliveries that are over. `webhook_http`: messages may go to receivers
+    without encryption; `webhook_networks`: networks that they may reach although these are not public.
+    `public_url`: where people open the dashboard, for links in messages. `smtp_...`: where mail goes out;
+    `smtp_password_secret`: the name of a secret. `silence_days`: how long a silence may last.
     `metrics_networks`: networks whose clients read `/metrics` without a token.
     `secret_key` signs sessions;
     `secret_keys`, or else the lines of `secret_key_file`, are the Fernet keys of the secret store, current one first.
@@ -82,6 +86,14 @@ class Environment(BaseSettings):
     webhook_days: float = Field(default=30, ge=1)
     webhook_http: bool = False
     webhook_networks: Annotated[list[Network], NoDecode] = []
+    public_url: str = ""
+    smtp_host: str = ""
+    smtp_port: int = Field(default=587, ge=1, le=65535)
+    smtp_tls: Literal["starttls", "tls", "none"] = "starttls"
+    smtp_user: str = ""
+    smtp_password_secret: str = ""
+    smtp_sender: str = ""
+    silence_days: float = Field(default=30, gt=0, le=3660)
     metrics_networks: Annotated[list[Network], NoDecode] = []
     debug: bool = False
     https: bool = False
@@ -114,6 +126,22 @@ class Environment(BaseSettings):
             return [ip_network(each.strip()) for each in given if each.strip()]
         except ValueError as error:
             raise ValueError(f"is not a list of networks such as 10.20.0.0/16,fd00:1::/64: {error}") from None
+
+    @field_validator("public_url")
+    @classmethod
+    def _is_where_people_go(cls, value: str) -> str:
+        parts = urlsplit(value)
+        if value and (parts.scheme not in {"http", "https"} or not parts.netloc or parts.query or parts.fragment):
+            raise ValueError("is not the address of the dashboard, such as https://headgate.example.com")
+        return value.rstrip("/")
+
+    @field_validator("smtp_password_secret")
+    @classmethod
+    def _names_a_secret(cls, value: str) -> str:
+        name = secret_name(value) or value
+        if value and not re.fullmatch(NAME, name):
+            raise ValueError("is not the name of a secret; store the password by `headgate secrets set NAME`")
+        return name
 
     @field_validator("state", "cache")
     @classmethod
@@ -171,8 +199,20 @@ class Environment(BaseSettings):
 
     @property
     def webhook_reach(self) -> Reach:
-        """Where webhooks may go."""
+        """Where messages to receivers may go."""
         return Reach(self.webhook_http, tuple(self.webhook_networks))
+
+    @property
+    def mail_server(self) -> MailServer:
+        """Where mail goes out, unless a receiver has a server of its own."""
+        return MailServer(
+            host=self.smtp_host,
+            port=self.smtp_port,
+            tls=self.smtp_tls,
+            user=self.smtp_user,
+            password=self.smtp_password_secret,
+            sender=self.smtp_sender,
+        )
 
     @property
     def key_file(self) -> Path:

@@ -13,7 +13,8 @@ from typing import Any, Protocol
 from uuid import UUID
 
 from pipelines.domain.base.positions import PartitionPosition
-from pipelines.domain.monitoring.webhooks import WebhookResponse
+from pipelines.domain.monitoring.receivers import MailServer
+from pipelines.domain.monitoring.webhooks import DeliveryResponse
 from pipelines.domain.positions.plan import InspectionRequest, InspectionResult
 from pipelines.domain.reprocessing.dead_letters import HttpTarget, TopicLocation
 from pipelines.domain.runs.protocol import (
@@ -294,7 +295,26 @@ class Workflows(Protocol):
 
 
 class Posts(Protocol):
-    """The way of webhooks out of this host."""
+    """The way of messages over HTTP out of this host."""
 
-    def post(self, url: str, headers: Mapping[str, str], body: bytes) -> WebhookResponse:
+    def post(self, url: str, headers: Mapping[str, str], body: bytes) -> DeliveryResponse:
         """Send one message and wait for its answer, bounded as a whole. Raises nothing: a failure is an answer too."""
+
+
+@dataclass(frozen=True)
+class Mail:
+    """A message of text. `message_id`: unique; `thread`: of the messages about one alert."""
+
+    sender: str
+    recipients: tuple[str, ...]
+    subject: str
+    text: str
+    message_id: str
+    thread: str
+
+
+class Mails(Protocol):
+    """The way of mail out of this host."""
+
+    def send(self, server: MailServer, password: str, mail: Mail) -> DeliveryResponse:
+        """Give one message to a mail server, bounded as a whole. Raises nothing: a failure is an answer too."""

@@ -10,7 +10,7 @@ from django.conf import settings
 from pipelines.foundation import clock, dispatch
 from pipelines.services.ledger.rollup import roll_up
 from pipelines.services.lifecycle import operations
-from pipelines.services.monitoring import alerts, lag
+from pipelines.services.monitoring import alerts, lag, silences
 from pipelines.services.monitoring.lag import LagRetention
 from pipelines.services.runs.observations import Retention, prune
 from workers.wake import CANARIES, CANARY_SECONDS, LOOK, WAKE
@@ -47,5 +47,6 @@ def housekeeping() -> None:
     operations.expire(now=clock.now())
     roll_up(now=clock.now())
     alerts.prune(before=clock.now() - timedelta(days=keep.event_days))
+    silences.prune(before=clock.now() - timedelta(days=keep.event_days))
     steps = (keep.lag_minute_days, keep.lag_five_minute_days, keep.lag_hour_days)
     lag.prune(now=clock.now(), retention=LagRetention(*(timedelta(days=each) for each in steps)))

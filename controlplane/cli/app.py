@@ -17,7 +17,7 @@ from controlplane.cli.hosts import hosts, reconciling
 from controlplane.cli.ledger import ledger
 from controlplane.cli.lifecycle import lifecycle, status
 from controlplane.cli.migration import evacuations, migrations, rules
-from controlplane.cli.monitoring import alerts, consumer_groups, events, lag, webhooks
+from controlplane.cli.monitoring import alerts, consumer_groups, events, lag, receivers, silences
 from controlplane.cli.positions import positions
 from controlplane.cli.reprocessing import dead_letters, quarantine, replays
 from controlplane.cli.runs import logs, runs
@@ -143,7 +143,8 @@ app.verb(panel=Panel.MONITORING)(events.events)
 app.verb(panel=Panel.MONITORING)(lag.lag)
 app.noun(alerts.app, "alerts", panel=Panel.MONITORING)
 app.noun(consumer_groups.app, "consumer-groups", panel=Panel.MONITORING)
-app.noun(webhooks.app, "webhooks", panel=Panel.MONITORING)
+app.noun(receivers.app, "receivers", panel=Panel.MONITORING)
+app.noun(silences.app, "silences", panel=Panel.MONITORING)
 
 app.add_typer(server.app)
 

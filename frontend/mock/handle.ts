@@ -16,7 +16,15 @@ const page = (results: unknown[]) => json({ results, next: null })
 
 const NONE_WORKS = 'The simulated world has no agents to migrate.'
 /** Lists that are empty in this world. */
-const UNMOVED = ['/migrations', '/evacuations', '/freezes', '/approval-policies']
+const UNMOVED = [
+  '/migrations',
+  '/evacuations',
+  '/freezes',
+  '/approval-policies',
+  '/alerts',
+  '/silences',
+  '/receivers',
+]
 
 /** Answers one request of REST /api/v1 out of the simulated world. */
 export async function handle(world: World, request: Request): Promise<Response> {
@@ -33,6 +41,8 @@ export async function handle(world: World, request: Request): Promise<Response> 
     const name = url.searchParams.get('pipeline')
     return page(world.events.filter((event) => !name || event.pipeline === name).slice(0, 60))
   }
+  if (path === '/alerts/counts')
+    return json({ open: 0, acknowledged: 0, severities: { critical: 0, warning: 0, info: 0 } })
   if (path === '/hosts') return json(hosts(world))
   if (UNMOVED.includes(path))
     return request.method === 'GET' ? page([]) : problem(409, 'nothing_moves', NONE_WORKS)
@@ -73,7 +83,7 @@ function onSecret(world: World, name: string, method: string): Response {
     updated_by: by,
     readable: true,
     used_by: [],
-    webhooks: [],
+    receivers: [],
   }
   world.secrets.set(name, { name, version, ...facts })
   return json(world.secrets.get(name))

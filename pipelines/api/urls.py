@@ -12,7 +12,7 @@ from pipelines.api.http.docs import Docs, Document
 from pipelines.api.ledger import records
 from pipelines.api.lifecycle import lifecycle, pipelines, reconciling
 from pipelines.api.migration import migrations
-from pipelines.api.monitoring import alerts, events, watching, webhooks
+from pipelines.api.monitoring import alerts, events, receivers, silences, watching
 from pipelines.api.positions import positions
 from pipelines.api.reprocessing import dead_letters, quarantine, range_replays
 from pipelines.api.runs import stacks
@@ -118,6 +118,7 @@ v1 = [
     path("runs/<number:run_id>/stacks", stacks.RunStacks.as_view()),
     path("events", events.Events.as_view()),
     path("alerts", alerts.AlertList.as_view()),
+    path("alerts/counts", alerts.AlertCounts.as_view()),
     path("alerts/<number:alert_id>/acknowledge", alerts.AcknowledgeAlert.as_view()),
     path("alert-rules", alerts.AlertRules.as_view()),
     path("alert-rules/<slug:rule>", alerts.AlertRuleDetail.as_view()),
@@ -125,12 +126,15 @@ v1 = [
     path("consumer-groups/<number:group_id>", watching.ExternalGroupDetail.as_view()),
     path("consumer-groups/<number:group_id>/lag", watching.ExternalGroupLag.as_view()),
     path("consumer-groups/<number:group_id>/plan", watching.ExternalGroupPlan.as_view()),
-    path("webhooks", webhooks.WebhookList.as_view()),
-    path("webhooks/<number:webhook_id>", webhooks.WebhookDetail.as_view()),
-    path("webhooks/<number:webhook_id>/ping", webhooks.PingWebhook.as_view()),
-    path("webhooks/<number:webhook_id>/deliveries", webhooks.DeliveryList.as_view()),
-    path("webhooks/<number:webhook_id>/deliveries/<number:delivery_id>", webhooks.DeliveryDetail.as_view()),
-    path("webhooks/<number:webhook_id>/deliveries/<number:delivery_id>/retry", webhooks.RetryDelivery.as_view()),
+    path("receivers", receivers.ReceiverList.as_view()),
+    path("receivers/<number:receiver_id>", receivers.ReceiverDetail.as_view()),
+    path("receivers/<number:receiver_id>/test", receivers.ReceiverTest.as_view()),
+    path("receivers/<number:receiver_id>/deliveries", receivers.DeliveryList.as_view()),
+    path("receivers/<number:receiver_id>/deliveries/<number:delivery_id>", receivers.DeliveryDetail.as_view()),
+    path("receivers/<number:receiver_id>/deliveries/<number:delivery_id>/retry", receivers.RetryDelivery.as_view()),
+    path("silences", silences.SilenceList.as_view()),
+    path("silences/<number:silence_id>", silences.SilenceDetail.as_view()),
+    path("silences/<number:silence_id>/end", silences.EndSilence.as_view()),
     path("hosts", hosts.HostList.as_view()),
     path("hosts/<name:name>", hosts.HostDetail.as_view()),
     path("hosts/<name:name>/drain", hosts.DrainHost.as_view()),

@@ -10,13 +10,14 @@ from pipelines.models.migration import ApprovalPolicy, Evacuation, FreezeWindow,
 from pipelines.models.positions import LogIdentity, PositionInspection
 from pipelines.models.purged import Purged
 from pipelines.models.quarantine import Quarantine
+from pipelines.models.receiver import Delivery, Receiver
 from pipelines.models.reconciliation import Reconciliation
 from pipelines.models.revision import Revision
 from pipelines.models.run import Host, Run, RunNumber
 from pipelines.models.secret import Secret
 from pipelines.models.series import LagPoint
+from pipelines.models.silence import Silence
 from pipelines.models.watching import ExternalGroup, GroupSnapshot
-from pipelines.models.webhook import Delivery, Webhook
 from pipelines.models.workflow import Operation
 
 __all__ = [
@@ -46,11 +47,12 @@ __all__ = [
     "PositionInspection",
     "Purged",
     "Quarantine",
+    "Receiver",
     "Reconciliation",
     "Revision",
     "Run",
     "RunNumber",
     "Sample",
     "Secret",
-    "Webhook",
+    "Silence",
 ]

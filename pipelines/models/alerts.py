@@ -25,6 +25,7 @@ class Alert(models.Model):
     opened_at = models.DateTimeField()
     changed_at = models.DateTimeField(help_text="When its state or its message changed last.")
     acknowledged_by = models.CharField(max_length=150, blank=True, default="")
+    acknowledged_note = models.CharField(max_length=1000, blank=True, default="")
     acknowledged_at = models.DateTimeField(null=True, blank=True)
     resolved_at = models.DateTimeField(null=True, blank=True)
 

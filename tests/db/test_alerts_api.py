@@ -7,17 +7,20 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
 from pipelines.domain.monitoring.lag import PartitionLag
 from pipelines.domain.positions.plan import Goal, Target
 from pipelines.models import Alert, Event, LagPoint
 from pipelines.selectors.positions.resets import target_of
-from pipelines.services.monitoring import alerts
+from pipelines.services.monitoring import alerts, deliveries
 from pipelines.services.monitoring.lag import measures
 from tests.db.conftest import Run
 from tests.db.test_cli_against_the_api import run
 from tests.factories import PipelineFactory
+from tests.fakes.receivers import receiver
 
 __all__ = ["run"]
 pytestmark = pytest.mark.django_db
@@ -53,6 +56,74 @@ def test_an_operator_acknowledges_and_a_viewer_does_not(viewer: APIClient, opera
     assert (answer.status_code, answer.json()["acknowledged_by"]) == (200, "operator")
     alerts.clear_alert(rule="blocked", key="orders")
     assert operator.post(address, {}, format="json").json()["code"] == "alert_resolved"
+
+
+def test_an_alert_says_how_severe_it_is_what_to_do_and_who_was_told(viewer: APIClient, operator: APIClient) -> None:
+    raised(pipeline=PipelineFactory.create(name="orders", labels={"team": "shop"}))
+    receiver("alert.*", description="Operations")
+    raised(rule="lag", key="clicks", pipeline=PipelineFactory.create(name="clicks"))
+    raised(rule="of_others", key="x")
+    deliveries.plan(settled=0)
+    silenced: dict[str, Any] = {"matchers": {"rules": ["lag"]}, "ends_at": "", "comment": "Works."}
+    silenced["ends_at"] = (datetime.now(UTC) + timedelta(hours=2)).isoformat()
+    made = operator.post("/api/v1/silences", silenced, format="json").json()
+
+    def shown(query: str) -> list[dict[str, Any]]:
+        return list(viewer.get(f"{ALERTS}{query}").json()["results"])
+
+    others, lag, orders = shown("")
+    assert [each["severity"] for each in (others, lag, orders)] == ["warning", "warning", "critical"]
+    assert (orders["labels"], orders["deliveries"], orders["silence"]) == ({"team": "shop"}, [], None)
+    assert orders["next_step"].startswith("Read the findings")
+    (delivery,) = lag["deliveries"]
+    assert (delivery["receiver_name"], delivery["about"], delivery["state"]) == (
+        "Operations",
+        "alert.opened",
+        "SUPPRESSED",
+    )
+    assert (lag["silence"], lag["silenced_until"]) == (made["id"], made["ends_at"])
+    assert [each["key"] for each in shown("?severity=critical")] == ["orders"]
+    assert [each["key"] for each in shown("?severity=warning")] == ["x", "clicks"]
+    assert [each["key"] for each in shown("?label=team:shop")] == ["orders"]
+    assert [each["key"] for each in shown("?label=team")] == ["orders"]
+    assert shown("?label=team:pay") == []
+    assert viewer.get(f"{ALERTS}?severity=high").status_code == 400
+
+
+def test_alerts_are_counted(viewer: APIClient, operator: APIClient) -> None:
+    address = f"{ALERTS}/counts"
+    assert viewer.get(address).json() == {
+        "open": 0,
+        "acknowledged": 0,
+        "severities": {"critical": 0, "warning": 0, "info": 0},
+    }
+    seen = raised()
+    raised(rule="lag", key="a")
+    raised(rule="of_others", key="b")
+    operator.post(f"{ALERTS}/{seen.pk}/acknowledge", {"note": "On it."}, format="json")
+    assert viewer.get(address).json() == {
+        "open": 2,
+        "acknowledged": 1,
+        "severities": {"critical": 0, "warning": 2, "info": 0},
+    }
+    assert viewer.get(f"{ALERTS}?state=ACKNOWLEDGED").json()["results"][0]["acknowledged_note"] == "On it."
+
+
+def test_a_page_of_alerts_takes_a_fixed_number_of_queries(viewer: APIClient) -> None:
+    receiver("alert.*")
+
+    def queries() -> int:
+        with CaptureQueriesContext(connection) as asked:
+            assert viewer.get(ALERTS).status_code == 200
+        return len(asked)
+
+    raised(pipeline=PipelineFactory.create(name="orders"))
+    deliveries.plan(settled=0)
+    few = queries()
+    for number in range(30):
+        raised(rule="lag", key=str(number), pipeline=PipelineFactory.create())
+    deliveries.plan(settled=0)
+    assert queries() == few
 
 
 def test_rules_are_set_for_labels_and_pipelines_and_unset_again(viewer: APIClient, operator: APIClient) -> None:

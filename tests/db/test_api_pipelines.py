@@ -22,10 +22,10 @@ from pipelines.models import (
     MigrationApproval,
     Operation,
     Pipeline,
+    Receiver,
     Revision,
     Run,
     RunNumber,
-    Webhook,
 )
 from pipelines.selectors.runs.runs import next_number
 from pipelines.services.base.audit import Actor
@@ -328,8 +328,8 @@ def test_purging_takes_migrations_along_also_where_one_takes_another_back(admin:
     evacuated = evacuations.start(host="alpha", at_once=1, go_on=False, reason="x", actor=Actor("ana"))
     abandoned(pipeline, reverts=abandoned(pipeline), evacuation=evacuated)
     times = {"created_at": now(), "created_by": "ana"}
-    hook = Webhook.objects.create(url="https://example.test", updated_at=now(), updated_by="ana", **times)
-    Delivery.objects.create(webhook=hook, event=Event.objects.filter(pipeline=pipeline)[0], created_at=now())
+    hook = Receiver.objects.create(url="https://example.test", updated_at=now(), updated_by="ana", **times)
+    Delivery.objects.create(receiver=hook, event=Event.objects.filter(pipeline=pipeline)[0], created_at=now())
     Run.objects.filter(pk=run.pk).update(state="ENDED")
     Pipeline.objects.update(phase=Phase.STOPPED, desired_state=DesiredState.STOPPED)
     assert admin.delete(f"{LIST}/orders").status_code == 204

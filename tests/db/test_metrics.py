@@ -22,7 +22,7 @@ from pipelines.domain.ledger.ledger import Counts
 from pipelines.domain.monitoring.lag import PartitionLag, as_rows
 from pipelines.domain.monitoring.metrics import METRICS
 from pipelines.foundation import clock
-from pipelines.models import Alert, ChannelTotals, Delivery, Event, Host, LagPoint, Migration, Pipeline, Run, Webhook
+from pipelines.models import Alert, ChannelTotals, Delivery, Event, Host, LagPoint, Migration, Pipeline, Receiver, Run
 from pipelines.services.access import access
 from pipelines.services.base.totals import add
 from pipelines.services.runs.runs import Aftermath, _consequences
@@ -32,7 +32,7 @@ from tests.factories import HostFactory, PipelineFactory, RunFactory, UserFactor
 pytestmark = pytest.mark.django_db
 PATH = "/metrics"
 QUERIES = 15
-"""Token and role, eight of pipelines, one of webhooks, four of hosts."""
+"""Token and role, eight of pipelines, one of receivers, four of hosts."""
 
 
 def scrape(client: APIClient, **headers: str) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
@@ -259,10 +259,10 @@ def test_hosts_with_their_slots_and_their_supervision(viewer: APIClient) -> None
     assert found("pipeline_info", pipeline="homeless", host="") == 1
 
 
-def test_the_queue_of_webhooks_and_the_web_servers_redis(viewer: APIClient) -> None:
+def test_the_queue_of_receivers_and_the_web_servers_redis(viewer: APIClient) -> None:
     found = Scraped(viewer)
-    assert (found("webhook_deliveries_pending"), found("webhook_oldest_pending_delivery_seconds")) == (0, 0)
-    hook = Webhook.objects.create(
+    assert (found("receiver_deliveries_pending"), found("receiver_oldest_pending_delivery_seconds")) == (0, 0)
+    hook = Receiver.objects.create(
         url="https://example.com",
         failing_since=now(),
         created_at=now(),
@@ -273,11 +273,11 @@ def test_the_queue_of_webhooks_and_the_web_servers_redis(viewer: APIClient) -> N
     for number, state in enumerate(["WAITING", "SENDING", "DELIVERED", "FAILED"]):
         event = Event.objects.create(kind="run.ended", message="", at=now())
         at = now() - timedelta(minutes=number + 1)
-        Delivery.objects.create(webhook=hook, event=event, message_id=str(number), state=state, created_at=at)
+        Delivery.objects.create(receiver=hook, event=event, message_id=str(number), state=state, created_at=at)
     found = Scraped(viewer)
-    assert found("webhook_deliveries_pending") == 2
-    assert 120 <= (found("webhook_oldest_pending_delivery_seconds") or 0) < 600
-    assert found("webhooks_failing") == 1
+    assert found("receiver_deliveries_pending") == 2
+    assert 120 <= (found("receiver_oldest_pending_delivery_seconds") or 0) < 600
+    assert found("receivers_failing") == 1
     assert found("redis_up") == 0
 
 

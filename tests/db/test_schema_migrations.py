@@ -11,11 +11,12 @@ from django.apps.registry import Apps
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
-from pipelines.models import ChannelTotals, Host, LedgerBatch, Pipeline, Run
+from pipelines.models import Alert, ChannelTotals, Host, LedgerBatch, Pipeline, Receiver, Run
 
 BEFORE_STANDBYS = ("pipelines", "0016_told_at_decision")
 BEFORE_ON_TIMEOUT = ("pipelines", "0022_evacuation_rules")
 BEFORE_OPEN_BATCHES = ("pipelines", "0023_on_timeout")
+BEFORE_RECEIVERS = ("pipelines", "0026_channel_totals")
 BEFORE_CHANNEL_TOTALS = ("pipelines", "0025_glossary")
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -51,6 +52,11 @@ def before_on_timeout(transactional_db: None) -> Iterator[Apps]:
 @pytest.fixture
 def before_open_batches(transactional_db: None) -> Iterator[Apps]:
     yield from at(BEFORE_OPEN_BATCHES)
+
+
+@pytest.fixture
+def before_receivers(transactional_db: None) -> Iterator[Apps]:
+    yield from at(BEFORE_RECEIVERS)
 
 
 @pytest.fixture
@@ -169,3 +175,25 @@ def test_totals_of_channels_continue_from_what_the_ledger_has(before_channel_tot
         42,
     )
     assert (row["duplicates_max"], row["milliseconds"], row["longer"]) == (21, 0, 0)
+
+
+def test_webhooks_become_receivers_with_their_deliveries_and_their_alerts(before_receivers: Apps) -> None:
+    stamps = {"created_at": NOW, "created_by": "ana", "updated_at": NOW, "updated_by": "ana"}
+    webhook = rows_of(before_receivers, "Webhook").create(
+        url="https://a.example", events=["alert.*"], secrets=["${secret:hooks}"], enabled=False, **stamps
+    )
+    event = rows_of(before_receivers, "Event").create(at=NOW, kind="alert.opened", message="x")
+    rows_of(before_receivers, "Delivery").create(webhook=webhook, event=event, message_id="msg_1", created_at=NOW)
+    key, data = f"webhook {webhook.pk}", {"webhook": webhook.pk, "reason": "x"}
+    times = {"opened_at": NOW, "changed_at": NOW}
+    rows_of(before_receivers, "Alert").create(rule="webhook_disabled", key=key, message="x", data=data, **times)
+    migrate_to()
+    receiver = Receiver.objects.get()
+    assert (receiver.kind, receiver.url, receiver.secrets) == ("webhook", "https://a.example", ["${secret:hooks}"])
+    assert receiver.deliveries.get().message_id == "msg_1"
+    alert = Alert.objects.get()
+    assert (alert.rule, alert.key) == ("receiver_disabled", f"receiver {receiver.pk}")
+    assert alert.data == {"receiver": receiver.pk, "reason": "x"}
+    migrate_to(BEFORE_RECEIVERS)
+    assert rows_of(before_receivers, "Alert").get().key == key
+    assert rows_of(before_receivers, "Delivery").get().webhook_id == webhook.pk

@@ -153,7 +153,7 @@ def test_a_secret_in_use_is_deleted_only_by_force(key_file: Path, admin: APIClie
     assert admin.delete(f"{SECRETS}/shop?force=true").status_code == 204
     assert not Secret.objects.exists()
     row = AuditRow.objects.get(action="secret.deleted")
-    assert row.after == {"secret": "shop", "used_by": ["orders"], "webhooks": []}
+    assert row.after == {"secret": "shop", "used_by": ["orders"], "receivers": []}
     assert admin.delete(f"{SECRETS}/shop").status_code == 404
 
 

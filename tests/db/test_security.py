@@ -39,8 +39,9 @@ EXAMPLES = {
     "evacuation_id": str(uuid.uuid4()),
     "policy_id": "1",
     "freeze_id": "1",
-    "webhook_id": "1",
+    "receiver_id": "1",
     "delivery_id": "1",
+    "silence_id": "1",
 }
 METHODS = ["get", "post", "put", "patch", "delete", "options", "head"]
 OPEN = {"healthz", "readyz", "api/v1/session"}

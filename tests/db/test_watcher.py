@@ -16,7 +16,7 @@ from pipelines.services.monitoring.watching import ExternalGroupSettings
 from tests.db.test_lag import NoSecrets, reports
 from tests.factories import HostFactory, PipelineFactory, RunFactory
 from tests.fakes.brokers import FakeBrokers
-from tests.fakes.webhooks import FreeLock
+from tests.fakes.receivers import FreeLock
 from tests.waiting import wait_for
 from workers.supervisor.background.watch import watch
 from workers.supervisor.launch.references import References

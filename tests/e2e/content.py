@@ -11,13 +11,17 @@ from django.core.management import call_command
 
 from pipelines.domain.base.roles import Role
 from pipelines.domain.base.states import DeadLetterState, DesiredState, Phase, RunOutcome, RunState
+from pipelines.domain.monitoring.alert_rules import RULE_NAMES, AlertState
+from pipelines.domain.monitoring.matching import Matchers
+from pipelines.domain.monitoring.receivers import ALERT_EVENTS
 from pipelines.domain.monitoring.webhooks import DeliveryState, Reach
 from pipelines.foundation.keyring import add_key
-from pipelines.models import Delivery, Host, Pipeline, Run
+from pipelines.models import Alert, Delivery, Host, Pipeline, Receiver, Run
 from pipelines.services.access import access, secrets
 from pipelines.services.base.audit import Actor
-from pipelines.services.monitoring import webhooks
-from pipelines.services.monitoring.webhooks import WebhookSettings
+from pipelines.services.monitoring import alerts, receivers, silences
+from pipelines.services.monitoring.receivers import Installation, ReceiverSettings
+from pipelines.services.monitoring.silences import SilenceSettings
 from tests.factories import (
     DeadLetterFactory,
     EventFactory,
@@ -57,7 +61,8 @@ def fill(count: int) -> str:
         shop()
         others(count - 1)
         secrets_of(Actor(user.username))
-        webhooks_of(Actor(user.username))
+        receivers_of(Actor(user.username))
+        alerts_of(Actor(user.username), count)
     return access.create_token(user=user, name="tests", expires=None)
 
 
@@ -73,20 +78,21 @@ def secrets_of(actor: Actor) -> None:
         secrets.put(name=name, value="never shown", keyring=settings.HEADGATE.keyring(), actor=actor)
 
 
-def webhooks_of(actor: Actor) -> None:
+def receivers_of(actor: Actor) -> None:
     """One that is well with deliveries of each kind, and one that was switched off by itself."""
     reference = f"${{secret:{SECRETS[0]}}}"
     url = f"https://ops.example.com/hooks/headgate/{LONG}?token={LONG}"
     wanted = [
-        WebhookSettings(each, ["migration.*", "alert.*"], [reference], "Operations") for each in (url, url + "-2")
+        ReceiverSettings(url=each, events=["migration.*", "alert.*"], secrets=[reference], description="Operations")
+        for each in (url, url + "-2")
     ]
-    well, gone = [webhooks.create(wanted=each, reach=Reach(), keyring=None, actor=actor) for each in wanted]
-    webhooks.switch_off(webhook=gone, reason="its endpoint answers 410 Gone.")
+    well, gone = [receivers.create(wanted=each, installation=Installation(Reach()), actor=actor) for each in wanted]
+    receivers.switch_off(receiver=gone, reason="its endpoint answers 410 Gone.")
     for number, state in enumerate(DeliveryState):
         event = EventFactory.create(kind="alert.opened", pipeline=Pipeline.objects.get(name="shop"))
         failed = {"response_status": 503, "last_error": f"The endpoint answers 503: {LONG}"} if number == 3 else {}
         Delivery.objects.create(
-            webhook=well,
+            receiver=well,
             event=event,
             message_id=f"msg_{number}",
             state=state,
@@ -95,6 +101,35 @@ def webhooks_of(actor: Actor) -> None:
             next_attempt_at=now() if state == DeliveryState.WAITING else None,
             **failed,
         )
+
+
+def alerts_of(actor: Actor, count: int) -> None:
+    """As many as there are pipelines: open, acknowledged, silenced and resolved, with deliveries of each kind."""
+    wanted = SilenceSettings(Matchers(labels=("team:payments",)), now() + timedelta(hours=2), "Brokers are upgraded")
+    silences.create(wanted=wanted, longest=timedelta(days=1), actor=actor)
+    at = now()
+    Alert.objects.bulk_create(
+        Alert(
+            rule=rule,
+            key=f"{rule} {number}",
+            message="A cause.",
+            state=AlertState.RESOLVED if number % 2 else AlertState.OPEN,
+            opened_at=at,
+            changed_at=at,
+            resolved_at=at if number % 2 else None,
+        )
+        for number, rule in enumerate(islice(cycle(RULE_NAMES), count))
+    )
+    shop = Pipeline.objects.get(name="shop")
+    alert = alerts.raise_alert(rule="blocked", key="shop", message=MESSAGES[Phase.BLOCKED], pipeline=shop)
+    receiver = Receiver.objects.order_by("pk")[0]
+    for number, state in enumerate(DeliveryState):
+        event = EventFactory.create(kind=ALERT_EVENTS[number % 3], pipeline=shop)
+        fields = {"receiver": receiver, "event": event, "alert": alert, "created_at": now()}
+        Delivery.objects.create(**fields, message_id=f"msg_alert_{number}", state=state, attempts=1)
+    seen = alerts.raise_alert(rule="lag", key=LONG, message=f"Lag: more than 10 records wait. {LONG}")
+    if seen is not None:
+        alerts.acknowledge(alert_id=seen.pk, actor=actor, note=f"On it. {LONG}")
 
 
 def shop() -> None:

@@ -16,7 +16,7 @@ PAGES = {
     "/events": "Events",
     "/hosts": "Hosts",
     "/secrets": "Secrets",
-    "/webhooks": "Webhooks",
+    "/receivers": "Receivers",
     "/nowhere": "Page not found",
     "/pipelines/nobody": "There is no pipeline named nobody",
     DEMO: "demo",
@@ -34,7 +34,7 @@ ALIKE = {
     "/events",
     "/hosts",
     "/secrets",
-    "/webhooks",
+    "/receivers",
     *(f"{DEMO}/{tab}" for tab in ("ledger", "runs", "events", "revisions")),
 }
 """Looked at with more on them than this stack has: test_page_with_content."""

@@ -19,7 +19,7 @@ from tests.e2e.test_page_with_content import fill, filled, on_every_page, right_
 ORDERS = "/pipelines/orders"
 LISTS = {"/": "Pipelines", "/hosts": "Hosts"}
 OTHERS = {"/alerts": "Alerts", "/groups": "External consumer groups"}
-EMPTY = {"/secrets": "Secrets", "/webhooks": "Webhooks", "/events": "Events"}
+EMPTY = {"/secrets": "Secrets", "/receivers": "Receivers", "/events": "Events"}
 PAGES = {
     f"{ORDERS}/positions": "orders",
     f"{ORDERS}/runs": "orders",

@@ -24,7 +24,8 @@ SHOP = "/pipelines/shop"
 PAGES = {
     "/": "Pipelines",
     "/secrets": "Secrets",
-    "/webhooks?id=1": "Webhooks",
+    "/receivers?id=1": "Receivers",
+    "/alerts": "Alerts",
     "/events": "Events",
     "/hosts": "Hosts",
     SHOP: "shop",
@@ -80,17 +81,18 @@ def on_every_page(page: Page, pages: dict[str, str]) -> dict[str, list[str]]:
 
 DIALOGS: dict[str, list[str]] = {
     "/secrets": ["Set secret", "Replace shop-kafka", "Delete shop-kafka"],
-    "/webhooks": ["Add webhook", "Edit webhook 1", "Remove webhook 1"],
+    "/receivers": ["Add receiver", "Edit receiver 1", "Delete receiver 1"],
+    "/alerts": ["Acknowledge: A cause.", "Silence: A cause."],
     f"{SHOP}/dead-letters": ["Retry all new", "Open the dead letter from orders-in/0@57"],
 }
 
 
-def test_nothing_is_wrong_with_dialogs_about_secrets_webhooks_and_dead_letters(browser: Browser, shop: Stack) -> None:
+def test_nothing_is_wrong_with_dialogs(browser: Browser, shop: Stack) -> None:
     with logged_in(browser, shop) as page:
         for path, buttons in DIALOGS.items():
             page.goto(path)
             for button in buttons:
-                page.get_by_role("button", name=button, exact=True).click()
+                page.get_by_role("button", name=button, exact=True).first.click()
                 expect(page.get_by_role("dialog")).to_be_visible()
                 assert in_every_theme(page) == [], button
                 page.keyboard.press("Escape")
@@ -107,13 +109,51 @@ def test_nothing_is_wrong_with_dialogs_about_secrets_webhooks_and_dead_letters(b
             asked.get_by_role("button", name=keep).click()
 
 
+def test_a_thousand_alerts_come_page_by_page_and_are_chosen(browser: Browser, shop: Stack) -> None:
+    with logged_in(browser, shop, "/alerts") as page:
+        settle(page, "Alerts")
+        expect(page.get_by_role("navigation", name="Main")).to_contain_text("502 open alerts")
+        firing = page.get_by_role("region", name="Firing")
+        cards = firing.get_by_role("list", name="Firing").locator("> li")
+        expect(cards).to_have_count(50)
+        firing.get_by_role("button", name="Show older").click()
+        expect(cards).to_have_count(100)
+        page.get_by_role("textbox", name="Label").fill("team:payments")
+        expect(cards).to_have_count(1)
+        expect(cards).to_contain_text("Silenced until")
+        expect(cards).to_contain_text("Operations: firing waiting")
+        expect(page.get_by_role("region", name="Active silences")).to_contain_text("Brokers are upgraded")
+        page.get_by_role("textbox", name="Label").fill("")
+        page.get_by_text("Acknowledged", exact=True).first.click()
+        expect(page.get_by_role("region", name="Recently resolved")).to_have_count(0)
+        expect(page.get_by_role("region", name="Acknowledged")).to_contain_text("On it.")
+
+
+def test_an_alert_is_acknowledged_and_silenced_by_keyboard(browser: Browser, shop: Stack) -> None:
+    with logged_in(browser, shop, "/alerts") as page:
+        settle(page, "Alerts")
+        page.set_viewport_size({"width": 390, "height": 800})
+        page.get_by_role("button", name="Acknowledge: A cause.").first.press("Enter")
+        page.get_by_role("textbox", name="Note").press("Enter")
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        expect(page.get_by_role("navigation", name="Main")).to_contain_text("501 open alerts")
+        page.get_by_role("button", name="Silence: A cause.").first.press("Enter")
+        page.get_by_role("textbox", name="Comment").fill("Works.")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        expect(page.get_by_role("region", name="Active silences")).to_contain_text("Works.")
+        page.get_by_role("button", name="End silence 2").press("Enter")
+        expect(page.get_by_role("region", name="Active silences")).not_to_contain_text("Works.")
+
+
 def test_what_a_row_offers_is_in_sight_on_a_small_window(browser: Browser, shop: Stack) -> None:
     with logged_in(browser, shop) as page:
         page.set_viewport_size({"width": 768, "height": 900})
         for path, button in {
             "/": "Actions for clicks-3",
             "/secrets": f"Delete {content.LONG}",
-            "/webhooks": "Remove webhook 1",
+            "/receivers": "Delete receiver 1",
+            "/alerts": f"Silence: Lag: more than 10 records wait. {content.LONG}",
             f"{SHOP}/dead-letters": "Open the dead letter from orders-in/0@57",
         }.items():
             page.goto(path)

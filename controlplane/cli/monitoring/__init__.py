@@ -1,1 +1,1 @@
-"""Commands about alerts, lag, consumer groups and webhooks."""
+"""Commands about alerts, receivers, silences, lag and consumer groups."""

@@ -28,16 +28,20 @@ def list_alerts(
     ] = None,
     rule: Annotated[str | None, typer.Option("--rule", help="Only this rule.")] = None,
     pipeline: Annotated[str | None, typer.Option("--pipeline", help="Only this pipeline.")] = None,
+    severity: Annotated[str | None, typer.Option("--severity", help="Only critical, warning or info.")] = None,
+    label: Annotated[
+        str | None, typer.Option("--label", help="Only pipelines with this label: NAME:VALUE, or NAME.")
+    ] = None,
     limit: Limit = 50,
 ) -> None:
     """List alerts, newest first."""
     from controlplane.cli.base import output
 
-    query = {"state": state and state.upper(), "rule": rule, "pipeline": pipeline}
+    query = {"state": state and state.upper(), "rule": rule, "pipeline": pipeline, "severity": severity, "label": label}
     found = session.client().pages("alerts", limit=limit, **query)
     if session.printed(found):
         return
-    columns = ("id", "state", "since", "rule", "subject", "message")
+    columns = ("id", "state", "severity", "since", "rule", "subject", "message", "silenced until")
     output.table(columns, map(_row, found), empty="No alerts.")
 
 
@@ -45,18 +49,20 @@ def _row(alert: dict[str, Any]) -> tuple[object, ...]:
     from controlplane.cli.base.output import ago
 
     subject = alert["pipeline"] or alert["data"].get("group") or alert["key"]
-    return str(alert["id"]), alert["state"], ago(alert["opened_at"]), alert["rule"], subject, alert["message"]
+    what = (alert["severity"], ago(alert["opened_at"]), alert["rule"], subject, alert["message"])
+    return str(alert["id"]), alert["state"], *what, alert["silenced_until"] or ""
 
 
 @app.verb()
 def acknowledge(
     session: Session,
     alert: Annotated[int, typer.Argument(help="The alert's id.", metavar="ID", min=1)],
+    note: Annotated[str, typer.Option("--note", help="What is being done about it.")] = "",
 ) -> None:
     """Acknowledge an alert. It stays unresolved until its cause ends."""
     from controlplane.cli.base import output
 
-    _, done = session.client().post(f"alerts/{alert}/acknowledge", {})
+    _, done = session.client().post(f"alerts/{alert}/acknowledge", {"note": note})
     if not session.printed(done):
         output.print_line(f"Acknowledged by {done['acknowledged_by']}: {done['message']}")
 

@@ -50,9 +50,17 @@ SECTIONS: dict[str, dict[str, str]] = {
         "interceptor_path": "Absolute directories in which their modules can lie, separated by colons. The "
         "worker's user or root owns them, and no other user can write to them. Installed packages come first.",
     },
-    "Webhooks": {
-        "webhook_http": "Messages can be sent without encryption.",
+    "Receivers": {
+        "public_url": "Where users open the dashboard, such as `https://headgate.example.com`. For links in messages.",
+        "webhook_http": "Messages of every kind can be sent without encryption.",
         "webhook_networks": "Networks that can be reached although they are not public, separated by commas.",
+        "smtp_host": "The mail server for receivers of kind `email`.",
+        "smtp_port": "Its port.",
+        "smtp_tls": "`starttls`, `tls` from the start, or `none`.",
+        "smtp_user": "The user of the mail server.",
+        "smtp_password_secret": "The name of the secret with the user's password.",
+        "smtp_sender": "The sender of messages, such as `headgate@example.com`.",
+        "silence_days": "The longest that a silence can last.",
     },
     "Retention": {
         "sample_days": "Points of charts.",
@@ -65,7 +73,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "run_days": "Directories of runs that have ended.",
         "run_bytes": "The most bytes of these directories on a host.",
         "checkpoint_days": "Checkpoints of lineages that have ended.",
-        "webhook_days": "Deliveries of webhooks that have ended.",
+        "webhook_days": "Deliveries of receivers that have ended.",
     },
     "Logs": {
         "log_format": "`plain` to read, `json` for log collectors.",

@@ -5,9 +5,9 @@ export const keys = {
   hosts: ['hosts'] as const,
   host: (name: string) => ['hosts', name] as const,
   secrets: ['secrets'] as const,
-  webhooks: ['webhooks'] as const,
-  deliveries: (webhook: number, state?: string) =>
-    ['webhooks', webhook, 'deliveries', state ?? 'all'] as const,
+  receivers: ['receivers'] as const,
+  deliveries: (receiver: number, state?: string) =>
+    ['receivers', receiver, 'deliveries', state ?? 'all'] as const,
   /** Every list of migrations, and every migration. */
   anyMigration: ['migrations'] as const,
   migrations: (filter: object) => ['migrations', 'list', filter] as const,
@@ -18,7 +18,11 @@ export const keys = {
   evacuation: (id: string) => ['evacuations', id] as const,
   freezes: ['freezes'] as const,
   approvalPolicies: ['approval-policies'] as const,
-  alerts: (state?: string) => ['alerts', state ?? 'all'] as const,
+  /** Every list of alerts, and their counts. */
+  anyAlert: ['alerts'] as const,
+  alerts: (filter: object) => ['alerts', 'list', filter] as const,
+  alertCounts: ['alerts', 'counts'] as const,
+  silences: ['silences'] as const,
   groups: ['consumer-groups'] as const,
   events: (pipeline?: string) => ['events', pipeline ?? 'all'] as const,
   pipeline: (name: string) => ['pipeline', name] as const,

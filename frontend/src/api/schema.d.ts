@@ -73,6 +73,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/alerts/counts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Count the alerts that stand. */
+        get: operations["count_alerts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/approval-policies": {
         parameters: {
             query?: never;
@@ -1205,6 +1222,111 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/receivers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description List receivers with how they are doing. */
+        get: operations["list_receivers"];
+        put?: never;
+        /** @description Send what happens from now on to a receiver. */
+        post: operations["create_receiver"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/receivers/{receiver_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Show a receiver. */
+        get: operations["get_receiver"];
+        put?: never;
+        post?: never;
+        /** @description Remove a receiver with its deliveries. */
+        delete: operations["delete_receiver"];
+        options?: never;
+        head?: never;
+        /** @description Change a receiver, or enable or disable it. While it is disabled, its deliveries wait. */
+        patch: operations["update_receiver"];
+        trace?: never;
+    };
+    "/api/v1/receivers/{receiver_id}/deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description List deliveries, newest first. */
+        get: operations["list_receiver_deliveries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/receivers/{receiver_id}/deliveries/{delivery_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Show a delivery. */
+        get: operations["get_receiver_delivery"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/receivers/{receiver_id}/deliveries/{delivery_id}/retry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Send a delivery now, with the same webhook-id, whatever became of it before. */
+        post: operations["retry_receiver_delivery"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/receivers/{receiver_id}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Send a test message, once; the delivery shows the result. To a webhook that is the event `webhook.ping`. */
+        post: operations["test_receiver"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/runs/{run_id}": {
         parameters: {
             query?: never;
@@ -1285,7 +1407,7 @@ export interface paths {
         /** @description Store a value: version 1 of a new secret, or the next version. A run takes it at its next start. */
         put: operations["put_secret"];
         post?: never;
-        /** @description Delete a secret for ever. 409 names the pipelines and webhooks that refer to it, unless `force`. */
+        /** @description Delete a secret for ever. 409 names the pipelines and receivers that refer to it, unless `force`. */
         delete: operations["delete_secret"];
         options?: never;
         head?: never;
@@ -1328,52 +1450,33 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/webhooks": {
+    "/api/v1/silences": {
         parameters: {
             query?: never;
             header?: never;
             path?: never;
             cookie?: never;
         };
-        /** @description List webhooks with how they are doing. */
-        get: operations["list_webhooks"];
+        /** @description List silences, newest first. */
+        get: operations["list_silences"];
         put?: never;
-        /** @description Send what happens from now on to an endpoint. */
-        post: operations["create_webhook"];
+        /** @description Hold back deliveries of the alerts that match, from now until `ends_at`. The alerts stand as ever. */
+        post: operations["create_silence"];
         delete?: never;
         options?: never;
         head?: never;
         patch?: never;
         trace?: never;
     };
-    "/api/v1/webhooks/{webhook_id}": {
+    "/api/v1/silences/{silence_id}": {
         parameters: {
             query?: never;
             header?: never;
             path?: never;
             cookie?: never;
         };
-        /** @description Show a webhook. */
-        get: operations["get_webhook"];
-        put?: never;
-        post?: never;
-        /** @description Remove a webhook with its deliveries. */
-        delete: operations["delete_webhook"];
-        options?: never;
-        head?: never;
-        /** @description Change a webhook, or enable or disable it. When it is disabled, its waiting deliveries are canceled. */
-        patch: operations["update_webhook"];
-        trace?: never;
-    };
-    "/api/v1/webhooks/{webhook_id}/deliveries": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** @description List deliveries, newest first. */
-        get: operations["list_webhook_deliveries"];
+        /** @description Show a silence. */
+        get: operations["get_silence"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1382,24 +1485,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/webhooks/{webhook_id}/deliveries/{delivery_id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** @description Show a delivery. */
-        get: operations["get_webhook_delivery"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/webhooks/{webhook_id}/deliveries/{delivery_id}/retry": {
+    "/api/v1/silences/{silence_id}/end": {
         parameters: {
             query?: never;
             header?: never;
@@ -1408,25 +1494,8 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Send a delivery now, with the same webhook-id, whatever became of it before. */
-        post: operations["retry_webhook_delivery"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/webhooks/{webhook_id}/ping": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** @description Send an event `webhook.ping`, once; the delivery shows the result. */
-        post: operations["ping_webhook"];
+        /** @description End a silence now. Alerts that still fire are delivered. */
+        post: operations["end_silence"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1437,6 +1506,17 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /**
+         * AcknowledgeBody
+         * @description What is being done about it, for those who look next.
+         */
+        AcknowledgeBody: {
+            /**
+             * Note
+             * @default
+             */
+            note: string;
+        };
         /**
          * Action
          * @description Everything that can be asked of a pipeline.
@@ -1450,7 +1530,8 @@ export interface components {
         ActionBody: Record<string, never>;
         /**
          * Alert
-         * @description A problem that requires attention; `key` names what it is about.
+         * @description A problem that requires attention; `key` names what it is about. `silenced_until`: nobody is told until then;
+         *     `silence`: the number of the silence. `deliveries`: to every receiver, in the order of the events.
          */
         Alert: {
             /** Id */
@@ -1459,11 +1540,18 @@ export interface components {
             rule: string;
             /** Key */
             key: string;
+            severity: components["schemas"]["Severity"];
             /** Pipeline */
             pipeline: string | null;
+            /** Labels */
+            labels: {
+                [key: string]: string;
+            };
             state: components["schemas"]["AlertState"];
             /** Message */
             message: string;
+            /** Next Step */
+            next_step: string;
             /** Data */
             data: {
                 [key: string]: unknown;
@@ -1482,8 +1570,54 @@ export interface components {
             acknowledged_by: string;
             /** Acknowledged At */
             acknowledged_at: string | null;
+            /** Acknowledged Note */
+            acknowledged_note: string;
             /** Resolved At */
             resolved_at: string | null;
+            /** Silence */
+            silence: number | null;
+            /** Silenced Until */
+            silenced_until: string | null;
+            /** Deliveries */
+            deliveries: components["schemas"]["AlertDelivery"][];
+        };
+        /**
+         * AlertCounts
+         * @description How many alerts fire. `open`: not acknowledged; `severities`: of the open ones.
+         */
+        AlertCounts: {
+            /** Open */
+            open: number;
+            /** Acknowledged */
+            acknowledged: number;
+            /** Severities */
+            severities: {
+                [key: string]: number;
+            };
+        };
+        /**
+         * AlertDelivery
+         * @description A message about an alert. `about`: the event that it tells of; `receiver_name`: its description, or its kind.
+         */
+        AlertDelivery: {
+            /** Id */
+            id: number;
+            /** Receiver */
+            receiver: number;
+            receiver_kind: components["schemas"]["ReceiverKind"];
+            /** Receiver Name */
+            receiver_name: string;
+            /** About */
+            about: string;
+            state: components["schemas"]["DeliveryState"];
+            /** Attempts */
+            attempts: number;
+            /** Response Status */
+            response_status: number | null;
+            /** Last Attempt At */
+            last_attempt_at: string | null;
+            /** Next Attempt At */
+            next_attempt_at: string | null;
         };
         /** AlertPage */
         AlertPage: {
@@ -1986,20 +2120,24 @@ export interface components {
         };
         /**
          * Delivery
-         * @description An event on its way to an endpoint. `message_id`: the header webhook-id of every attempt; `response_status`: of
-         *     the last answer, null without one.
+         * @description An event on its way to a receiver. `message_id`: the header webhook-id of every attempt; `response_status`: of
+         *     the last answer, null without one. `silence`: what suppressed it; without `ended_at` it may yet be sent.
          */
         Delivery: {
             /** Id */
             id: number;
-            /** Webhook */
-            webhook: number;
+            /** Receiver */
+            receiver: number;
             /** Message Id */
             message_id: string;
             /** Event */
             event: number;
             /** Type */
             type: string;
+            /** Alert */
+            alert: number | null;
+            /** Silence */
+            silence: number | null;
             /** Pipeline */
             pipeline: string | null;
             /**
@@ -2035,10 +2173,10 @@ export interface components {
         };
         /**
          * DeliveryState
-         * @description WAITING for its next attempt, SENDING now, DELIVERED, or FAILED for good.
+         * @description WAITING for its next attempt, SENDING now, DELIVERED, FAILED for good, or SUPPRESSED by a silence.
          * @enum {string}
          */
-        DeliveryState: "WAITING" | "SENDING" | "DELIVERED" | "FAILED";
+        DeliveryState: "WAITING" | "SENDING" | "DELIVERED" | "FAILED" | "SUPPRESSED";
         /**
          * DesiredState
          * @description What a user requested.
@@ -2175,6 +2313,42 @@ export interface components {
             silent: number[];
             /** Files */
             files: components["schemas"]["StackFile"][];
+        };
+        /**
+         * EmailBody
+         * @description What a receiver of kind `email` adds. Without `host` mail goes through the mail server of the installation.
+         */
+        EmailBody: {
+            /**
+             * Recipients
+             * @default []
+             */
+            recipients: string[];
+            /**
+             * Sender
+             * @default
+             */
+            sender: string;
+            /**
+             * Host
+             * @default
+             */
+            host: string;
+            /**
+             * Port
+             * @default 587
+             */
+            port: number;
+            /**
+             * Tls
+             * @default starttls
+             */
+            tls: string;
+            /**
+             * User
+             * @default
+             */
+            user: string;
         };
         /**
          * Evacuation
@@ -3075,6 +3249,48 @@ export interface components {
             password: string;
         };
         /**
+         * Matchers
+         * @description What must be true of an alert; an empty list allows everything. Of `labels` each name must match; several values
+         *     of one name are alternatives.
+         */
+        Matchers: {
+            /** Pipelines */
+            pipelines: string[];
+            /** Labels */
+            labels: string[];
+            /** Rules */
+            rules: string[];
+            /** Severities */
+            severities: string[];
+        };
+        /**
+         * MatchersBody
+         * @description What must be true of an alert; an empty list allows everything. Of `labels` (`NAME:VALUE` or `NAME`) each name
+         *     must match; several values of one name are alternatives.
+         */
+        MatchersBody: {
+            /**
+             * Pipelines
+             * @default []
+             */
+            pipelines: string[];
+            /**
+             * Labels
+             * @default []
+             */
+            labels: string[];
+            /**
+             * Rules
+             * @default []
+             */
+            rules: string[];
+            /**
+             * Severities
+             * @default []
+             */
+            severities: string[];
+        };
+        /**
          * Member
          * @description A member of a consumer group.
          */
@@ -3807,10 +4023,10 @@ export interface components {
             } | null;
         };
         /**
-         * WebhookChangeBody
-         * @description What to change; what is left out stays.
+         * ReceiverChangeBody
+         * @description What to change; what is left out stays. `matchers` and `email` are replaced as a whole.
          */
-        PatchedWebhookChangeBody: {
+        PatchedReceiverChangeBody: {
             /**
              * Url
              * @default null
@@ -3826,6 +4042,10 @@ export interface components {
              * @default null
              */
             secrets: string[] | null;
+            /** @default null */
+            matchers: components["schemas"]["MatchersBody"] | null;
+            /** @default null */
+            email: components["schemas"]["EmailBody"] | null;
             /**
              * Description
              * @default null
@@ -4507,6 +4727,135 @@ export interface components {
             next: string | null;
         };
         /**
+         * Receiver
+         * @description Who gets messages. `target`: where they go, without secrets; `email`: of kind email alone. `waiting`: deliveries
+         *     that are not over; `failing_since`: no attempt has succeeded since then; `disabled_reason`: why it was disabled by
+         *     itself, else empty.
+         */
+        Receiver: {
+            /** Id */
+            id: number;
+            kind: components["schemas"]["ReceiverKind"];
+            /** Url */
+            url: string;
+            /** Target */
+            target: string;
+            /** Events */
+            events: string[];
+            matchers: components["schemas"]["Matchers"];
+            email: components["schemas"]["ReceiverEmail"] | null;
+            /**
+             * Secrets
+             * @description References, never values.
+             */
+            secrets: string[];
+            /** Description */
+            description: string;
+            /** Enabled */
+            enabled: boolean;
+            /** Disabled Reason */
+            disabled_reason: string;
+            /** Waiting */
+            waiting: number;
+            /** Failing Since */
+            failing_since: string | null;
+            /** Last Success At */
+            last_success_at: string | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Created By */
+            created_by: string;
+            /**
+             * Updated At
+             * Format: date-time
+             */
+            updated_at: string;
+            /** Updated By */
+            updated_by: string;
+            /** Etag */
+            etag: string;
+        };
+        /**
+         * ReceiverBody
+         * @description Who gets messages. `url`: of a webhook, or another address of PagerDuty. `events`: types, beginnings of types
+         *     (`migration.*`) or `*`; those that are usual for the kind unless given. `secrets`: references `${secret:NAME}` to
+         *     what the kind needs. `matchers`: which alerts.
+         */
+        ReceiverBody: {
+            /** @default webhook */
+            kind: components["schemas"]["ReceiverKind"];
+            /**
+             * Url
+             * @default
+             */
+            url: string;
+            /**
+             * Events
+             * @default null
+             */
+            events: string[] | null;
+            /**
+             * Secrets
+             * @default []
+             */
+            secrets: string[];
+            /**
+             * @default {
+             *       "pipelines": [],
+             *       "labels": [],
+             *       "rules": [],
+             *       "severities": []
+             *     }
+             */
+            matchers: components["schemas"]["MatchersBody"];
+            /** @default null */
+            email: components["schemas"]["EmailBody"] | null;
+            /**
+             * Description
+             * @default
+             */
+            description: string;
+            /**
+             * Enabled
+             * @default true
+             */
+            enabled: boolean;
+        };
+        /**
+         * ReceiverEmail
+         * @description What a receiver of kind email adds. No `host`: the mail server of the installation.
+         */
+        ReceiverEmail: {
+            /** Recipients */
+            recipients: string[];
+            /** Sender */
+            sender: string;
+            /** Host */
+            host: string;
+            /** Port */
+            port: number;
+            /** Tls */
+            tls: string;
+            /** User */
+            user: string;
+        };
+        /**
+         * ReceiverKind
+         * @description WEBHOOK gets events, signed. SLACK, PAGERDUTY and EMAIL get alerts as messages.
+         * @enum {string}
+         */
+        ReceiverKind: "webhook" | "slack" | "pagerduty" | "email";
+        /** ReceiverPage */
+        ReceiverPage: {
+            /** Results */
+            results: components["schemas"]["Receiver"][];
+            /** Next */
+            next: string | null;
+        };
+        /**
          * ReconcileBody
          * @description The source of truth, and why.
          */
@@ -4960,10 +5309,10 @@ export interface components {
              */
             used_by: string[];
             /**
-             * Webhooks
-             * @description Webhooks that it signs.
+             * Receivers
+             * @description Receivers that use it.
              */
-            webhooks: number[];
+            receivers: number[];
         };
         /**
          * SecretBody
@@ -5005,8 +5354,81 @@ export interface components {
             /** Csrf Token */
             csrf_token: string;
         };
+        /**
+         * Severity
+         * @description CRITICAL: data is not delivered, or is at risk. WARNING: it will be, if nothing is done. INFO: a step waits.
+         * @enum {string}
+         */
+        Severity: "critical" | "warning" | "info";
         /** @enum {string} */
         SeverityEnum: "error" | "warning";
+        /**
+         * Silence
+         * @description Alerts of which nobody is told until `ends_at`. `suppressed`: deliveries that it holds back, or that were never
+         *     sent because of it.
+         */
+        Silence: {
+            /** Id */
+            id: number;
+            state: components["schemas"]["SilenceState"];
+            matchers: components["schemas"]["Matchers"];
+            /** Comment */
+            comment: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Created By */
+            created_by: string;
+            /**
+             * Ends At
+             * Format: date-time
+             */
+            ends_at: string;
+            /** Ended By */
+            ended_by: string;
+            /** Suppressed */
+            suppressed: number;
+        };
+        /**
+         * SilenceBody
+         * @description Of which alerts nobody is told, until when, and why.
+         */
+        SilenceBody: {
+            /**
+             * @default {
+             *       "pipelines": [],
+             *       "labels": [],
+             *       "rules": [],
+             *       "severities": []
+             *     }
+             */
+            matchers: components["schemas"]["MatchersBody"];
+            /**
+             * Ends At
+             * @default null
+             */
+            ends_at: string | null;
+            /**
+             * Comment
+             * @default
+             */
+            comment: string;
+        };
+        /** SilencePage */
+        SilencePage: {
+            /** Results */
+            results: components["schemas"]["Silence"][];
+            /** Next */
+            next: string | null;
+        };
+        /**
+         * SilenceState
+         * @description ACTIVE: it holds deliveries back. EXPIRED: its time is over. ENDED: a user ended it early.
+         * @enum {string}
+         */
+        SilenceState: "ACTIVE" | "EXPIRED" | "ENDED";
         /**
          * SinkEffect
          * @description What duplicates mean to one sink of a pipeline that the group belongs to.
@@ -5290,82 +5712,6 @@ export interface components {
             digest: string | null;
         };
         /**
-         * Webhook
-         * @description An endpoint. `waiting`: deliveries that are not over; `failing_since`: no attempt has succeeded since then;
-         *     `disabled_reason`: why it was switched off by itself, else empty.
-         */
-        Webhook: {
-            /** Id */
-            id: number;
-            /** Url */
-            url: string;
-            /** Events */
-            events: string[];
-            /**
-             * Secrets
-             * @description References, never values.
-             */
-            secrets: string[];
-            /** Description */
-            description: string;
-            /** Enabled */
-            enabled: boolean;
-            /** Disabled Reason */
-            disabled_reason: string;
-            /** Waiting */
-            waiting: number;
-            /** Failing Since */
-            failing_since: string | null;
-            /** Last Success At */
-            last_success_at: string | null;
-            /**
-             * Created At
-             * Format: date-time
-             */
-            created_at: string;
-            /** Created By */
-            created_by: string;
-            /**
-             * Updated At
-             * Format: date-time
-             */
-            updated_at: string;
-            /** Updated By */
-            updated_by: string;
-            /** Etag */
-            etag: string;
-        };
-        /**
-         * WebhookBody
-         * @description An endpoint. `events`: types, beginnings of types (`migration.*`) or `*`. `secrets`: a reference to the secret
-         *     that signs, and while it is exchanged a second one: `${secret:NAME}`.
-         */
-        WebhookBody: {
-            /** Url */
-            url: string;
-            /** Events */
-            events: string[];
-            /** Secrets */
-            secrets: string[];
-            /**
-             * Description
-             * @default
-             */
-            description: string;
-            /**
-             * Enabled
-             * @default true
-             */
-            enabled: boolean;
-        };
-        /** WebhookPage */
-        WebhookPage: {
-            /** Results */
-            results: components["schemas"]["Webhook"][];
-            /** Next */
-            next: string | null;
-        };
-        /**
          * WhyBody
          * @description Why.
          */
@@ -5483,9 +5829,11 @@ export interface operations {
         parameters: {
             query?: {
                 cursor?: string;
+                label?: string;
                 limit?: number;
                 pipeline?: string;
                 rule?: string;
+                severity?: "critical" | "warning" | "info";
                 state?: "OPEN" | "ACKNOWLEDGED" | "RESOLVED";
             };
             header?: never;
@@ -5527,7 +5875,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["ActionBody"];
+                "application/json": components["schemas"]["AcknowledgeBody"];
             };
         };
         responses: {
@@ -5539,6 +5887,34 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Alert"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    count_alerts: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlertCounts"];
                 };
             };
             /** @description A problem. */
@@ -8269,6 +8645,314 @@ export interface operations {
             };
         };
     };
+    list_receivers: {
+        parameters: {
+            query?: {
+                cursor?: string;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReceiverPage"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    create_receiver: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated request with the same key and body is answered by the first answer; kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ReceiverBody"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    /** @description Address of the created object. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Receiver"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_receiver: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                receiver_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Receiver"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_receiver: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                receiver_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    update_receiver: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The `etag` of what you read; 412 where it has changed. */
+                "If-Match"?: string;
+            };
+            path: {
+                receiver_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PatchedReceiverChangeBody"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Receiver"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_receiver_deliveries: {
+        parameters: {
+            query?: {
+                cursor?: string;
+                limit?: number;
+                state?: "WAITING" | "SENDING" | "DELIVERED" | "FAILED" | "SUPPRESSED";
+            };
+            header?: never;
+            path: {
+                receiver_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeliveryPage"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_receiver_delivery: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                delivery_id: string;
+                receiver_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Delivery"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    retry_receiver_delivery: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated request with the same key and body is answered by the first answer; kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                delivery_id: string;
+                receiver_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ActionBody"];
+            };
+        };
+        responses: {
+            202: {
+                headers: {
+                    /** @description Address of the created object. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Delivery"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    test_receiver: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated request with the same key and body is answered by the first answer; kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                receiver_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ActionBody"];
+            };
+        };
+        responses: {
+            202: {
+                headers: {
+                    /** @description Address of the created object. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Delivery"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     get_run: {
         parameters: {
             query?: never;
@@ -8635,11 +9319,12 @@ export interface operations {
             };
         };
     };
-    list_webhooks: {
+    list_silences: {
         parameters: {
             query?: {
                 cursor?: string;
                 limit?: number;
+                state?: "ACTIVE" | "EXPIRED" | "ENDED";
             };
             header?: never;
             path?: never;
@@ -8652,7 +9337,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["WebhookPage"];
+                    "application/json": components["schemas"]["SilencePage"];
                 };
             };
             /** @description A problem. */
@@ -8666,7 +9351,7 @@ export interface operations {
             };
         };
     };
-    create_webhook: {
+    create_silence: {
         parameters: {
             query?: never;
             header?: {
@@ -8676,9 +9361,9 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        requestBody: {
+        requestBody?: {
             content: {
-                "application/json": components["schemas"]["WebhookBody"];
+                "application/json": components["schemas"]["SilenceBody"];
             };
         };
         responses: {
@@ -8689,7 +9374,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Webhook"];
+                    "application/json": components["schemas"]["Silence"];
                 };
             };
             /** @description A problem. */
@@ -8703,12 +9388,12 @@ export interface operations {
             };
         };
     };
-    get_webhook: {
+    get_silence: {
         parameters: {
             query?: never;
             header?: never;
             path: {
-                webhook_id: string;
+                silence_id: string;
             };
             cookie?: never;
         };
@@ -8719,7 +9404,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Webhook"];
+                    "application/json": components["schemas"]["Silence"];
                 };
             };
             /** @description A problem. */
@@ -8733,138 +9418,7 @@ export interface operations {
             };
         };
     };
-    delete_webhook: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                webhook_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description No response body */
-            204: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description A problem. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    update_webhook: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description The `etag` of what you read; 412 where it has changed. */
-                "If-Match"?: string;
-            };
-            path: {
-                webhook_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: {
-            content: {
-                "application/json": components["schemas"]["PatchedWebhookChangeBody"];
-            };
-        };
-        responses: {
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Webhook"];
-                };
-            };
-            /** @description A problem. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    list_webhook_deliveries: {
-        parameters: {
-            query?: {
-                cursor?: string;
-                limit?: number;
-                state?: "WAITING" | "SENDING" | "DELIVERED" | "FAILED";
-            };
-            header?: never;
-            path: {
-                webhook_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["DeliveryPage"];
-                };
-            };
-            /** @description A problem. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    get_webhook_delivery: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                delivery_id: string;
-                webhook_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Delivery"];
-                };
-            };
-            /** @description A problem. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    retry_webhook_delivery: {
+    end_silence: {
         parameters: {
             query?: never;
             header?: {
@@ -8872,8 +9426,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
             };
             path: {
-                delivery_id: string;
-                webhook_id: string;
+                silence_id: string;
             };
             cookie?: never;
         };
@@ -8883,53 +9436,14 @@ export interface operations {
             };
         };
         responses: {
-            202: {
+            200: {
                 headers: {
                     /** @description Address of the created object. */
                     Location?: string;
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Delivery"];
-                };
-            };
-            /** @description A problem. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    ping_webhook: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description A repeated request with the same key and body is answered by the first answer; kept for 24 hours. */
-                "Idempotency-Key"?: string;
-            };
-            path: {
-                webhook_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: {
-            content: {
-                "application/json": components["schemas"]["ActionBody"];
-            };
-        };
-        responses: {
-            202: {
-                headers: {
-                    /** @description Address of the created object. */
-                    Location?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Delivery"];
+                    "application/json": components["schemas"]["Silence"];
                 };
             };
             /** @description A problem. */

@@ -41,7 +41,7 @@ const DEAD_LETTER_STATES = ['NEW', 'RETRIED', 'DISCARDED'] as const
 type DeadLetterState = (typeof DEAD_LETTER_STATES)[number]
 const deadLetterState = (value: unknown) => DEAD_LETTER_STATES.find((state) => state === value)
 
-const DELIVERY_STATES = ['WAITING', 'SENDING', 'DELIVERED', 'FAILED'] as const
+const DELIVERY_STATES = ['WAITING', 'SENDING', 'DELIVERED', 'FAILED', 'SUPPRESSED'] as const
 type DeliveryState = (typeof DELIVERY_STATES)[number]
 
 const live = createRoute({
@@ -139,14 +139,19 @@ const hosts = createRoute({
 })
 
 const MIGRATION_STATES = ['open', 'final'] as const
+const SEVERITIES = ['critical', 'warning', 'info'] as const
 const ALERT_STATES = ['OPEN', 'ACKNOWLEDGED', 'RESOLVED'] as const
 
 const alerts = createRoute({
   getParentRoute: () => root,
   path: '/alerts',
   component: lazyRouteComponent(() => import('@/features/alerts/AlertsPage'), 'AlertsPage'),
-  validateSearch: (search): { state?: (typeof ALERT_STATES)[number] } => ({
+  validateSearch: (
+    search,
+  ): { state?: (typeof ALERT_STATES)[number]; severity?: (typeof SEVERITIES)[number]; label?: string } => ({
     state: ALERT_STATES.find((state) => state === search.state),
+    severity: SEVERITIES.find((severity) => severity === search.severity),
+    label: text(search.label),
   }),
 })
 
@@ -224,10 +229,10 @@ const secrets = createRoute({
   component: lazyRouteComponent(() => import('@/features/secrets/SecretsPage'), 'SecretsPage'),
 })
 
-const webhooks = createRoute({
+const receivers = createRoute({
   getParentRoute: () => root,
-  path: '/webhooks',
-  component: lazyRouteComponent(() => import('@/features/webhooks/WebhooksPage'), 'WebhooksPage'),
+  path: '/receivers',
+  component: lazyRouteComponent(() => import('@/features/receivers/ReceiversPage'), 'ReceiversPage'),
   validateSearch: (search): { id?: number; state?: DeliveryState } => ({
     id: whole(search.id),
     state: DELIVERY_STATES.find((state) => state === search.state),
@@ -263,7 +268,7 @@ export const router = createRouter({
     groups,
     hosts,
     secrets,
-    webhooks,
+    receivers,
   ]),
   defaultPreload: 'intent',
   scrollRestoration: true,

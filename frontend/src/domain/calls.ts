@@ -1,11 +1,12 @@
 import type {
   ActionKind,
+  Matchers,
   SourceOfTruth,
   DrainBody,
   QuarantineRequest,
   ReplayRange,
   ReplayRequest,
-  WebhookRequest,
+  ReceiverRequest,
 } from '@/api/types'
 import { curl, shellQuote, shellWord } from './curl'
 
@@ -122,21 +123,57 @@ export function removeHostCall(host: string): Call {
   }
 }
 
-/** Adding an endpoint, or changing the one with this number. */
-export function webhookCall(id: number | null, body: Partial<WebhookRequest>): Call {
+export function acknowledgeCall(id: number, note: string): Call {
+  return {
+    curl: curl('POST', '/api/v1/alerts/{alert_id}/acknowledge', { path: { alert_id: id }, body: { note } }),
+    cli: command(`alerts acknowledge ${id}${note ? ` --note ${shellQuote(note)}` : ''}`),
+  }
+}
+
+const MATCHER_FLAGS = {
+  pipelines: 'pipeline',
+  labels: 'label',
+  rules: 'rule',
+  severities: 'severity',
+} as const
+
+/** Matchers as flags of the command line. */
+function matcherFlags(matchers: Partial<Matchers> | undefined): string[] {
+  return Object.entries(MATCHER_FLAGS).flatMap(([key, flag]) =>
+    (matchers?.[key as keyof Matchers] ?? []).map((value) => `--${flag} ${shellQuote(value)}`),
+  )
+}
+
+/** The instant that is so many hours away. */
+export const inHours = (hours: number) => new Date(Date.now() + hours * 3_600_000).toISOString()
+
+/** The API takes an instant, the command line a duration. */
+export function silenceCall(matchers: Matchers, hours: number, comment: string): Call {
+  const ends_at = inHours(hours)
+  const words = [...matcherFlags(matchers), `--for ${hours}h`, `--comment ${shellQuote(comment)}`].join(' ')
+  return {
+    curl: curl('POST', '/api/v1/silences', { body: { matchers, ends_at, comment } }),
+    cli: command(`silences create ${words}`),
+  }
+}
+
+/** Adding a receiver, or changing the one with this number. */
+export function receiverCall(id: number | null, body: Partial<ReceiverRequest>): Call {
   const flags = [
+    ...(body.url ? [`--url ${shellQuote(body.url)}`] : []),
+    ...(body.email?.recipients ?? []).map((each) => `--to ${shellQuote(each)}`),
     ...(body.events ?? []).map((event) => `--event ${shellQuote(event)}`),
+    ...matcherFlags(body.matchers),
     ...(body.secrets ?? []).map((secret) => `--secret ${shellQuote(secret)}`),
     ...(body.description ? [`--description ${shellQuote(body.description)}`] : []),
   ].join(' ')
-  const url = shellQuote(body.url ?? '')
   return {
     curl:
       id === null
-        ? curl('POST', '/api/v1/webhooks', { body })
-        : curl('PATCH', '/api/v1/webhooks/{webhook_id}', { path: { webhook_id: id }, body }),
+        ? curl('POST', '/api/v1/receivers', { body })
+        : curl('PATCH', '/api/v1/receivers/{receiver_id}', { path: { receiver_id: id }, body }),
     cli: command(
-      id === null ? `webhooks add ${url} ${flags}` : `webhooks update ${id} --url ${url} ${flags}`,
+      id === null ? `receivers create ${body.kind ?? 'webhook'} ${flags}` : `receivers update ${id} ${flags}`,
     ),
   }
 }

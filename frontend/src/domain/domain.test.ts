@@ -15,7 +15,9 @@ import {
   reconcileCall,
   removeHostCall,
   replayCall,
-  webhookCall,
+  acknowledgeCall,
+  receiverCall,
+  silenceCall,
 } from './calls'
 import { freshness } from './freshness'
 import { conditionLabel, movement } from './headline'
@@ -127,7 +129,12 @@ describe('the call behind a button', () => {
     ['replay a range', rangeReplayCall(bad, range as ReplayRange, bad, bad)],
     ['drain a host', drainCall(bad, { on_timeout: 'abort' })],
     ['remove a host', removeHostCall(bad)],
-    ['change a webhook', webhookCall(null, { url: bad, events: [bad], secrets: [bad], description: bad })],
+    ['acknowledge an alert', acknowledgeCall(1, bad)],
+    [
+      'silence alerts',
+      silenceCall({ pipelines: [bad], labels: [bad], rules: [bad], severities: [bad] }, 4, bad),
+    ],
+    ['change a receiver', receiverCall(null, { url: bad, events: [bad], secrets: [bad], description: bad })],
     ['delete', deleteCall(bad)],
     ['edit', editCall(bad, bad, { description: bad })],
     ['publish a file', applyCall(bad, true)],

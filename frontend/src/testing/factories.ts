@@ -1,6 +1,7 @@
 import { DEFAULT_RULES } from '@/domain/observationRules'
 import type {
   Action,
+  Alert,
   DeadLetterDetail,
   Finding,
   LedgerSummary,
@@ -17,8 +18,9 @@ import type {
   Session,
   Secret,
   SinkGroup,
-  Webhook,
-  WebhookDelivery,
+  Receiver,
+  ReceiverDelivery,
+  Silence,
 } from '@/api/types'
 
 export const T0 = '2026-11-21T12:00:00Z'
@@ -190,7 +192,7 @@ export function secret(fields: Partial<Secret> = {}): Secret {
     updated_by: 'admin',
     readable: true,
     used_by: [],
-    webhooks: [],
+    receivers: [],
     ...fields,
   }
 }
@@ -238,11 +240,70 @@ export function deadLetter(fields: Partial<DeadLetterDetail> = {}): DeadLetterDe
   }
 }
 
-/** An endpoint that is well. */
-export function webhook(fields: Partial<Webhook> = {}): Webhook {
+/** An alert that fires, of which one receiver was told. */
+export function alert(fields: Partial<Alert> = {}): Alert {
+  return {
+    id: 17,
+    rule: 'blocked',
+    key: 'orders',
+    severity: 'critical',
+    pipeline: 'orders',
+    labels: { team: 'shop' },
+    state: 'OPEN',
+    message: 'A sink refuses.',
+    next_step: 'Decide.',
+    data: {},
+    opened_at: T0,
+    changed_at: T0,
+    acknowledged_by: '',
+    acknowledged_at: null,
+    acknowledged_note: '',
+    resolved_at: null,
+    silence: null,
+    silenced_until: null,
+    deliveries: [
+      {
+        id: 11,
+        receiver: 1,
+        receiver_kind: 'slack',
+        receiver_name: 'Operations',
+        about: 'alert.opened',
+        state: 'DELIVERED',
+        attempts: 1,
+        response_status: 200,
+        last_attempt_at: T0,
+        next_attempt_at: null,
+      },
+    ],
+    ...fields,
+  }
+}
+
+/** A silence of one pipeline. */
+export function silence(fields: Partial<Silence> = {}): Silence {
+  return {
+    id: 3,
+    state: 'ACTIVE',
+    matchers: { pipelines: ['orders'], labels: [], rules: [], severities: [] },
+    comment: 'Works.',
+    created_at: T0,
+    created_by: 'ana',
+    ends_at: '2026-11-21T16:00:00Z',
+    ended_by: '',
+    suppressed: 2,
+    ...fields,
+  }
+}
+
+/** A webhook that is well. */
+export function receiver(fields: Partial<Receiver> = {}): Receiver {
   return {
     id: 1,
+    kind: 'webhook',
     url: 'https://ops.example.com/hook',
+    target: 'https://ops.example.com',
+    matchers: { pipelines: [], labels: [], rules: [], severities: [] },
+    email: null,
     events: ['alert.*'],
     secrets: ['${secret:hooks}'],
     description: '',
@@ -261,13 +322,15 @@ export function webhook(fields: Partial<Webhook> = {}): Webhook {
 }
 
 /** A message that arrived. */
-export function delivery(fields: Partial<WebhookDelivery> = {}): WebhookDelivery {
+export function delivery(fields: Partial<ReceiverDelivery> = {}): ReceiverDelivery {
   return {
     id: 11,
-    webhook: 1,
+    receiver: 1,
     message_id: 'msg_1',
     event: 4711,
     type: 'alert.opened',
+    alert: 17,
+    silence: null,
     pipeline: 'orders',
     happened_at: T0,
     state: 'DELIVERED',

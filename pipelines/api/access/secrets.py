@@ -66,7 +66,7 @@ class SecretDetail(View):
 
     @extend_schema(operation_id="delete_secret", responses={204: None})
     def delete(self, request: Request, name: str) -> Response:
-        """Delete a secret for ever. 409 names the pipelines and webhooks that refer to it, unless `force`."""
+        """Delete a secret for ever. 409 names the pipelines and receivers that refer to it, unless `force`."""
         secrets.delete(name=name, force=self.query(ForceQuery).force, actor=self.actor)
         return Response(status=204)
 

@@ -9,12 +9,14 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AwareDatetime, BaseModel, BeforeValidator, Field, WithJsonSchema, model_validator
 
 from pipelines.api.http.paging import PageQuery
-from pipelines.api.http.requests import Shape, Text
+from pipelines.api.http.requests import Instant, Shape, Text
 from pipelines.domain.base.values import BootstrapServers, GroupId, HostName
 from pipelines.domain.definitions.document.references import REFERENCE, WRONG_REFERENCE
 from pipelines.domain.definitions.parts.client_options import SECRET_OPTIONS, ConsumerOptions, value_problems
-from pipelines.domain.monitoring.alert_rules import AlertState, RuleSettings
+from pipelines.domain.monitoring.alert_rules import AlertState, RuleSettings, Severity
+from pipelines.domain.monitoring.matching import Matchers
 from pipelines.foundation import clock
+from pipelines.selectors.monitoring.schemas import SilenceState
 from pipelines.services.monitoring.watching import LONGEST_INTERVAL, SHORTEST_INTERVAL
 
 _AGO = re.compile(r"-?([0-9]{1,6})([smhd])")
@@ -56,6 +58,42 @@ class AlertsQuery(PageQuery):
     state: AlertState | None = None
     rule: str | None = Field(default=None, max_length=64)
     pipeline: str | None = Field(default=None, max_length=63)
+    severity: Severity | None = None
+    label: str | None = Field(default=None, max_length=200)
+
+
+class AcknowledgeBody(Shape):
+    """What is being done about it, for those who look next."""
+
+    note: Text = Field(default="", max_length=1000)
+
+
+class MatchersBody(Shape):
+    """What must be true of an alert; an empty list allows everything. Of `labels` (`NAME:VALUE` or `NAME`) each name
+    must match; several values of one name are alternatives."""
+
+    pipelines: list[Text] = Field(default=[], max_length=1000)
+    labels: list[Text] = Field(default=[], max_length=1000)
+    rules: list[Text] = Field(default=[], max_length=1000)
+    severities: list[Text] = Field(default=[], max_length=1000)
+
+    def matchers(self) -> Matchers:
+        """As the domain has them."""
+        return Matchers.of(self.model_dump())
+
+
+class SilencesQuery(PageQuery):
+    """Which silences; without a state all."""
+
+    state: SilenceState | None = None
+
+
+class SilenceBody(Shape):
+    """Of which alerts nobody is told, until when, and why."""
+
+    matchers: MatchersBody = MatchersBody()
+    ends_at: Instant | None = None
+    comment: Text = Field(default="", max_length=1000)
 
 
 class RuleScope(BaseModel):

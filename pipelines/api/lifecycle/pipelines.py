@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Q, QuerySet, TextField
-from django.db.models.fields.json import KeyTextTransform
-from django.db.models.functions import Cast
+from django.db.models import Q, QuerySet
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -35,6 +33,7 @@ from pipelines.api.http.requests import (
 from pipelines.domain.definitions.checks.validate import Validation, validate_data, validate_text
 from pipelines.foundation.errors import NotFound
 from pipelines.models import Pipeline
+from pipelines.selectors.base.labels import with_label
 from pipelines.selectors.ledger import ledger
 from pipelines.selectors.ledger.schemas import SeriesSchema
 from pipelines.selectors.lifecycle.pipelines import (
@@ -107,12 +106,7 @@ def _matching(query: PipelinesQuery) -> QuerySet[Pipeline]:
         found = found.filter(host=query.host)
     if query.q:
         found = found.filter(Q(name__icontains=query.q) | Q(description__icontains=query.q))
-    if query.label:
-        key, separator, value = query.label.partition(":")
-        found = found.filter(labels__has_key=key)
-        if separator:
-            found = found.annotate(label=Cast(KeyTextTransform(key, "labels"), TextField())).filter(label=value)
-    return found
+    return with_label(found, query.label) if query.label else found
 
 
 class PipelineDetail(PipelineView):

@@ -1,1 +1,1 @@
-"""Lag, alerts, external consumer groups, webhooks, and the stream of events."""
+"""Lag, alerts, external consumer groups, receivers, and the stream of events."""

@@ -7,14 +7,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from pipelines.api.http.base import View, answer, idempotent
-from pipelines.api.http.paging import Page, each, page
-from pipelines.api.http.requests import ActionBody
-from pipelines.api.http.watch_requests import AlertsQuery, RuleBody, RuleScope
+from pipelines.api.http.paging import Page, page
+from pipelines.api.http.watch_requests import AcknowledgeBody, AlertsQuery, RuleBody, RuleScope
 from pipelines.domain.base.roles import Role
 from pipelines.domain.monitoring.alert_rules import AlertRule
 from pipelines.foundation.errors import NotFound
 from pipelines.selectors.monitoring import alerts as reading
-from pipelines.selectors.monitoring.schemas import AlertSchema, RuleOverrideSchema, RulesSchema
+from pipelines.selectors.monitoring.schemas import AlertCountsSchema, AlertSchema, RuleOverrideSchema, RulesSchema
 from pipelines.services.monitoring import alerts
 
 
@@ -27,19 +26,34 @@ class AlertList(View):
     def get(self, request: Request) -> Response:
         """List alerts, newest first."""
         query = self.query(AlertsQuery)
-        rows = reading.alerts(state=query.state, rule=query.rule, pipeline=query.pipeline)
-        return page(rows, ["-id"], query, each(reading.alert_schema))
+        rows = reading.alerts(
+            state=query.state,
+            rule=query.rule,
+            pipeline=query.pipeline,
+            severity=query.severity,
+            label=query.label,
+        )
+        return page(rows, ["-id"], query, reading.alert_schemas)
+
+
+class AlertCounts(View):
+    """How many alerts fire."""
+
+    @extend_schema(operation_id="count_alerts", responses=AlertCountsSchema)
+    def get(self, request: Request) -> Response:
+        """Count the alerts that stand."""
+        return answer(reading.alert_counts())
 
 
 class AcknowledgeAlert(View):
     """Saying that one has seen it."""
 
-    @extend_schema(operation_id="acknowledge_alert", request=ActionBody, responses=AlertSchema)
+    @extend_schema(operation_id="acknowledge_alert", request=AcknowledgeBody, responses=AlertSchema)
     @idempotent
     def post(self, request: Request, alert_id: int) -> Response:
         """Acknowledge an alert; it stands until its cause is gone."""
-        self.body(ActionBody)
-        return answer(reading.alert_schema(alerts.acknowledge(alert_id=alert_id, actor=self.actor)))
+        body = self.body(AcknowledgeBody)
+        return answer(reading.alert_schema(alerts.acknowledge(alert_id=alert_id, actor=self.actor, note=body.note)))
 
 
 class AlertRules(View):

@@ -187,10 +187,10 @@ class MetricsCollector(Collector):
         yield family(metrics.BROKER_CONNECTION, ((labels, each.connected) for labels, each in hosts))
 
     def _rest(self) -> Iterator[Family]:
-        webhooks = self.found.webhooks
-        yield family(metrics.DELIVERIES, [((), webhooks.pending)])
-        yield family(metrics.OLDEST_DELIVERY, [((), webhooks.oldest_seconds)])
-        yield family(metrics.FAILING_WEBHOOKS, [((), webhooks.failing)])
+        receivers = self.found.receivers
+        yield family(metrics.DELIVERIES, [((), receivers.pending)])
+        yield family(metrics.OLDEST_DELIVERY, [((), receivers.oldest_seconds)])
+        yield family(metrics.FAILING_RECEIVERS, [((), receivers.failing)])
         yield family(metrics.REDIS_UP, [((), self.redis)])
         yield family(metrics.BUILD, [((self.build,), 1)])
 

@@ -1,1 +1,1 @@
-"""Lag, alerts, external consumer groups, and webhooks."""
+"""Lag, alerts, external consumer groups, and receivers."""

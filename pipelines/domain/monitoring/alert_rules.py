@@ -69,6 +69,63 @@ RULE_DESCRIPTIONS: dict[AlertRule, str] = {
 }
 
 
+RECEIVER_DISABLED = "receiver_disabled"
+"""The alert of a receiver that was disabled by itself. No setting concerns it."""
+RULE_NAMES = (*(rule.value for rule in AlertRule), RECEIVER_DISABLED)
+
+
+class Severity(StrEnum):
+    """CRITICAL: data is not delivered, or is at risk. WARNING: it will be, if nothing is done. INFO: a step waits."""
+
+    CRITICAL = "critical"
+    WARNING = "warning"
+    INFO = "info"
+
+
+_SEVERITIES: dict[str, Severity] = {
+    AlertRule.LAG: Severity.WARNING,
+    AlertRule.AGENT_CRASHED: Severity.WARNING,
+    AlertRule.UNSUPERVISED: Severity.WARNING,
+    AlertRule.GROUP_MOVED: Severity.WARNING,
+    RECEIVER_DISABLED: Severity.WARNING,
+    AlertRule.MIGRATION_WAITS: Severity.INFO,
+}
+
+
+def severity_of(rule: str) -> Severity:
+    """How severe the alerts of a rule are."""
+    return _SEVERITIES.get(rule, Severity.CRITICAL if rule in RULE_NAMES else Severity.WARNING)
+
+
+def rules_of(severity: Severity) -> list[str]:
+    """The rules of this severity, by name."""
+    return [rule for rule in RULE_NAMES if severity_of(rule) is severity]
+
+
+_NEXT_STEPS: dict[str, str] = {
+    AlertRule.LAG: "Compare the rates of source and sinks, and look for a slow sink or too few partitions.",
+    AlertRule.STALLED: "Open the pipeline's conditions: they name the component that makes no progress.",
+    AlertRule.BLOCKED: "Read the findings of the pipeline, decide, and start it again.",
+    AlertRule.FAILED: "Read the log of the last run, remove the cause, and start the pipeline again.",
+    AlertRule.UNKNOWN: "Check that the host is up and its worker runs. Do not start the pipeline elsewhere before.",
+    AlertRule.AGENT_CRASHED: "Read the log of the crashed run. Headgate restarts the pipeline by itself.",
+    AlertRule.JOURNAL_DAMAGED: "Compare the ledger with what the sinks hold for the run that is named.",
+    AlertRule.UNSUPERVISED: "Read the worker's log on the host of the pipeline for the error that is named.",
+    AlertRule.UNBALANCED: "Open the pipeline's ledger, and find the batches that are not balanced.",
+    AlertRule.GROUP_MOVED: "Find the other client of the consumer group, and check the positions of the pipeline.",
+    AlertRule.GROUP_LOST: "Check the consumer group at the broker, and plan a reset to the last known offsets.",
+    AlertRule.EXPIRING: "Start the pipeline, or extend the retention, before records are lost.",
+    AlertRule.HOST_SILENT: "Check the host and its worker. If the host is lost, follow the guide for a lost host.",
+    AlertRule.MIGRATION_WAITS: "Open the migration, and continue it or roll it back.",
+    RECEIVER_DISABLED: "Correct the receiver, send a test, and enable it again.",
+}
+
+
+def next_step(rule: str) -> str:
+    """What to do about an alert of a rule; empty where it is unknown."""
+    return _NEXT_STEPS.get(rule, "")
+
+
 class RuleSettings(BaseModel):
     """When a rule raises an alert. `for_seconds`: it must be broken for so long; null thresholds never raise one."""
 
@@ -90,6 +147,12 @@ DEFAULTS: dict[AlertRule, RuleSettings] = {
 """Without a setting. Lag in records has no default: how many are many depends on the topic."""
 
 
+def has_label(labels: Mapping[str, str], selector: str) -> bool:
+    """Whether labels have what a selector names: `NAME:VALUE`, or `NAME` with any value."""
+    name, colon, value = selector.partition(":")
+    return name in labels and (not colon or labels[name] == value)
+
+
 @dataclass(frozen=True)
 class Override:
     """A setting for everything, for the pipelines with a label (`NAME:VALUE` or `NAME`), or for one pipeline. `values`
@@ -109,8 +172,7 @@ class Override:
         """Whether it is meant for a pipeline."""
         if self.pipeline:
             return self.pipeline == pipeline
-        name, colon, value = self.label.partition(":")
-        return not self.label or (name in labels and (not colon or labels[name] == value))
+        return not self.label or has_label(labels, self.label)
 
 
 def settings_for(

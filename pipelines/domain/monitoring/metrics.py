@@ -140,11 +140,11 @@ BROKER_CONNECTION = _gauge(
     "host_broker_connection_healthy", _HOST, "1 if messages reach the worker of the host, 0 if not. Absent if unknown."
 )
 
-DELIVERIES = _gauge("webhook_deliveries_pending", (), "Deliveries of webhooks that wait or are being sent.")
+DELIVERIES = _gauge("receiver_deliveries_pending", (), "Deliveries of receivers that wait or are being sent.")
 OLDEST_DELIVERY = _gauge(
-    "webhook_oldest_pending_delivery_seconds", (), "Age of the oldest delivery that is pending; 0 without one."
+    "receiver_oldest_pending_delivery_seconds", (), "Age of the oldest delivery that is pending; 0 without one."
 )
-FAILING_WEBHOOKS = _gauge("webhooks_failing", (), "Enabled webhooks whose last attempt failed.")
+FAILING_RECEIVERS = _gauge("receivers_failing", (), "Enabled receivers whose last attempt failed.")
 REDIS_UP = _gauge("redis_up", (), "1 if Redis answers the web server, else 0.")
 BUILD = Metric("headgate_build", MetricType.INFO, ("version",), "The version of the web server.")
 
@@ -164,7 +164,7 @@ GROUPS: dict[str, tuple[Metric, ...]] = {
         ALERTS,
     ),
     "Hosts": (HOST_SUPERVISED, HOST_SEEN, TICK_DURATION, HOST_SLOTS, HOST_SLOTS_USED, BROKER_CONNECTION),
-    "Queues and the web server": (DELIVERIES, OLDEST_DELIVERY, FAILING_WEBHOOKS, REDIS_UP, BUILD),
+    "Queues and the web server": (DELIVERIES, OLDEST_DELIVERY, FAILING_RECEIVERS, REDIS_UP, BUILD),
 }
 """Every metric, as the reference lists them."""
 

@@ -49,12 +49,13 @@ Network = IPv4Network | IPv6Network
 
 
 class DeliveryState(StrEnum):
-    """WAITING for its next attempt, SENDING now, DELIVERED, or FAILED for good."""
+    """WAITING for its next attempt, SENDING now, DELIVERED, FAILED for good, or SUPPRESSED by a silence."""
 
     WAITING = "WAITING"
     SENDING = "SENDING"
     DELIVERED = "DELIVERED"
     FAILED = "FAILED"
+    SUPPRESSED = "SUPPRESSED"
 
 
 OPEN = (DeliveryState.WAITING, DeliveryState.SENDING)
@@ -93,10 +94,11 @@ def _is_public(address: Address) -> bool:
 
 def findings(url: str, events: Sequence[str], secrets: Sequence[str], reach: Reach) -> list[Finding]:
     """Everything that is wrong with an endpoint as a person describes it."""
-    return [*_of_url(url, reach), *_of_events(events), *_of_secrets(secrets)]
+    return [*of_address(url, reach), *of_event_types(events), *_of_secrets(secrets)]
 
 
-def _of_url(url: str, reach: Reach) -> Iterator[Finding]:
+def of_address(url: str, reach: Reach) -> Iterator[Finding]:
+    """What is wrong with an address that messages are posted to."""
     parts = _split(url)
     if parts is None or not parts.hostname:
         yield Finding(
@@ -110,7 +112,7 @@ def _of_url(url: str, reach: Reach) -> Iterator[Finding]:
         yield Finding(
             path="url",
             code="https_required",
-            message="Webhooks are sent with encryption alone.",
+            message="Messages are sent with encryption alone.",
             suggestion="Use https://, or set HEADGATE_WEBHOOK_HTTP=true on web servers and workers.",
         )
     if "@" in parts.netloc or parts.fragment:
@@ -118,10 +120,10 @@ def _of_url(url: str, reach: Reach) -> Iterator[Finding]:
         yield Finding(path="url", code="invalid_url", message=message, suggestion="Remove them.")
     literal = address_of(parts.hostname)
     if literal is not None and not reach.allows(literal):
-        yield Finding(path="url", code="address_not_public", message=f"{literal} is not public.", suggestion=_ALLOW)
+        yield Finding(path="url", code="address_not_public", message=f"{literal} is not public.", suggestion=ALLOW)
 
 
-_ALLOW = "Name its network in HEADGATE_WEBHOOK_NETWORKS on web servers and workers, if it is to be reached."
+ALLOW = "Name its network in HEADGATE_WEBHOOK_NETWORKS on web servers and workers, if it is to be reached."
 
 
 def _split(url: str) -> SplitResult | None:
@@ -145,10 +147,11 @@ def address_of(host: str) -> Address | None:
 def not_public(host: str, addresses: Iterable[Address]) -> str:
     """The words where none of a host's addresses may be connected to."""
     shown = ", ".join(map(str, addresses))
-    return f"{host} is {shown}, which is not public. {_ALLOW}"
+    return f"{host} is {shown}, which is not public. {ALLOW}"
 
 
-def _of_events(events: Sequence[str]) -> Iterator[Finding]:
+def of_event_types(events: Sequence[str]) -> Iterator[Finding]:
+    """What is wrong with types of events."""
     if not 0 < len(events) <= MOST_PATTERNS:
         message = f"It names {len(events)} types of events; 1 to {MOST_PATTERNS} are possible."
         yield Finding(path="events", code="events_missing", message=message, suggestion='Write ["*"] for all.')
@@ -168,13 +171,17 @@ def _of_secrets(secrets: Sequence[str]) -> Iterator[Finding]:
         yield Finding(path="secrets", code="secrets_missing", message=message, suggestion="Name one or two.")
     for index, each in enumerate(secrets):
         if secret_name(each) is None:
-            # The text itself is not repeated: it may be the secret.
-            yield Finding(
-                path=f"secrets[{index}]",
-                code="secret_not_a_reference",
-                message="It is not a reference to a secret.",
-                suggestion='Store it with `headgate secrets set NAME`, and write "${secret:NAME}".',
-            )
+            yield not_a_reference(index)
+
+
+def not_a_reference(index: int) -> Finding:
+    """The finding at a secret that is none. The text itself is not repeated: it may be the secret."""
+    return Finding(
+        path=f"secrets[{index}]",
+        code="secret_not_a_reference",
+        message="It is not a reference to a secret.",
+        suggestion='Store it with `headgate secrets set NAME`, and write "${secret:NAME}".',
+    )
 
 
 def secret_name(reference: str) -> str | None:
@@ -225,7 +232,7 @@ def payload(kind: str, at: str, data: Mapping[str, Any]) -> bytes:
 
 
 @dataclass(frozen=True)
-class WebhookResponse:
+class DeliveryResponse:
     """What came of an attempt: the status of the answer, or why there was none. `retry_after`: its header."""
 
     status: int | None
@@ -243,7 +250,7 @@ class WebhookResponse:
         return self.status == 410
 
 
-def next_delay(attempts: int, answer: WebhookResponse, *, now: datetime, chance: float) -> float | None:
+def next_delay(attempts: int, answer: DeliveryResponse, *, now: datetime, chance: float) -> float | None:
     """Seconds until the next attempt, after `attempts` failed ones; None where that was the last.
 
     `chance`, from 0 to 1, moves it by up to a tenth to either side. A receiver may ask for more time, up to a day.

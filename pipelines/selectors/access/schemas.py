@@ -20,7 +20,7 @@ class SecretSchema(Schema):
     updated_by: str
     readable: bool | None
     used_by: list[str] = Field(description="Pipelines whose current revision refers to it.")
-    webhooks: list[int] = Field(description="Webhooks that it signs.")
+    receivers: list[int] = Field(description="Receivers that use it.")
 
 
 class RotationSchema(Schema):

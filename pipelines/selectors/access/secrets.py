@@ -11,7 +11,7 @@ from django.db.models.functions import Cast
 from pipelines.domain.definitions.document.references import references
 from pipelines.domain.monitoring.webhooks import secret_name
 from pipelines.foundation.keyring import Keyring, Undecryptable
-from pipelines.models import Pipeline, Secret, Webhook
+from pipelines.models import Pipeline, Receiver, Secret
 from pipelines.selectors.access.schemas import SecretSchema
 
 
@@ -31,18 +31,18 @@ def users() -> dict[str, list[str]]:
     return found
 
 
-def signed_webhooks() -> dict[str, list[int]]:
-    """Secret -> webhooks that refer to it, in one query."""
+def receivers_of_secrets() -> dict[str, list[int]]:
+    """Secret -> receivers that refer to it, in one query."""
     found: dict[str, list[int]] = defaultdict(list)
-    for webhook, given in Webhook.objects.order_by("pk").values_list("pk", "secrets"):
+    for receiver, given in Receiver.objects.order_by("pk").values_list("pk", "secrets"):
         for name in filter(None, map(secret_name, given)):
-            found[name].append(webhook)
+            found[name].append(receiver)
     return found
 
 
 def secret_schemas(rows: Sequence[Secret], keyring: Keyring | None) -> list[SecretSchema]:
     """Secrets as the API shows them. `keyring` None: the store is closed, so nothing can be said about reading."""
-    used_by, signed = users(), signed_webhooks()
+    used_by, signed = users(), receivers_of_secrets()
     return [_secret_schema(row, keyring, used_by.get(row.name, []), signed.get(row.name, [])) for row in rows]
 
 
@@ -57,7 +57,7 @@ def _secret_schema(row: Secret, keyring: Keyring | None, used_by: list[str], sig
         updated_by=row.updated_by,
         readable=None if keyring is None else _readable(row, keyring),
         used_by=used_by,
-        webhooks=signed,
+        receivers=signed,
     )
 
 

@@ -1,1 +1,1 @@
-"""Reading lag, alerts, events, external consumer groups, and webhooks."""
+"""Reading lag, alerts, events, external consumer groups, receivers and silences."""

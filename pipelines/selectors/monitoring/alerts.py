@@ -2,41 +2,132 @@
 
 from __future__ import annotations
 
-from django.db.models import QuerySet
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 
-from pipelines.domain.monitoring.alert_rules import DEFAULTS, RULE_DESCRIPTIONS, STANDING, AlertRule, AlertState
-from pipelines.models import Alert, AlertSetting
+from django.db.models import Count, QuerySet
+
+from pipelines.domain.monitoring.alert_rules import (
+    DEFAULTS,
+    RULE_DESCRIPTIONS,
+    STANDING,
+    AlertRule,
+    AlertState,
+    Severity,
+    next_step,
+    rules_of,
+    severity_of,
+)
+from pipelines.domain.monitoring.receivers import ReceiverKind
+from pipelines.domain.monitoring.webhooks import DeliveryState
+from pipelines.foundation import clock
+from pipelines.models import Alert, AlertSetting, Delivery
+from pipelines.selectors.base.labels import with_label
 from pipelines.selectors.monitoring.schemas import (
+    AlertCountsSchema,
+    AlertDeliverySchema,
     AlertSchema,
     RuleOverrideSchema,
     RuleSchema,
     RuleSettingsSchema,
     RulesSchema,
 )
+from pipelines.selectors.monitoring.silences import Active, active_silences, silence_of, subject_of
 
 
-def alerts(*, state: AlertState | None, rule: str | None, pipeline: str | None) -> QuerySet[Alert]:
+def alerts(
+    *,
+    state: AlertState | None,
+    rule: str | None,
+    pipeline: str | None,
+    severity: Severity | None = None,
+    label: str | None = None,
+) -> QuerySet[Alert]:
     """Alerts, with what their views need; those that stand, unless a state is given."""
     found = Alert.objects.select_related("pipeline").filter(state__in=[state] if state else STANDING)
     found = found.filter(rule=rule) if rule else found
+    found = _of_severity(found, severity) if severity else found
+    found = with_label(found, label, "pipeline__labels") if label else found
     return found.filter(pipeline__name=pipeline) if pipeline else found
+
+
+def _of_severity(found: QuerySet[Alert], severity: Severity) -> QuerySet[Alert]:
+    """Rules without a name of ours have the severity that unknown rules have."""
+    if severity is severity_of(""):
+        others = [rule for each in Severity if each is not severity for rule in rules_of(each)]
+        return found.exclude(rule__in=others)
+    return found.filter(rule__in=rules_of(severity))
+
+
+def alert_counts() -> AlertCountsSchema:
+    """How many alerts stand, in one query."""
+    rows = Alert.objects.filter(state__in=STANDING).values_list("rule", "state").annotate(Count("id"))
+    opened: Counter[Severity] = Counter()
+    acknowledged = 0
+    for rule, state, number in rows:
+        if state == AlertState.OPEN:
+            opened[severity_of(rule)] += number
+        else:
+            acknowledged += number
+    return AlertCountsSchema(
+        open=opened.total(), acknowledged=acknowledged, severities={each: opened[each] for each in Severity}
+    )
+
+
+def alert_schemas(rows: Sequence[Alert]) -> list[AlertSchema]:
+    """Alerts as the API shows them, with one query for the silences and one for the deliveries of all."""
+    silences = active_silences(clock.now()) if rows else []
+    told: dict[int, list[AlertDeliverySchema]] = defaultdict(list)
+    deliveries = Delivery.objects.select_related("event", "receiver").filter(alert__in=[row.pk for row in rows])
+    for each in deliveries.order_by("event_id", "receiver_id") if rows else ():
+        told[each.alert_id or 0].append(_delivery_schema(each))
+    return [_alert_schema(row, silences, told[row.pk]) for row in rows]
 
 
 def alert_schema(alert: Alert) -> AlertSchema:
     """One alert as the API shows it."""
+    return alert_schemas([alert])[0]
+
+
+def _alert_schema(alert: Alert, silences: Active, deliveries: list[AlertDeliverySchema]) -> AlertSchema:
+    silence = silence_of(subject_of(alert), silences) if alert.state in STANDING else None
     return AlertSchema(
         id=alert.pk,
         rule=alert.rule,
         key=alert.key,
+        severity=severity_of(alert.rule),
         pipeline=alert.pipeline.name if alert.pipeline else None,
+        labels=alert.pipeline.labels if alert.pipeline else {},
         state=AlertState(alert.state),
         message=alert.message,
+        next_step=next_step(alert.rule),
         data=alert.data,
         opened_at=alert.opened_at,
         changed_at=alert.changed_at,
         acknowledged_by=alert.acknowledged_by,
         acknowledged_at=alert.acknowledged_at,
+        acknowledged_note=alert.acknowledged_note,
         resolved_at=alert.resolved_at,
+        silence=silence.pk if silence else None,
+        silenced_until=silence.ends_at if silence else None,
+        deliveries=deliveries,
+    )
+
+
+def _delivery_schema(row: Delivery) -> AlertDeliverySchema:
+    """A message without what only administrators see of its receiver."""
+    kind = ReceiverKind(row.receiver.kind)
+    return AlertDeliverySchema(
+        id=row.pk,
+        receiver=row.receiver_id,
+        receiver_kind=kind,
+        receiver_name=row.receiver.description or kind.value,
+        about=row.event.kind,
+        state=DeliveryState(row.state),
+        attempts=row.attempts,
+        response_status=row.response_status,
+        last_attempt_at=row.last_attempt_at,
+        next_attempt_at=row.next_attempt_at,
     )
 
 

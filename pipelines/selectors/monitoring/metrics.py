@@ -18,14 +18,14 @@ from pipelines.domain.monitoring.alert_rules import STANDING
 from pipelines.domain.monitoring.lag import QUIET_SECONDS, STEPS, PartitionLag, from_rows, most, total
 from pipelines.domain.monitoring.webhooks import OPEN
 from pipelines.foundation import clock
-from pipelines.models import Alert, ChannelTotals, Delivery, LagPoint, LedgerBatch, Migration, Pipeline, Webhook
+from pipelines.models import Alert, ChannelTotals, Delivery, LagPoint, LedgerBatch, Migration, Pipeline, Receiver
 from pipelines.selectors.monitoring.schemas import (
     ActiveAlertsSchema,
     ChannelLagSchema,
     ChannelMetricsSchema,
     MetricsSchema,
     PipelineMetricsSchema,
-    WebhookMetricsSchema,
+    ReceiverMetricsSchema,
 )
 
 LAG_HOLDS = timedelta(seconds=QUIET_SECONDS + 2 * STEPS[0])
@@ -47,7 +47,7 @@ def snapshot() -> MetricsSchema:
         open_batches=_open_batches(names),
         migrations=_migrations(names),
         alerts=_alerts(),
-        webhooks=_webhooks(now),
+        receivers=_receivers(now),
     )
 
 
@@ -135,9 +135,9 @@ def _alerts() -> list[ActiveAlertsSchema]:
     ]
 
 
-def _webhooks(now: datetime) -> WebhookMetricsSchema:
+def _receivers(now: datetime) -> ReceiverMetricsSchema:
     pending = Delivery.objects.filter(state__in=[state.value for state in OPEN])
     found = pending.aggregate(number=Count("pk"), oldest=Min("created_at"))
     age = (now - found["oldest"]).total_seconds() if found["oldest"] else 0.0
-    failing = Webhook.objects.filter(enabled=True, failing_since__isnull=False).count()
-    return WebhookMetricsSchema(pending=found["number"], oldest_seconds=max(0.0, age), failing=failing)
+    failing = Receiver.objects.filter(enabled=True, failing_since__isnull=False).count()
+    return ReceiverMetricsSchema(pending=found["number"], oldest_seconds=max(0.0, age), failing=failing)

@@ -1,14 +1,16 @@
-"""What the API answers about events, lag, alerts, external consumer groups and webhooks."""
+"""What the API answers about events, lag, alerts, external consumer groups and receivers."""
 
 from __future__ import annotations
 
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 
 from pydantic import Field, RootModel
 
 from pipelines.domain.base.states import DesiredState, MigrationStage, Phase
-from pipelines.domain.monitoring.alert_rules import AlertRule, AlertState
+from pipelines.domain.monitoring.alert_rules import AlertRule, AlertState, Severity
+from pipelines.domain.monitoring.receivers import ReceiverKind
 from pipelines.domain.monitoring.webhooks import DeliveryState
 from pipelines.selectors.base.schemas import Schema
 
@@ -48,21 +50,85 @@ class LagSchema(Schema):
     points: list[LagPointSchema]
 
 
+class AlertDeliverySchema(Schema):
+    """A message about an alert. `about`: the event that it tells of; `receiver_name`: its description, or its kind."""
+
+    id: int
+    receiver: int
+    receiver_kind: ReceiverKind
+    receiver_name: str
+    about: str
+    state: DeliveryState
+    attempts: int
+    response_status: int | None
+    last_attempt_at: datetime | None
+    next_attempt_at: datetime | None
+
+
 class AlertSchema(Schema):
-    """A problem that requires attention; `key` names what it is about."""
+    """A problem that requires attention; `key` names what it is about. `silenced_until`: nobody is told until then;
+    `silence`: the number of the silence. `deliveries`: to every receiver, in the order of the events."""
 
     id: int
     rule: str
     key: str
+    severity: Severity
     pipeline: str | None
+    labels: dict[str, str]
     state: AlertState
     message: str
+    next_step: str
     data: dict[str, Any]
     opened_at: datetime
     changed_at: datetime
     acknowledged_by: str
     acknowledged_at: datetime | None
+    acknowledged_note: str
     resolved_at: datetime | None
+    silence: int | None
+    silenced_until: datetime | None
+    deliveries: list[AlertDeliverySchema]
+
+
+class AlertCountsSchema(Schema):
+    """How many alerts fire. `open`: not acknowledged; `severities`: of the open ones."""
+
+    open: int
+    acknowledged: int
+    severities: dict[Severity, int]
+
+
+class MatchersSchema(Schema):
+    """What must be true of an alert; an empty list allows everything. Of `labels` each name must match; several values
+    of one name are alternatives."""
+
+    pipelines: list[str]
+    labels: list[str]
+    rules: list[str]
+    severities: list[str]
+
+
+class SilenceState(StrEnum):
+    """ACTIVE: it holds deliveries back. EXPIRED: its time is over. ENDED: a user ended it early."""
+
+    ACTIVE = "ACTIVE"
+    EXPIRED = "EXPIRED"
+    ENDED = "ENDED"
+
+
+class SilenceSchema(Schema):
+    """Alerts of which nobody is told until `ends_at`. `suppressed`: deliveries that it holds back, or that were never
+    sent because of it."""
+
+    id: int
+    state: SilenceState
+    matchers: MatchersSchema
+    comment: str
+    created_at: datetime
+    created_by: str
+    ends_at: datetime
+    ended_by: str
+    suppressed: int
 
 
 class RuleSettingsSchema(Schema):
@@ -227,13 +293,29 @@ class AuditSchema(Schema):
     outcome: str
 
 
-class WebhookSchema(Schema):
-    """An endpoint. `waiting`: deliveries that are not over; `failing_since`: no attempt has succeeded since then;
-    `disabled_reason`: why it was switched off by itself, else empty."""
+class ReceiverEmailSchema(Schema):
+    """What a receiver of kind email adds. No `host`: the mail server of the installation."""
+
+    recipients: list[str]
+    sender: str
+    host: str
+    port: int
+    tls: str
+    user: str
+
+
+class ReceiverSchema(Schema):
+    """Who gets messages. `target`: where they go, without secrets; `email`: of kind email alone. `waiting`: deliveries
+    that are not over; `failing_since`: no attempt has succeeded since then; `disabled_reason`: why it was disabled by
+    itself, else empty."""
 
     id: int
+    kind: ReceiverKind
     url: str
+    target: str
     events: list[str]
+    matchers: MatchersSchema
+    email: ReceiverEmailSchema | None
     secrets: list[str] = Field(description="References, never values.")
     description: str
     enabled: bool
@@ -249,14 +331,16 @@ class WebhookSchema(Schema):
 
 
 class DeliverySchema(Schema):
-    """An event on its way to an endpoint. `message_id`: the header webhook-id of every attempt; `response_status`: of
-    the last answer, null without one."""
+    """An event on its way to a receiver. `message_id`: the header webhook-id of every attempt; `response_status`: of
+    the last answer, null without one. `silence`: what suppressed it; without `ended_at` it may yet be sent."""
 
     id: int
-    webhook: int
+    receiver: int
     message_id: str
     event: int
     type: str
+    alert: int | None
+    silence: int | None
     pipeline: str | None
     happened_at: datetime
     state: DeliveryState
@@ -311,7 +395,7 @@ class ActiveAlertsSchema(Schema):
     number: int
 
 
-class WebhookMetricsSchema(Schema):
+class ReceiverMetricsSchema(Schema):
     """Deliveries that wait or are being sent, the age of the oldest, and endpoints that fail."""
 
     pending: int
@@ -329,4 +413,4 @@ class MetricsSchema(Schema):
     open_batches: dict[tuple[str, str, str], int]
     migrations: dict[str, MigrationStage]
     alerts: list[ActiveAlertsSchema]
-    webhooks: WebhookMetricsSchema
+    receivers: ReceiverMetricsSchema

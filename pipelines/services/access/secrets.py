@@ -13,7 +13,7 @@ from pipelines.foundation import clock
 from pipelines.foundation.errors import Conflict, Invalid, NotFound
 from pipelines.foundation.keyring import Keyring, Undecryptable
 from pipelines.models import Secret
-from pipelines.selectors.access.secrets import signed_webhooks, users
+from pipelines.selectors.access.secrets import receivers_of_secrets, users
 from pipelines.services.base import audit, events
 from pipelines.services.base.audit import Actor
 
@@ -59,17 +59,17 @@ def _put(name: str, ciphertext: str, actor: Actor) -> tuple[Secret, bool] | None
 
 @transaction.atomic
 def delete(*, name: str, force: bool, actor: Actor) -> None:
-    """Remove a secret for ever. Raises NotFound, and Conflict while a pipeline or a webhook refers to it, unless
+    """Remove a secret for ever. Raises NotFound, and Conflict while a pipeline or a receiver refers to it, unless
     `force`."""
     used_by = users().get(name, [])
-    webhooks = signed_webhooks().get(name, [])
+    receivers = receivers_of_secrets().get(name, [])
     if not Secret.objects.filter(name=name).exists():
         raise unknown(name)
-    if webhooks and not force:
-        numbers = ", ".join(map(str, webhooks))
-        words = f"The secret {name} signs webhooks ({numbers}); without it they receive no messages."
+    if receivers and not force:
+        numbers = ", ".join(map(str, receivers))
+        words = f"Receivers ({numbers}) use the secret {name}; without it they get no messages."
         hint = "Give them another secret first, or force it with ?force=true."
-        raise Conflict(words, code="secret_signs_webhooks", hint=hint, webhooks=webhooks)
+        raise Conflict(words, code="secret_used_by_receivers", hint=hint, receivers=receivers)
     if used_by and not force:
         raise Conflict(
             f"The secret {name} is used by {listed(used_by)}; without it they cannot start again.",
@@ -79,7 +79,7 @@ def delete(*, name: str, force: bool, actor: Actor) -> None:
             used_by=used_by,
         )
     Secret.objects.filter(name=name).delete()
-    after = {"used_by": used_by, "webhooks": webhooks}
+    after = {"used_by": used_by, "receivers": receivers}
     _emit(actor, "secret.deleted", f"{actor.name} deleted the secret {name}.", name, after=after)
 
 

@@ -110,17 +110,25 @@ def _resolve(alert: Alert) -> bool:
 
 
 @transaction.atomic
-def acknowledge(*, alert_id: int, actor: Actor) -> Alert:
-    """A person has seen it. Doing so again changes nothing. Raises NotFound, or Conflict where it is over."""
+def acknowledge(*, alert_id: int, actor: Actor, note: str = "") -> Alert:
+    """A person has seen it, and may say what is done. Doing so again changes nothing. Raises NotFound, or Conflict
+    where it is over."""
     alert = Alert.objects.select_related("pipeline").filter(pk=alert_id).first()
     if alert is None:
         raise NotFound(f"There is no alert {alert_id}.", code="alert_not_found", hint="GET /api/v1/alerts lists them.")
     now = clock.now()
-    fields = {"acknowledged_by": actor.name, "acknowledged_at": now, "changed_at": now}
+    fields = {
+        "acknowledged_by": actor.name,
+        "acknowledged_at": now,
+        "acknowledged_note": note.strip(),
+        "changed_at": now,
+    }
     if Alert.objects.filter(pk=alert_id, state=AlertState.OPEN).update(state=AlertState.ACKNOWLEDGED, **fields):
         alert.refresh_from_db()
         name = alert.pipeline.name if alert.pipeline else ""
-        audit.record(actor=actor, action="alert.acknowledge", pipeline_name=name, after={"rule": alert.rule})
+        audit.record(
+            actor=actor, action="alert.acknowledge", pipeline_name=name, after={"rule": alert.rule, "note": note}
+        )
         _emit(alert, "alert.acknowledged", f"{actor.name} acknowledged: {alert.message}", actor.name)
     alert.refresh_from_db()
     if alert.state == AlertState.RESOLVED:

@@ -1,100 +1,177 @@
-"""Deliveries of events to webhooks, for however many endpoints and events at once: planned, claimed, recorded.
+"""Deliveries of events to receivers, for however many receivers and events at once: planned, claimed, recorded.
 
-An event that an endpoint wants gets exactly one delivery, and that is sent at least once: a sender claims it by
-compare-and-swap before the request, and writes the answer down afterwards, if nobody has claimed it since.
+An event that a receiver wants gets exactly one delivery, and that is sent at least once: a sender claims it by
+compare-and-swap before the request, and writes the answer down afterwards, if nobody has claimed it since. The messages
+about one alert go out one after the other. What a silence is about is planned all the same, and held back.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.db.models import F, Window
+from django.db.models import Count, Exists, F, OuterRef, Window
 from django.db.models.functions import RowNumber
 
-from pipelines.domain.monitoring.webhooks import OPEN, PING, DeliveryState, WebhookResponse, next_delay, payload, wants
+from pipelines.domain.monitoring.alert_rules import Severity, next_step, severity_of
+from pipelines.domain.monitoring.matching import Matchers, Subject
+from pipelines.domain.monitoring.messages import CLIENT, Happened, Notice, page_of
+from pipelines.domain.monitoring.receivers import ALERT_EVENTS, TEST, MailOptions, ReceiverKind
+from pipelines.domain.monitoring.webhooks import OPEN, PING, DeliveryResponse, DeliveryState, next_delay, payload, wants
 from pipelines.foundation import clock
-from pipelines.models import Delivery, Event, Webhook
+from pipelines.models import Alert, Delivery, Event, Receiver, Silence
 from pipelines.selectors.monitoring.events import event_schema
+from pipelines.selectors.monitoring.silences import Active, active_silences, silence_of, subject_of, subject_of_event
 from pipelines.services.base import bulk
-from pipelines.services.monitoring.webhooks import new_message_id, switch_off
+from pipelines.services.monitoring.receivers import new_message_id, switch_off
+from pipelines.services.monitoring.silences import release
 
 MOST_EVENTS = 10_000
 """Events that are looked at in one pass."""
 CLAIMED_FOR = timedelta(seconds=60)
 """Longer than any attempt: a sender that has not answered by then is dead."""
 LONGEST_ERROR = 500
+MOST_A_MINUTE = 60
+"""Messages to one receiver that people read. More of them wait; Slack takes one a second."""
+TESTS = {PING, TEST}
 _OPEN = [state.value for state in OPEN]
 
 
 def plan(*, settled: int) -> int:
-    """Give every event that an endpoint wants its delivery; returns the newest event that was looked at, 0 without any.
+    """Give every event that a receiver wants its delivery; returns the newest event that was looked at, 0 without any.
 
     `settled`: up to this id no event can turn up any more. A transaction takes the id of its event when it begins to
     write and shows it when it commits, so the events behind that are looked at again; a delivery that is there stays.
     """
-    hooks = list(Webhook.objects.filter(enabled=True).only("events", "position"))
-    if not hooks:
+    receivers = list(Receiver.objects.filter(enabled=True).only("kind", "events", "matchers", "position"))
+    if not receivers:
         return 0
-    start = min(hook.position for hook in hooks)
+    release(now=clock.now())
+    start = min(each.position for each in receivers)
     seen = list(Event.objects.filter(pk__gt=start).order_by("pk").values_list("pk", "kind")[:MOST_EVENTS])
     if not seen:
         return start
     newest: int = seen[-1][0]
-    missing, position = _missing(hooks, seen), min(settled, newest)
-    behind = [hook.pk for hook in hooks if hook.position < position]
+    missing, position = _routed(_missing(receivers, seen), dict(seen)), min(settled, newest)
+    behind = [each.pk for each in receivers if each.position < position]
     if missing or behind:
         with suppress(IntegrityError), transaction.atomic():  # an event was removed meanwhile: the next pass does it
-            _insert(missing)
-            Webhook.objects.filter(pk__in=behind, position__lt=position).update(position=position)
+            bulk.insert(missing, unique=("receiver", "event"), update=("event",))
+            Receiver.objects.filter(pk__in=behind, position__lt=position).update(position=position)
     return newest
 
 
-def _missing(hooks: Sequence[Webhook], seen: Sequence[tuple[int, str]]) -> list[tuple[int, int]]:
-    """Pairs of endpoint and event without a delivery."""
-    kinds = {kind for _, kind in seen} - {PING}
-    choices = [(hook, {kind for kind in kinds if wants(hook.events, kind)}) for hook in hooks]
+Pair = tuple[Receiver, int]
+
+
+def _missing(receivers: Sequence[Receiver], seen: Sequence[tuple[int, str]]) -> list[Pair]:
+    """Pairs of receiver and event without a delivery, by the types of events alone."""
+    kinds = {kind for _, kind in seen} - TESTS
+    choices = [(each, {kind for kind in kinds if wants(each.events, kind)}) for each in receivers]
     wanted = [
-        (hook.pk, event) for hook, chosen in choices for event, kind in seen if kind in chosen and event > hook.position
+        (each, event) for each, chosen in choices for event, kind in seen if kind in chosen and event > each.position
     ]
     if not wanted:
         return []
     events = [event for _, event in wanted]
     there = Delivery.objects.filter(event_id__gte=min(events), event_id__lte=max(events))
-    present = set(there.values_list("webhook_id", "event_id"))
-    return [pair for pair in wanted if pair not in present]
+    present = set(there.values_list("receiver_id", "event_id"))
+    return [(each, event) for each, event in wanted if (each.pk, event) not in present]
 
 
-def _insert(pairs: Sequence[tuple[int, int]]) -> None:
+def _routed(pairs: Sequence[Pair], kinds: Mapping[int, str]) -> list[Delivery]:
+    """The deliveries of these pairs that matchers allow; those that a silence is about are suppressed."""
     now = clock.now()
-    rows = [
-        Delivery(webhook_id=webhook, event_id=event, message_id=new_message_id(), next_attempt_at=now, created_at=now)
-        for webhook, event in pairs
-    ]
-    bulk.insert(rows, unique=("webhook", "event"), update=("event",))
+    matchers = {each.pk: Matchers.of(each.matchers) for each, _ in pairs}
+    asked = {event for each, event in pairs if kinds[event] in ALERT_EVENTS or not matchers[each.pk].empty}
+    about = _subjects(asked)
+    alerts = _existing({about[event].alert for event in asked if event in about} - {None})
+    silences = active_silences(now) if alerts else []
+    never = _suppressed_firing(alerts)
+    rows = []
+    for each, event in pairs:
+        found = about.get(event)
+        if found and not matchers[each.pk].match(found.subject):
+            continue
+        row = Delivery(receiver=each, event_id=event, message_id=new_message_id(), next_attempt_at=now, created_at=now)
+        if found and found.alert in alerts:
+            row.alert_id = found.alert
+            silence = silence_of(found.subject, silences)
+            if silence or (each.pk, found.alert) in never:
+                _suppress(row, silence, now)
+                never |= {(each.pk, found.alert)} if kinds[event] == "alert.opened" else set()
+        rows.append(row)
+    return rows
+
+
+@dataclass(frozen=True)
+class _About:
+    """What an event is about; `alert`: the number of the alert, None for other events."""
+
+    subject: Subject
+    alert: int | None
+
+
+def _subjects(events: Collection[int]) -> dict[int, _About]:
+    if not events:
+        return {}
+    between = Event.objects.filter(pk__gte=min(events), pk__lte=max(events))
+    rows = between.values("pk", "kind", "data", "pipeline__name", "pipeline__labels")
+    return {row["pk"]: _about(row) for row in rows if row["pk"] in events}
+
+
+def _about(row: Mapping[str, Any]) -> _About:
+    alert = row["data"].get("alert") if row["kind"] in ALERT_EVENTS else None
+    return _About(subject_of_event(row), alert if isinstance(alert, int) else None)
+
+
+def _existing(alerts: Collection[int | None]) -> set[int | None]:
+    """Those that are still there."""
+    known = [each for each in alerts if each is not None]
+    return set(Alert.objects.filter(pk__in=known).values_list("pk", flat=True)) if known else set()
+
+
+def _suppressed_firing(alerts: Collection[int | None]) -> set[tuple[int, int | None]]:
+    """Pairs of receiver and alert of which the receiver was not told: it is not told of the end either."""
+    if not alerts:
+        return set()
+    first = Delivery.objects.filter(alert__in=alerts, event__kind="alert.opened", state=DeliveryState.SUPPRESSED)
+    return set(first.values_list("receiver_id", "alert_id"))
+
+
+def _suppress(row: Delivery, silence: Silence | None, now: datetime) -> None:
+    """Hold a message back for as long as the silence lasts; for ever without one."""
+    row.state, row.silence, row.next_attempt_at = DeliveryState.SUPPRESSED, silence, None
+    row.ended_at = None if silence else now
 
 
 @dataclass(frozen=True)
 class Job:
-    """A delivery that the caller has claimed. `attempt` counts from 1; `secrets` are references."""
+    """A delivery that the caller has claimed. `attempt` counts from 1; `secrets` are references.
+
+    `body`: that of a webhook; `notice`: what any other kind is told; `email`: what a receiver of that kind adds.
+    """
 
     id: int
     attempt: int
-    webhook: int
+    receiver: int
+    kind: ReceiverKind
     url: str
     secrets: tuple[str, ...]
     message_id: str
     body: bytes
+    notice: Notice | None
+    email: MailOptions
 
 
-def claim(*, now: datetime, most: int, each: int, busy: Mapping[int, int]) -> list[Job]:
-    """Take deliveries that are due, at most `most`, so that no endpoint has more than `each` under way with the caller,
-    and one that fails no more than one. `busy`: endpoint -> how many it has already."""
+def claim(*, now: datetime, most: int, each: int, busy: Mapping[int, int], public_url: str = "") -> list[Job]:
+    """Take deliveries that are due, at most `most`, so that no receiver has more than `each` under way with the caller,
+    and one that fails no more than one. `busy`: receiver -> how many it has already."""
     chosen = _chosen(now, most, each, busy)
     rows = [
         {
@@ -109,47 +186,109 @@ def claim(*, now: datetime, most: int, each: int, busy: Mapping[int, int]) -> li
         for row in chosen
     ]
     taken = bulk.update(Delivery, rows, seen=("state", "attempts"))
-    return [_job(row) for row in _with_events(taken)]
+    return [_job(row, public_url) for row in _with_events(taken)]
 
 
 def _chosen(now: datetime, most: int, each: int, busy: Mapping[int, int]) -> Sequence[Mapping[str, Any]]:
-    due = Delivery.objects.filter(state__in=_OPEN, next_attempt_at__lte=now, webhook__enabled=True)
-    turn = Window(RowNumber(), partition_by="webhook_id", order_by=["next_attempt_at", "id"])
-    first = due.annotate(turn=turn, failing_since=F("webhook__failing_since")).filter(turn__lte=each)
-    found = first.order_by("next_attempt_at", "id").values("id", "state", "attempts", "webhook_id", "failing_since")
-    load = Counter(busy)
+    due = Delivery.objects.filter(state__in=_OPEN, next_attempt_at__lte=now, receiver__enabled=True)
+    same_alert = Delivery.objects.filter(receiver=OuterRef("receiver"), alert=OuterRef("alert"), state__in=_OPEN)
+    due = due.exclude(Exists(same_alert.filter(event__lt=OuterRef("event"))))
+    turn = Window(RowNumber(), partition_by="receiver_id", order_by=["next_attempt_at", "id"])
+    first = due.annotate(turn=turn, failing_since=F("receiver__failing_since")).filter(turn__lte=each)
+    found = first.order_by("next_attempt_at", "id").values(
+        "id", "state", "attempts", "receiver_id", "failing_since", "receiver__kind"
+    )
+    load, sent = Counter(busy), _sent_lately(found, now)
     chosen: list[Mapping[str, Any]] = []
     for row in found:
-        room = 1 if row["failing_since"] else each
-        if len(chosen) < most and load[row["webhook_id"]] < room:
-            load[row["webhook_id"]] += 1
+        room, receiver = 1 if row["failing_since"] else each, row["receiver_id"]
+        if row["receiver__kind"] != ReceiverKind.WEBHOOK and sent[receiver] >= MOST_A_MINUTE:
+            continue
+        if len(chosen) < most and load[receiver] < room:
+            load[receiver] += 1
+            sent[receiver] += 1
             chosen.append(row)
     return chosen
+
+
+def _sent_lately(found: Iterable[Mapping[str, Any]], now: datetime) -> Counter[int]:
+    """Attempts within the last minute, by receiver, of those whose messages people read."""
+    bounded = {row["receiver_id"] for row in found if row["receiver__kind"] != ReceiverKind.WEBHOOK}
+    if not bounded:
+        return Counter()
+    attempts = Delivery.objects.filter(receiver__in=bounded, last_attempt_at__gt=now - timedelta(minutes=1))
+    return Counter(dict(attempts.values_list("receiver_id").annotate(Count("id"))))
 
 
 def _with_events(ids: Collection[int]) -> list[Delivery]:
     if not ids:
         return []
-    rows = Delivery.objects.filter(pk__in=ids).select_related("webhook", "event__pipeline", "event__run")
-    return list(rows.order_by("pk"))
+    rows = Delivery.objects.filter(pk__in=ids)
+    return list(rows.select_related("receiver", "event__pipeline", "event__run", "alert__pipeline").order_by("pk"))
 
 
-def _job(row: Delivery) -> Job:
-    data = event_schema(row.event).model_dump(mode="json")
-    body = payload(row.event.kind, data["at"], data)
-    return Job(row.pk, row.attempts, row.webhook_id, row.webhook.url, tuple(row.webhook.secrets), row.message_id, body)
+def _job(row: Delivery, public_url: str) -> Job:
+    kind, receiver = ReceiverKind(row.receiver.kind), row.receiver
+    if kind is ReceiverKind.WEBHOOK:
+        data = event_schema(row.event).model_dump(mode="json")
+        body, notice = payload(row.event.kind, data["at"], data), None
+    else:
+        body, notice = b"", _notice(row.event, row.alert, public_url)
+    return Job(
+        id=row.pk,
+        attempt=row.attempts,
+        receiver=receiver.pk,
+        kind=kind,
+        url=receiver.url,
+        secrets=tuple(receiver.secrets),
+        message_id=row.message_id,
+        body=body,
+        notice=notice,
+        email=MailOptions.of(receiver.email),
+    )
 
 
-def record(*, answers: Sequence[tuple[Job, WebhookResponse]], now: datetime, chance: Callable[[], float]) -> None:
+_HAPPENED = {
+    "alert.opened": Happened.FIRING,
+    "alert.acknowledged": Happened.ACKNOWLEDGED,
+    "alert.resolved": Happened.RESOLVED,
+}
+
+
+def _notice(event: Event, alert: Alert | None, public_url: str) -> Notice:
+    """What an event says, with what is known of its alert now; that may have been deleted."""
+    happened = _HAPPENED.get(event.kind, Happened.TEST)
+    rule, key = str(event.data.get("rule", "")), str(event.data.get("key", ""))
+    pipeline = event.pipeline.name if event.pipeline else ""
+    seen = alert is not None and happened is Happened.ACKNOWLEDGED
+    return Notice(
+        happened=happened,
+        alert=int(event.data.get("alert", 0)),
+        rule=rule,
+        severity=severity_of(rule) if rule else Severity.INFO,
+        subject=pipeline or key or CLIENT,
+        pipeline=pipeline,
+        message=alert.message if alert else event.message,
+        since=alert.opened_at if alert else event.at,
+        at=event.at,
+        by=alert.acknowledged_by if alert and seen else "",
+        note=alert.acknowledged_note if alert and seen else "",
+        next_step=next_step(rule),
+        link=page_of(public_url, pipeline),
+    )
+
+
+def record(*, answers: Sequence[tuple[Job, DeliveryResponse]], now: datetime, chance: Callable[[], float]) -> None:
     """Write down what came of attempts, and switch endpoints off that are gone or have failed for too long.
 
-    What somebody else has claimed meanwhile is left to them.
+    What somebody else has claimed meanwhile is left to them. What failed and a silence is about now is held back.
     """
     if not answers:
         return
+    silences = [] if all(answer.accepted for _, answer in answers) else active_silences(now)
     known = {row.pk: row for row in _with_events([job.id for job, _ in answers])}
     found = [(known[job.id], job, answer) for job, answer in answers if job.id in known]
-    rows = [_row(*each, now, chance()) for each in found]
+    rows = [_held_back(_row(*each, now, chance()), each[0], silences) for each in found]
     with transaction.atomic():
         written = bulk.update(Delivery, rows, seen=("state", "attempts"))
         _note_health([(row, answer) for row, _, answer in found if row.pk in written], now)
@@ -159,7 +298,7 @@ def record(*, answers: Sequence[tuple[Job, WebhookResponse]], now: datetime, cha
             _evaluate(row, job, answer)
 
 
-def _row(row: Delivery, job: Job, answer: WebhookResponse, now: datetime, chance: float) -> dict[str, Any]:
+def _row(row: Delivery, job: Job, answer: DeliveryResponse, now: datetime, chance: float) -> dict[str, Any]:
     delay = None if answer.accepted else _delay(row, job, answer, now, chance)
     over = DeliveryState.DELIVERED if answer.accepted else DeliveryState.FAILED
     return {
@@ -169,35 +308,46 @@ def _row(row: Delivery, job: Job, answer: WebhookResponse, now: datetime, chance
         "ended_at": now if delay is None else None,
         "response_status": answer.status,
         "last_error": answer.error[:LONGEST_ERROR],
+        "silence": row.silence_id,
         "seen_state": DeliveryState.SENDING,
         "seen_attempts": job.attempt,
     }
 
 
-def _delay(row: Delivery, job: Job, answer: WebhookResponse, now: datetime, chance: float) -> float | None:
-    if answer.gone or row.event.kind == PING:
+def _held_back(values: dict[str, Any], row: Delivery, silences: Active) -> dict[str, Any]:
+    """What is written of a delivery; one that would be tried again is suppressed while a silence is about its alert."""
+    if values["state"] != DeliveryState.WAITING or row.alert is None:
+        return values
+    silence = silence_of(subject_of(row.alert), silences)
+    if silence is None:
+        return values
+    return {**values, "state": DeliveryState.SUPPRESSED, "next_attempt_at": None, "silence": silence.pk}
+
+
+def _delay(row: Delivery, job: Job, answer: DeliveryResponse, now: datetime, chance: float) -> float | None:
+    if answer.gone or row.event.kind in TESTS:
         return None
     return next_delay(job.attempt - row.attempts_before, answer, now=now, chance=chance)
 
 
-def _note_health(found: Sequence[tuple[Delivery, WebhookResponse]], now: datetime) -> None:
+def _note_health(found: Sequence[tuple[Delivery, DeliveryResponse]], now: datetime) -> None:
     """An endpoint that took anything is well."""
-    well = {row.webhook_id for row, answer in found if answer.accepted}
-    ill = {row.webhook_id for row, _ in found} - well
+    well = {row.receiver_id for row, answer in found if answer.accepted}
+    ill = {row.receiver_id for row, _ in found} - well
     if well:
-        Webhook.objects.filter(pk__in=well).update(last_success_at=now, failing_since=None)
+        Receiver.objects.filter(pk__in=well).update(last_success_at=now, failing_since=None)
     if ill:
-        Webhook.objects.filter(pk__in=ill, failing_since=None).update(failing_since=now)
+        Receiver.objects.filter(pk__in=ill, failing_since=None).update(failing_since=now)
 
 
-def _evaluate(row: Delivery, job: Job, answer: WebhookResponse) -> None:
+def _evaluate(row: Delivery, job: Job, answer: DeliveryResponse) -> None:
     """Switch the endpoint off where it wants no more, or has taken nothing since a delivery began that is given up."""
     if answer.gone:
-        switch_off(webhook=row.webhook, reason="its endpoint answers 410 Gone.")
-    elif row.event.kind != PING and not _took_any(row):
+        switch_off(receiver=row.receiver, reason="its endpoint answers 410 Gone.")
+    elif row.event.kind not in TESTS and not _took_any(row):
         count = job.attempt - row.attempts_before
-        switch_off(webhook=row.webhook, reason=f"{count} attempts in a row failed.")
+        switch_off(receiver=row.receiver, reason=f"{count} attempts in a row failed.")
 
 
 def _took_any(row: Delivery) -> bool:
-    return Webhook.objects.filter(pk=row.webhook_id, last_success_at__gte=row.created_at).exists()
+    return Receiver.objects.filter(pk=row.receiver_id, last_success_at__gte=row.created_at).exists()

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from controlplane import environment
+from pipelines.domain.monitoring.receivers import MailServer
 from pipelines.domain.monitoring.webhooks import Reach
 
 
@@ -43,7 +44,7 @@ def test_every_problem_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
         assert f"HEADGATE_{name}: " in text
 
 
-def test_networks_that_webhooks_may_reach_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_networks_that_receivers_may_reach_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert load(monkeypatch).webhook_reach == Reach()
     reach = load(monkeypatch, WEBHOOK_NETWORKS="10.20.0.0/16, fd00:1::/64,", WEBHOOK_HTTP="true").webhook_reach
     assert reach == Reach(http=True, networks=(ip_network("10.20.0.0/16"), ip_network("fd00:1::/64")))
@@ -119,3 +120,35 @@ def test_an_embedded_installation_is_made_for_its_user_alone(monkeypatch: pytest
 
 def test_lists_are_separated_by_commas(monkeypatch: pytest.MonkeyPatch) -> None:
     assert load(monkeypatch, ALLOWED_HOSTS="a.example, b.example").allowed_hosts == ["a.example", "b.example"]
+
+
+def test_the_address_of_the_dashboard_and_the_mail_server_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert load(monkeypatch).mail_server == MailServer()
+    found = load(
+        monkeypatch,
+        PUBLIC_URL="https://headgate.example.com/",
+        SMTP_HOST="mail.example.com",
+        SMTP_PORT="465",
+        SMTP_TLS="tls",
+        SMTP_USER="u",
+        SMTP_PASSWORD_SECRET="${secret:smtp}",
+        SMTP_SENDER="h@example.com",
+    )
+    assert found.public_url == "https://headgate.example.com"
+    assert found.mail_server == MailServer("mail.example.com", 465, "tls", "u", "smtp", "h@example.com")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("PUBLIC_URL", "headgate.example.com"),
+        ("PUBLIC_URL", "https://a.example/?x=1"),
+        ("SMTP_PASSWORD_SECRET", "hunter 2"),
+        ("SMTP_TLS", "ssl"),
+        ("SMTP_PORT", "0"),
+        ("SILENCE_DAYS", "0"),
+    ],
+)
+def test_what_is_wrong_with_them_names_the_variable(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    with pytest.raises(environment.InvalidEnvironment, match=f"HEADGATE_{name}: "):
+        load(monkeypatch, **{name: value})

@@ -13,12 +13,17 @@ import {
   IconWebhook,
   type Icon,
 } from '@tabler/icons-react'
+import { alertCountsQuery } from '@/api/alerts'
 import { sessionQuery } from '@/api/session'
 import { cannotAdminister, cannotSeeSecrets } from '@/domain/roles'
 import icon from '@/assets/icon.svg'
 import classes from './shell.module.css'
 
-type Place = '/' | '/alerts' | '/events' | '/groups' | '/hosts' | '/migrations' | '/secrets' | '/webhooks'
+/** Figures beside the links change rarely; pages that are open follow faster. */
+const COUNTS_MS = 10_000
+const MOST_SHOWN = 999
+
+type Place = '/' | '/alerts' | '/events' | '/groups' | '/hosts' | '/migrations' | '/secrets' | '/receivers'
 
 const PLACES = [
   { to: '/', label: 'Pipelines', icon: IconTopologyStar3, under: ['/pipelines/'] },
@@ -28,7 +33,7 @@ const PLACES = [
   { to: '/groups', label: 'Consumer groups', icon: IconUsersGroup, under: [] },
   { to: '/hosts', label: 'Hosts', icon: IconServer2, under: [] },
   { to: '/secrets', label: 'Secrets', icon: IconKey, under: [] },
-  { to: '/webhooks', label: 'Webhooks', icon: IconWebhook, under: [] },
+  { to: '/receivers', label: 'Receivers', icon: IconWebhook, under: [] },
 ] satisfies { to: Place; label: string; icon: Icon; under: string[] }[]
 
 const DOCUMENTS = [
@@ -41,8 +46,10 @@ export function Sidebar() {
   const { data: session } = useQuery(sessionQuery)
   const hidden: Partial<Record<Place, string | null>> = {
     '/secrets': cannotSeeSecrets(session),
-    '/webhooks': cannotAdminister(session),
+    '/receivers': cannotAdminister(session),
   }
+  const { data: alerts } = useQuery({ ...alertCountsQuery, refetchInterval: COUNTS_MS })
+  const open = alerts?.open ?? 0
   const places = PLACES.filter(({ to }) => !hidden[to])
   return (
     <nav className={classes.sidebar} aria-label="Main">
@@ -52,7 +59,7 @@ export function Sidebar() {
       </Link>
       <ul className={classes.places}>
         {places.map(({ to, label, icon: Shape, under }) => (
-          <li key={to}>
+          <li key={to} className={classes.entry}>
             <Link
               to={to}
               className={classes.place}
@@ -63,6 +70,12 @@ export function Sidebar() {
               <Shape size={17} stroke={1.7} aria-hidden />
               <span>{label}</span>
             </Link>
+            {to === '/alerts' && open > 0 && (
+              <span className={classes.count} data-tone={alerts?.severities.critical ? 'bad' : 'warn'}>
+                {open > MOST_SHOWN ? `${MOST_SHOWN}+` : open}
+                <span className="visually-hidden"> open alerts</span>
+              </span>
+            )}
           </li>
         ))}
       </ul>

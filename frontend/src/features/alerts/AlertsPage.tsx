@@ -1,175 +1,120 @@
-import { SegmentedControl } from '@mantine/core'
-import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import { Link, useNavigate, useSearch } from '@tanstack/react-router'
-import { IconBell, IconCheck, IconEye } from '@tabler/icons-react'
-import { acknowledgeAlert, alertsQuery } from '@/api/alerts'
-import { sessionQuery } from '@/api/session'
-import type { Alert } from '@/api/types'
-import { announce } from '@/components/ui/Announcer'
+import { SegmentedControl, Select } from '@mantine/core'
+import { useInfiniteQuery } from '@tanstack/react-query'
+import { useNavigate, useSearch } from '@tanstack/react-router'
+import { useState } from 'react'
+import { alertsQuery, type AlertFilter } from '@/api/alerts'
+import type { Alert, Severity } from '@/api/types'
 import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
+import { FilterInput } from '@/components/ui/FilterInput'
 import { LoadMore } from '@/components/ui/LoadMore'
 import { PageHeader } from '@/components/ui/PageHeader'
 import { Panel } from '@/components/ui/Panel'
-import { ReasonButton } from '@/components/ui/ReasonButton'
-import { Table } from '@/components/ui/Table'
-import { Moment } from '@/components/ui/Time'
-import { ToneBadge } from '@/components/ui/ToneBadge'
-import { cannotWrite } from '@/domain/roles'
+import { SEVERITIES } from '@/domain/severities'
 import { usePollInterval } from '@/lib/live/LiveProvider'
+import { AcknowledgeDialog } from './AcknowledgeDialog'
+import { AlertCards } from './AlertCards'
+import { SilenceDialog } from './SilenceDialog'
+import { Silences } from './Silences'
 import classes from './alerts.module.css'
 
+const ALL = 'ALL'
 const STATES = [
+  { value: ALL, label: 'All' },
   { value: 'OPEN', label: 'Open' },
   { value: 'ACKNOWLEDGED', label: 'Acknowledged' },
   { value: 'RESOLVED', label: 'Resolved' },
 ]
 
-/** What the rules have found: open until a user has acknowledged it, resolved when its cause is gone. */
+type Asked = { kind: 'acknowledge' | 'silence'; alert: Alert }
+
+/** What the rules have found over all pipelines: what fires, who was told, and what was resolved lately. */
 export function AlertsPage() {
-  const { state = 'OPEN' } = useSearch({ from: '/alerts' })
+  const { state, severity, label } = useSearch({ from: '/alerts' })
   const navigate = useNavigate({ from: '/alerts' })
-  const query = useInfiniteQuery({ ...alertsQuery(state), refetchInterval: usePollInterval() })
-  const alerts = query.data?.pages.flatMap(({ results }) => results) ?? []
+  const [asked, setAsked] = useState<Asked | null>(null)
+  const set = (search: AlertFilter) =>
+    void navigate({ search: { state, severity, label, ...search }, replace: true })
+  const onAsk = (kind: Asked['kind']) => (alert: Alert) => setAsked({ kind, alert })
+  const list = { onAcknowledge: onAsk('acknowledge'), onSilence: onAsk('silence') }
+  const narrowed = Boolean(severity ?? label)
   return (
     <div className={classes.page}>
       <PageHeader
         title="Alerts"
-        beside={<span className="dim">conditions that require action, by rule</span>}
-      />
-      <Panel
-        title="Alerts"
-        note="newest first"
-        flush
-        actions={
+        beside={<span className="dim">conditions that require action, over all pipelines</span>}
+      >
+        <div className={classes.filters}>
           <SegmentedControl
             aria-label="State"
             data={STATES}
-            value={state}
-            onChange={(value) => void navigate({ search: { state: value as Alert['state'] }, replace: true })}
+            value={state ?? ALL}
+            onChange={(value) => set({ state: value === ALL ? undefined : (value as Alert['state']) })}
           />
-        }
-      >
-        {query.error && !query.data && <ErrorNote error={query.error} onRetry={() => void query.refetch()} />}
-        {query.isPending && <Loading />}
-        {query.data && alerts.length === 0 && <Empty title={NOTHING[state]} />}
-        {alerts.length > 0 && <AlertTable alerts={alerts} />}
-        <LoadMore query={query} />
-      </Panel>
+          <Select
+            aria-label="Severity"
+            placeholder="Every severity"
+            data={Object.entries(SEVERITIES).map(([value, { word }]) => ({ value, label: word }))}
+            value={severity ?? null}
+            onChange={(value) => set({ severity: (value as Severity | null) ?? undefined })}
+            clearable
+            clearButtonProps={{ 'aria-label': 'Every severity' }}
+          />
+          <FilterInput
+            label="Label"
+            placeholder="Label, such as team:shop"
+            value={label ?? ''}
+            onChange={(value) => set({ label: value || undefined })}
+          />
+        </div>
+      </PageHeader>
+      {state !== 'RESOLVED' && (
+        <AlertList
+          title={state === 'ACKNOWLEDGED' ? 'Acknowledged' : state === 'OPEN' ? 'Open' : 'Firing'}
+          empty={narrowed ? 'No alerts match' : 'No alerts fire'}
+          filter={{ state, severity, label }}
+          {...list}
+        />
+      )}
+      {(state === undefined || state === 'RESOLVED') && (
+        <AlertList
+          title="Recently resolved"
+          empty={narrowed ? 'No resolved alerts match' : 'No resolved alerts'}
+          filter={{ state: 'RESOLVED', severity, label }}
+          {...list}
+        />
+      )}
+      <Silences />
+      {asked?.kind === 'acknowledge' && (
+        <AcknowledgeDialog alert={asked.alert} onClose={() => setAsked(null)} />
+      )}
+      {asked?.kind === 'silence' && <SilenceDialog alert={asked.alert} onClose={() => setAsked(null)} />}
     </div>
   )
 }
 
-const NOTHING: Record<Alert['state'], string> = {
-  OPEN: 'No open alerts',
-  ACKNOWLEDGED: 'No acknowledged alerts',
-  RESOLVED: 'No resolved alerts',
+interface AlertListProps {
+  title: string
+  empty: string
+  filter: AlertFilter
+  onAcknowledge: (alert: Alert) => void
+  onSilence: (alert: Alert) => void
 }
 
-function AlertTable({ alerts }: { alerts: Alert[] }) {
-  const client = useQueryClient()
-  const readOnly = cannotWrite(useQuery(sessionQuery).data)
-  const seen = useMutation({
-    mutationFn: acknowledgeAlert,
-    onSuccess: () => announce('The alert is acknowledged.'),
-    onSettled: () => client.invalidateQueries({ queryKey: ['alerts'] }),
-  })
+function AlertList({ title, empty, filter, ...asking }: AlertListProps) {
+  const query = useInfiniteQuery({ ...alertsQuery(filter), refetchInterval: usePollInterval() })
+  const alerts = query.data?.pages.flatMap(({ results }) => results) ?? []
   return (
-    <>
-      {seen.error && <ErrorNote error={seen.error} />}
-      <Table
-        label="Alerts"
-        head={
-          <>
-            <th>Rule</th>
-            <th>Subject</th>
-            <th>Message</th>
-            <th>Since</th>
-            <th>State</th>
-            <th>
-              <span className="visually-hidden">Actions</span>
-            </th>
-          </>
-        }
-      >
-        {alerts.map((alert) => (
-          <tr key={alert.id}>
-            <th scope="row">{alert.rule.replaceAll('_', ' ')}</th>
-            <td>
-              <About alert={alert} />
-            </td>
-            <td>{alert.message}</td>
-            <td>
-              <Moment at={alert.opened_at} />
-            </td>
-            <td>
-              <AlertState alert={alert} />
-            </td>
-            <td>
-              {alert.state === 'OPEN' && (
-                <ReasonButton
-                  size="compact-xs"
-                  variant="default"
-                  reason={readOnly}
-                  aria-label={`Acknowledge: ${alert.message}`}
-                  loading={seen.isPending && seen.variables === alert.id}
-                  onClick={() => seen.mutate(alert.id)}
-                >
-                  Acknowledge
-                </ReasonButton>
-              )}
-            </td>
-          </tr>
-        ))}
-      </Table>
-    </>
-  )
-}
-
-/** A migration, a pipeline, a host, a webhook, a consumer group, or what its key names. */
-function About({ alert }: { alert: Alert }) {
-  if (typeof alert.data.migration === 'string') {
-    return (
-      <Link to="/migrations/$id" params={{ id: alert.data.migration }}>
-        Migration of {alert.key}
-      </Link>
-    )
-  }
-  if (alert.pipeline) {
-    return (
-      <Link to="/pipelines/$name" params={{ name: alert.pipeline }}>
-        {alert.pipeline}
-      </Link>
-    )
-  }
-  if (alert.rule === 'host_silent') return <Link to="/hosts">{alert.key}</Link>
-  if (typeof alert.data.webhook === 'number') {
-    return (
-      <Link to="/webhooks" search={{ id: alert.data.webhook }}>
-        {alert.key}
-      </Link>
-    )
-  }
-  return typeof alert.data.group === 'string' ? alert.data.group : alert.key
-}
-
-function AlertState({ alert }: { alert: Alert }) {
-  if (alert.state === 'RESOLVED') {
-    return (
-      <ToneBadge tone="ok" icon={IconCheck}>
-        Resolved
-      </ToneBadge>
-    )
-  }
-  if (alert.state === 'ACKNOWLEDGED') {
-    return (
-      <ToneBadge tone="held" icon={IconEye} title={`By ${alert.acknowledged_by}`}>
-        Acknowledged
-      </ToneBadge>
-    )
-  }
-  return (
-    <ToneBadge tone="bad" icon={IconBell}>
-      Open
-    </ToneBadge>
+    <Panel title={title} note="newest first" flush>
+      {query.error && !query.data && <ErrorNote error={query.error} onRetry={() => void query.refetch()} />}
+      {query.isPending && <Loading />}
+      {query.data && alerts.length === 0 && (
+        <Empty title={empty}>
+          {filter.state !== 'RESOLVED' &&
+            'An alert appears here when a rule finds a cause, and is sent to receivers.'}
+        </Empty>
+      )}
+      {alerts.length > 0 && <AlertCards label={title} alerts={alerts} {...asking} />}
+      <LoadMore query={query} />
+    </Panel>
   )
 }

@@ -55,10 +55,10 @@ export function DeleteSecretDialog({ secret, onClose }: { secret: Secret; onClos
   )
 }
 
-function consequence({ used_by, webhooks }: Secret): string {
+function consequence({ used_by, receivers }: Secret): string {
   return [
     used_by.length > 0 && 'Running pipelines keep the current value. Every later start is refused.',
-    webhooks.length > 0 && 'Webhooks signed with it send nothing more.',
+    receivers.length > 0 && 'Receivers signed with it send nothing more.',
   ]
     .filter(Boolean)
     .join(' ')

@@ -88,16 +88,16 @@ function Unreadable({ readable }: Pick<Secret, 'readable'>) {
   )
 }
 
-function Users({ secret: { used_by, webhooks } }: { secret: Secret }) {
+function Users({ secret: { used_by, receivers } }: { secret: Secret }) {
   const links = [
     ...used_by.map((name) => (
       <Link key={name} to="/pipelines/$name" params={{ name }}>
         {name}
       </Link>
     )),
-    ...webhooks.map((id) => (
-      <Link key={id} to="/webhooks" search={{ id }}>
-        webhook {id}
+    ...receivers.map((id) => (
+      <Link key={id} to="/receivers" search={{ id }}>
+        receiver {id}
       </Link>
     )),
   ]

@@ -16,8 +16,8 @@ from pipelines.domain.monitoring.webhooks import (
     DELAYS,
     JITTER,
     MOST_ATTEMPTS,
+    DeliveryResponse,
     Reach,
-    WebhookResponse,
     findings,
     key_of,
     next_delay,
@@ -81,7 +81,7 @@ def test_types_match_whole_or_by_their_beginning(pattern: str, kind: str, wanted
 
 
 def test_the_schedule_is_that_of_the_specification_and_ends() -> None:
-    failed = WebhookResponse(500)
+    failed = DeliveryResponse(500)
     middle = [next_delay(attempt, failed, now=NOW, chance=0.5) for attempt in range(1, MOST_ATTEMPTS)]
     assert middle == list(DELAYS)
     assert sum(DELAYS) == timedelta(hours=75, minutes=35, seconds=5).total_seconds()
@@ -89,7 +89,7 @@ def test_the_schedule_is_that_of_the_specification_and_ends() -> None:
 
 
 def test_chance_moves_a_delay_by_a_tenth_at_most() -> None:
-    early, late = (next_delay(2, WebhookResponse(500), now=NOW, chance=chance) for chance in (0.0, 1.0))
+    early, late = (next_delay(2, DeliveryResponse(500), now=NOW, chance=chance) for chance in (0.0, 1.0))
     assert early == pytest.approx(300 * (1 - JITTER))
     assert late == pytest.approx(300 * (1 + JITTER))
 
@@ -108,7 +108,7 @@ def test_chance_moves_a_delay_by_a_tenth_at_most() -> None:
     ],
 )
 def test_a_receiver_may_ask_for_more_time_up_to_a_day(header: str, seconds: float) -> None:
-    assert next_delay(1, WebhookResponse(503, "", header), now=NOW, chance=0.5) == seconds
+    assert next_delay(1, DeliveryResponse(503, "", header), now=NOW, chance=0.5) == seconds
 
 
 @pytest.mark.parametrize(

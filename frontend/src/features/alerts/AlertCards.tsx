@@ -1,0 +1,189 @@
+import { Group } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { IconBell, IconBellOff, IconCheck, IconEye } from '@tabler/icons-react'
+import { sessionQuery } from '@/api/session'
+import type { Alert, AlertDelivery } from '@/api/types'
+import { ReasonButton } from '@/components/ui/ReasonButton'
+import { Moment } from '@/components/ui/Time'
+import { ToneBadge } from '@/components/ui/ToneBadge'
+import { ruleWords } from '@/domain/matchers'
+import { cannotWrite } from '@/domain/roles'
+import { SEVERITIES } from '@/domain/severities'
+import { outcome, receiverWords } from './words'
+import classes from './alerts.module.css'
+
+interface AlertCardsProps {
+  label: string
+  alerts: Alert[]
+  onAcknowledge: (alert: Alert) => void
+  onSilence: (alert: Alert) => void
+}
+
+/** Alerts one below the other, so that each has room for its text in a narrow window too. */
+export function AlertCards({ label, alerts, ...asking }: AlertCardsProps) {
+  return (
+    <ul className={classes.cards} aria-label={label}>
+      {alerts.map((alert) => (
+        <li key={alert.id} className={classes.card}>
+          <Facts alert={alert} />
+          <p className={classes.message}>{alert.message}</p>
+          {alert.state !== 'RESOLVED' && alert.next_step && (
+            <p className={classes.message}>
+              <span className="dim">Next step:</span> {alert.next_step}
+            </p>
+          )}
+          <Outcomes deliveries={alert.deliveries} />
+          {alert.state !== 'RESOLVED' && <Actions alert={alert} {...asking} />}
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+function Facts({ alert }: { alert: Alert }) {
+  return (
+    <div className={classes.facts}>
+      <SeverityBadge severity={alert.severity} />
+      <strong className={classes.subject}>
+        <About alert={alert} />
+      </strong>
+      <span>{ruleWords(alert.rule)}</span>
+      <span className="dim">
+        since <Moment at={alert.opened_at} />
+      </span>
+      <AlertState alert={alert} />
+    </div>
+  )
+}
+
+function Actions({
+  alert,
+  onAcknowledge,
+  onSilence,
+}: { alert: Alert } & Omit<AlertCardsProps, 'label' | 'alerts'>) {
+  const readOnly = cannotWrite(useQuery(sessionQuery).data)
+  const look = { size: 'compact-xs', variant: 'default', reason: readOnly } as const
+  return (
+    <Group gap="xs">
+      {alert.state === 'OPEN' && (
+        <ReasonButton
+          {...look}
+          aria-label={`Acknowledge: ${alert.message}`}
+          onClick={() => onAcknowledge(alert)}
+        >
+          Acknowledge
+        </ReasonButton>
+      )}
+      <ReasonButton {...look} aria-label={`Silence: ${alert.message}`} onClick={() => onSilence(alert)}>
+        Silence
+      </ReasonButton>
+    </Group>
+  )
+}
+
+function SeverityBadge({ severity }: Pick<Alert, 'severity'>) {
+  const { word, tone, icon } = SEVERITIES[severity]
+  return (
+    <ToneBadge tone={tone} icon={icon}>
+      {word}
+    </ToneBadge>
+  )
+}
+
+/** What became of each message, receiver by receiver. */
+function Outcomes({ deliveries }: { deliveries: AlertDelivery[] }) {
+  if (deliveries.length === 0) return <p className="dim">Sent to no receiver.</p>
+  const receivers = grouped(deliveries)
+  return (
+    <ul className={classes.outcomes}>
+      {[...receivers].map(([name, told]) => (
+        <li key={name}>
+          {name}: {told.map(outcome).join(', ')}
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+function grouped(deliveries: AlertDelivery[]): Map<string, AlertDelivery[]> {
+  const found = new Map<string, AlertDelivery[]>()
+  for (const each of deliveries) {
+    const name = receiverWords(each)
+    found.set(name, [...(found.get(name) ?? []), each])
+  }
+  return found
+}
+
+/** A migration, a pipeline, a host, a receiver, a consumer group, or what its key names. */
+function About({ alert }: { alert: Alert }) {
+  if (typeof alert.data.migration === 'string') {
+    return (
+      <Link to="/migrations/$id" params={{ id: alert.data.migration }}>
+        Migration of {alert.key}
+      </Link>
+    )
+  }
+  if (alert.pipeline) {
+    return (
+      <Link to="/pipelines/$name" params={{ name: alert.pipeline }}>
+        {alert.pipeline}
+      </Link>
+    )
+  }
+  if (alert.rule === 'host_silent') return <Link to="/hosts">{alert.key}</Link>
+  if (typeof alert.data.receiver === 'number') {
+    return (
+      <Link to="/receivers" search={{ id: alert.data.receiver }}>
+        {alert.key}
+      </Link>
+    )
+  }
+  return typeof alert.data.group === 'string' ? alert.data.group : alert.key
+}
+
+function AlertState({ alert }: { alert: Alert }) {
+  return (
+    <>
+      <StateBadge alert={alert} />
+      {alert.state === 'ACKNOWLEDGED' && (
+        <span className="dim">
+          by {alert.acknowledged_by}, <Moment at={alert.acknowledged_at} />
+          {alert.acknowledged_note && `: ${alert.acknowledged_note}`}
+        </span>
+      )}
+      {alert.state === 'RESOLVED' && (
+        <span className="dim">
+          <Moment at={alert.resolved_at} />
+        </span>
+      )}
+      {alert.silenced_until && (
+        <ToneBadge tone="idle" icon={IconBellOff}>
+          Silenced until <Moment at={alert.silenced_until} />
+        </ToneBadge>
+      )}
+    </>
+  )
+}
+
+function StateBadge({ alert: { state } }: { alert: Alert }) {
+  if (state === 'RESOLVED') {
+    return (
+      <ToneBadge tone="ok" icon={IconCheck}>
+        Resolved
+      </ToneBadge>
+    )
+  }
+  if (state === 'ACKNOWLEDGED') {
+    return (
+      <ToneBadge tone="held" icon={IconEye}>
+        Acknowledged
+      </ToneBadge>
+    )
+  }
+  return (
+    <ToneBadge tone="bad" icon={IconBell}>
+      Open
+    </ToneBadge>
+  )
+}

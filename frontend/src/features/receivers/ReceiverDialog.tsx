@@ -1,0 +1,256 @@
+import { Button, Group, Modal, MultiSelect, Select, Stack, Text, TextInput } from '@mantine/core'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { keys } from '@/api/keys'
+import { secretsQuery } from '@/api/secrets'
+import type { Finding, Receiver, ReceiverKind, ReceiverRequest, Severity } from '@/api/types'
+import { createReceiver, updateReceiver } from '@/api/receivers'
+import { ShowCall } from '@/components/actions/ShowCall'
+import { announce } from '@/components/ui/Announcer'
+import { ErrorNote } from '@/components/ui/Feedback'
+import { ReasonButton } from '@/components/ui/ReasonButton'
+import { receiverCall } from '@/domain/calls'
+import { RECEIVER_KINDS, SEVERITIES } from '@/domain/severities'
+import { draftOf, findingsOf, missing, requestOf, wordsAt, type Draft, type Field } from './words'
+
+/** Adds a receiver or, with `receiver`, changes one. The findings of the server stand at the fields that they are about. */
+export function ReceiverDialog({ receiver, onClose }: { receiver?: Receiver; onClose: () => void }) {
+  const client = useQueryClient()
+  const [draft, setDraft] = useState(() => draftOf(receiver))
+  const change = (fields: Partial<Draft>) => setDraft((old) => ({ ...old, ...fields }))
+  const request = requestOf(draft, receiver)
+  const changes = changesOf(request)
+  const save = useMutation({
+    mutationFn: () => (receiver ? updateReceiver(receiver, changes) : createReceiver(request)),
+    onSuccess: ({ id }) => {
+      announce(receiver ? `Receiver ${id} is changed.` : `Receiver ${id} is added.`)
+      onClose()
+    },
+    onSettled: () => client.invalidateQueries({ queryKey: keys.receivers }),
+  })
+  const findings = findingsOf(save.error)
+  const reason = missing(draft)
+  const fields = { draft, onChange: change, at: (field: Field) => wordsAt(findings, field) }
+  return (
+    <Modal opened onClose={onClose} title={receiver ? `Receiver ${receiver.id}` : 'Add receiver'} size="lg">
+      <Stack
+        gap="md"
+        component="form"
+        onSubmit={(event) => {
+          event.preventDefault()
+          if (reason === null) save.mutate()
+        }}
+      >
+        <Select
+          label="Kind"
+          data={Object.entries(RECEIVER_KINDS).map(([value, label]) => ({ value, label }))}
+          value={draft.kind}
+          onChange={(kind) => setDraft(draftOf(undefined, (kind as ReceiverKind | null) ?? draft.kind))}
+          allowDeselect={false}
+          disabled={receiver !== undefined}
+        />
+        <TargetFields {...fields} />
+        <TextInput
+          label="Events"
+          description={EVENTS[draft.kind]}
+          value={draft.events}
+          error={wordsAt(findings, 'events')}
+          onChange={(event) => change({ events: event.currentTarget.value })}
+          autoComplete="off"
+          spellCheck={false}
+        />
+        {draft.kind !== 'email' && (
+          <SecretFields draft={draft} error={wordsAt(findings, 'secrets')} onChange={change} />
+        )}
+        <MatcherFields {...fields} />
+        <TextInput
+          label="Description"
+          value={draft.description}
+          onChange={(event) => change({ description: event.currentTarget.value })}
+          maxLength={1000}
+        />
+        <Others findings={findings} />
+        {save.error && findings.length === 0 && <ErrorNote error={save.error} />}
+        <ShowCall
+          call={receiverCall(receiver?.id ?? null, receiver ? changes : request)}
+          subject="Receiver"
+        />
+        <Group justify="flex-end" gap="xs">
+          <Button variant="default" onClick={onClose}>
+            Cancel
+          </Button>
+          <ReasonButton type="submit" loading={save.isPending} reason={reason}>
+            {receiver ? 'Save receiver' : 'Add receiver'}
+          </ReasonButton>
+        </Group>
+      </Stack>
+    </Modal>
+  )
+}
+
+const ALERTS = 'alert.opened, alert.acknowledged, alert.resolved, or alert.* for all of them'
+const EVENTS: Record<ReceiverKind, string> = {
+  webhook: 'Types or prefixes such as migration.* and alert.*, separated by commas; * for all',
+  slack: ALERTS,
+  pagerduty: ALERTS,
+  email: ALERTS,
+}
+
+/** What may be changed of a receiver: its kind stays, and so does whether it is enabled. */
+function changesOf(request: ReceiverRequest): Partial<ReceiverRequest> {
+  const { url, events, secrets, matchers, description, email } = request
+  const changes = { url, events, secrets, matchers, description }
+  return email ? { ...changes, email } : changes
+}
+
+interface FieldsProps {
+  draft: Draft
+  onChange: (fields: Partial<Draft>) => void
+  at: (field: Field) => string | null
+}
+
+/** Where the messages go. */
+function TargetFields({ draft, onChange, at }: FieldsProps) {
+  if (draft.kind === 'slack') return null
+  if (draft.kind === 'email') {
+    return (
+      <>
+        <TextInput
+          label="Recipients"
+          description="Mail addresses, separated by commas"
+          value={draft.recipients}
+          error={at('email.recipients')}
+          onChange={(event) => onChange({ recipients: event.currentTarget.value })}
+          autoComplete="off"
+          spellCheck={false}
+          data-autofocus
+        />
+        <TextInput
+          label="Sender"
+          description="That of the installation (HEADGATE_SMTP_SENDER) if empty"
+          value={draft.sender}
+          error={at('email.sender')}
+          onChange={(event) => onChange({ sender: event.currentTarget.value })}
+          autoComplete="off"
+          spellCheck={false}
+        />
+      </>
+    )
+  }
+  return (
+    <TextInput
+      label="URL"
+      description={
+        draft.kind === 'webhook'
+          ? 'https://, reachable from the workers'
+          : 'https://events.pagerduty.com/v2/enqueue if empty; that of the EU is events.eu.pagerduty.com'
+      }
+      value={draft.url}
+      error={at('url')}
+      onChange={(event) => onChange({ url: event.currentTarget.value })}
+      autoComplete="off"
+      spellCheck={false}
+      data-autofocus
+    />
+  )
+}
+
+/** Which alerts it gets. */
+function MatcherFields({ draft, onChange, at }: FieldsProps) {
+  return (
+    <>
+      <TextInput
+        label="Labels"
+        description="Only pipelines with these labels: NAME:VALUE or NAME, separated by commas; empty for all"
+        value={draft.labels}
+        error={at('matchers.labels')}
+        onChange={(event) => onChange({ labels: event.currentTarget.value })}
+        autoComplete="off"
+        spellCheck={false}
+      />
+      <MultiSelect
+        label="Severities"
+        description="Only alerts of these severities"
+        placeholder={draft.severities.length === 0 ? 'All' : undefined}
+        data={Object.entries(SEVERITIES).map(([value, { word }]) => ({ value, label: word }))}
+        value={draft.severities}
+        error={at('matchers.severities')}
+        onChange={(severities) => onChange({ severities: severities as Severity[] })}
+      />
+      <TextInput
+        label="Rules"
+        description="Only alerts of these rules, separated by commas; empty for all"
+        value={draft.rules}
+        error={at('matchers.rules')}
+        onChange={(event) => onChange({ rules: event.currentTarget.value })}
+        autoComplete="off"
+        spellCheck={false}
+      />
+    </>
+  )
+}
+
+const AT_FIELDS = /^(url|events|secrets|email\.(recipients|sender)|matchers\.(labels|rules|severities))/
+
+/** Findings about what the form does not show. */
+function Others({ findings }: { findings: Finding[] }) {
+  return findings
+    .filter(({ path }) => !AT_FIELDS.test(path))
+    .map(({ path, message, suggestion }) => (
+      <Text key={path} size="sm" role="alert">
+        {path}: {message} {suggestion}
+      </Text>
+    ))
+}
+
+interface SecretFieldsProps {
+  draft: Draft
+  error: string | null
+  onChange: (fields: Partial<Draft>) => void
+}
+
+const SECRETS: Record<ReceiverKind, string> = {
+  webhook: 'Signs every message: whsec_ and the base64 of 24 to 64 random bytes',
+  slack: 'The address of the incoming webhook, as Slack shows it',
+  pagerduty: 'The integration key (routing key) of the service',
+  email: '',
+}
+
+/** Which stored secrets are used. The second one is for the time in which receivers may know either. */
+function SecretFields({ draft, error, onChange }: SecretFieldsProps) {
+  const { data: secrets = [] } = useQuery(secretsQuery)
+  const names = new Set([...secrets.map(({ name }) => name), draft.secret ?? '', draft.former ?? ''])
+  names.delete('')
+  return (
+    <>
+      <Select
+        label="Secret"
+        description={SECRETS[draft.kind]}
+        data={[...names]}
+        value={draft.secret}
+        error={error}
+        onChange={(secret) => onChange({ secret })}
+        nothingFoundMessage="No secret of this name"
+        searchable
+      />
+      {secrets.length === 0 && (
+        <Text size="sm" c="dimmed">
+          There are no secrets yet: <code>headgate secrets set NAME</code>, or the Secrets page.
+        </Text>
+      )}
+      {draft.kind === 'webhook' && (
+        <Select
+          label="Previous secret"
+          description="During a rotation, messages carry both signatures"
+          placeholder="None"
+          data={[...names].filter((name) => name !== draft.secret)}
+          value={draft.former}
+          onChange={(former) => onChange({ former })}
+          clearable
+          clearButtonProps={{ 'aria-label': 'No previous secret' }}
+          searchable
+        />
+      )}
+    </>
+  )
+}

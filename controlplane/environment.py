@@ -7,6 +7,7 @@ import re
 import secrets
 import socket
 from functools import cached_property
+from importlib.metadata import PackageNotFoundError, version
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -20,6 +21,7 @@ from pipelines.domain.monitoring.webhooks import Network, Reach
 from pipelines.foundation.interceptors import directories
 from pipelines.foundation.keyring import Keyring, open_keyring
 
+TRACE_PACKAGES = ("opentelemetry-sdk", "opentelemetry-exporter-otlp-proto-http")
 HOST_NAME = re.compile(r"^[a-z0-9][a-z0-9-]{0,62}$")
 
 
@@ -31,6 +33,15 @@ def default_host() -> str:
     """The machine's short name in the syntax of names: lower case, digits and dashes."""
     short = socket.gethostname().split(".")[0].lower()
     return re.sub(r"[^a-z0-9-]+", "-", short).strip("-")[:63] or "localhost"
+
+
+def is_installed(package: str) -> bool:
+    """Whether a distribution is installed; nothing of it is imported."""
+    try:
+        version(package)
+    except PackageNotFoundError:
+        return False
+    return True
 
 
 class Environment(BaseSettings):
@@ -50,7 +61,8 @@ class Environment(BaseSettings):
     that are over are kept on a host, and how many bytes all of them may take; `checkpoint_days`: checkpoints of
     lineages that have ended. `webhook_days`: deliveries of webhooks that are over. `webhook_http`: webhooks may go to
     addresses without encryption; `webhook_networks`: networks that they may reach although these are not public.
-    `metrics_networks`: networks whose clients read `/metrics` without a token.
+    `metrics_networks`: networks whose clients read `/metrics` without a token. `traces`: workers export traces of
+    operations and migrations, as the variables OTEL_* say.
     `secret_key` signs sessions;
     `secret_keys`, or else the lines of `secret_key_file`, are the Fernet keys of the secret store, current one first.
     """
@@ -83,6 +95,7 @@ class Environment(BaseSettings):
     webhook_http: bool = False
     webhook_networks: Annotated[list[Network], NoDecode] = []
     metrics_networks: Annotated[list[Network], NoDecode] = []
+    traces: bool = False
     debug: bool = False
     https: bool = False
     web_port: int = Field(default=8000, ge=1, le=65535)
@@ -114,6 +127,13 @@ class Environment(BaseSettings):
             return [ip_network(each.strip()) for each in given if each.strip()]
         except ValueError as error:
             raise ValueError(f"is not a list of networks such as 10.20.0.0/16,fd00:1::/64: {error}") from None
+
+    @field_validator("traces")
+    @classmethod
+    def _can_be_exported(cls, value: bool) -> bool:
+        if value and not all(map(is_installed, TRACE_PACKAGES)):
+            raise ValueError("needs packages that are not installed: pip install 'headgate[otel]'")
+        return value
 
     @field_validator("state", "cache")
     @classmethod

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from uuid import UUID
 
 from pipelines.domain.base.positions import PartitionPosition
+from pipelines.domain.monitoring.spans import Subject, Trace
 from pipelines.domain.monitoring.webhooks import WebhookResponse
 from pipelines.domain.positions.plan import InspectionRequest, InspectionResult
 from pipelines.domain.reprocessing.dead_letters import HttpTarget, TopicLocation
@@ -298,3 +299,16 @@ class Posts(Protocol):
 
     def post(self, url: str, headers: Mapping[str, str], body: bytes) -> WebhookResponse:
         """Send one message and wait for its answer, bounded as a whole. Raises nothing: a failure is an answer too."""
+
+
+class SpanExport(Protocol):
+    """The way of spans out of this host."""
+
+    def is_sampled(self, subject: Subject) -> bool:
+        """Whether the trace of an operation or a migration is wanted."""
+
+    def export(self, traces: Sequence[Trace]) -> bool:
+        """Send spans, bounded; False where they were not taken, and can be sent again."""
+
+    def close(self) -> None:
+        """Let the connection go."""

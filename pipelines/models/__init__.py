@@ -15,6 +15,7 @@ from pipelines.models.revision import Revision
 from pipelines.models.run import Host, Run, RunNumber
 from pipelines.models.secret import Secret
 from pipelines.models.series import LagPoint
+from pipelines.models.tracing import PendingTrace
 from pipelines.models.watching import ExternalGroup, GroupSnapshot
 from pipelines.models.webhook import Delivery, Webhook
 from pipelines.models.workflow import Operation
@@ -41,6 +42,7 @@ __all__ = [
     "Migration",
     "MigrationApproval",
     "Operation",
+    "PendingTrace",
     "Pipeline",
     "Position",
     "PositionInspection",

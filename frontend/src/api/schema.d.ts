@@ -3110,7 +3110,8 @@ export interface components {
         };
         /**
          * Migration
-         * @description A migration in a list. `waits_for`: the gate at which it waits for a user.
+         * @description A migration in a list. `waits_for`: the gate at which it waits for a user; `trace_id`: its trace, which log lines
+         *     name.
          */
         Migration: {
             /**
@@ -3118,6 +3119,8 @@ export interface components {
              * Format: uuid
              */
             id: string;
+            /** Trace Id */
+            trace_id: string;
             /** Pipeline */
             pipeline: string;
             kind: components["schemas"]["MigrationKind"];
@@ -3220,6 +3223,8 @@ export interface components {
              * Format: uuid
              */
             id: string;
+            /** Trace Id */
+            trace_id: string;
             /** Pipeline */
             pipeline: string;
             kind: components["schemas"]["MigrationKind"];
@@ -3579,7 +3584,7 @@ export interface components {
         };
         /**
          * Operation
-         * @description A request that takes time. `deadline`: when it times out.
+         * @description A request that takes time. `deadline`: when it times out; `trace_id`: its trace, which log lines name.
          */
         Operation: {
             /**
@@ -3587,6 +3592,8 @@ export interface components {
              * Format: uuid
              */
             id: string;
+            /** Trace Id */
+            trace_id: string;
             /** Pipeline */
             pipeline: string;
             kind: components["schemas"]["OperationKind"];
@@ -4431,6 +4438,8 @@ export interface components {
              * Format: uuid
              */
             id: string;
+            /** Trace Id */
+            trace_id: string;
             /** Pipeline */
             pipeline: string;
             kind: components["schemas"]["OperationKind"];

@@ -119,3 +119,12 @@ def test_an_embedded_installation_is_made_for_its_user_alone(monkeypatch: pytest
 
 def test_lists_are_separated_by_commas(monkeypatch: pytest.MonkeyPatch) -> None:
     assert load(monkeypatch, ALLOWED_HOSTS="a.example, b.example").allowed_hosts == ["a.example", "b.example"]
+
+
+def test_traces_are_off_and_need_packages_that_are_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not load(monkeypatch).traces
+    assert load(monkeypatch, TRACES="true").traces
+    monkeypatch.setattr(environment, "TRACE_PACKAGES", ("opentelemetry-sdk", "a-package-that-nobody-has"))
+    assert not load(monkeypatch, TRACES="false").traces
+    with pytest.raises(environment.InvalidEnvironment, match=r"HEADGATE_TRACES: .*pip install 'headgate\[otel\]'"):
+        load(monkeypatch, TRACES="true")

@@ -15,6 +15,7 @@ from rest_framework.test import APIClient
 from structlog.contextvars import merge_contextvars
 from structlog.testing import capture_logs
 
+from pipelines.domain.base.positions import Frozen
 from pipelines.domain.base.roles import Role
 from pipelines.domain.base.states import DesiredState, OperationKind, OperationState, RunState
 from pipelines.domain.base.trace_context import span_id
@@ -85,7 +86,7 @@ def stage(monkeypatch: pytest.MonkeyPatch) -> Stage:
     made = Stage()
     monkeypatch.setattr(clock, "now", lambda: made.host.wall)
 
-    def append(agent: Agent, kind: EntryKind, payload: journal.Frozen) -> None:
+    def append(agent: Agent, kind: EntryKind, payload: Frozen) -> None:
         agent.entries += 1
         entry = journal.Entry(
             n=agent.entries,
@@ -110,7 +111,7 @@ def test_an_operation_has_the_trace_that_its_request_names() -> None:
     operation = Operation.objects.get()
     assert operation.traceparent == TRACEPARENT
     route = "/api/v1/pipelines/<name:name>/start"
-    user = str(UserFactory._meta.model.objects.get(username=operation.created_by).pk)  # type: ignore[union-attr]
+    user = str(UserFactory._meta.model.objects.get(username=operation.created_by).pk)
     assert {name: operation.request[name] for name in ("method", "route", "user_id")} == {
         "method": "POST",
         "route": route,

@@ -16,6 +16,7 @@ from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExport
 from opentelemetry.sdk.resources import SERVICE_NAME, SERVICE_VERSION, Resource
 from opentelemetry.sdk.trace import Event, ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
+from opentelemetry.sdk.trace.sampling import Decision
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import NonRecordingSpan, SpanContext, SpanKind, TraceFlags, set_span_in_context
 from opentelemetry.trace.status import Status, StatusCode
@@ -46,7 +47,7 @@ class OtlpSpans:
         asked = self._sampler.should_sample(
             _parent(subject.context), trace_id, subject.name, SpanKind.INTERNAL, dict(subject.attributes)
         )
-        return asked.decision.is_sampled()
+        return asked.decision is Decision.RECORD_AND_SAMPLE
 
     def export(self, traces: Sequence[Trace]) -> bool:
         """Send the spans, bounded by OTEL_EXPORTER_OTLP_TIMEOUT; False where the collector did not take them."""

@@ -14,6 +14,7 @@ from itertools import chain
 from typing import Any
 from uuid import UUID
 
+from pipelines.domain.base.positions import Frozen
 from pipelines.domain.base.states import STOP_COMMANDS, AgentPhase, Command
 from pipelines.domain.base.trace_context import TraceContext, span_id
 from pipelines.domain.ledger.journal import (
@@ -23,7 +24,6 @@ from pipelines.domain.ledger.journal import (
     Entry,
     EntryKind,
     Exited,
-    Frozen,
     Interrupted,
     PhaseChanged,
     Planned,

@@ -1,7 +1,7 @@
 """The client library of Redis, which every module imports from here.
 
-Where the metrics of OpenTelemetry are installed it imports them, for figures that nobody reads: a quarter of a second
-and many modules, in each process that has nothing to do with traces. So they are hidden from it.
+Where OpenTelemetry is installed it imports its metrics, for figures that nobody reads: a quarter of a second and many
+modules, in each process that has nothing to do with traces. So that package is hidden from it.
 """
 
 from __future__ import annotations
@@ -10,23 +10,21 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_METRICS = "opentelemetry.sdk.metrics"
-
 
 @contextmanager
-def _hidden(module: str) -> Iterator[None]:
-    """An import of the module fails, unless it was imported before."""
-    if module in sys.modules:
+def _hidden(package: str) -> Iterator[None]:
+    """An import of the package fails, unless it was imported before."""
+    if package in sys.modules:
         yield
         return
-    sys.modules[module] = None  # type: ignore[assignment]
+    sys.modules[package] = None  # type: ignore[assignment]
     try:
         yield
     finally:
-        del sys.modules[module]
+        del sys.modules[package]
 
 
-with _hidden(_METRICS):
+with _hidden("opentelemetry"):
     import redis
     import redis.asyncio as aioredis
     from redis.asyncio.retry import Retry as AsyncRetry

@@ -36,7 +36,7 @@ from workers.adapters.push_sources import HttpPushSources
 from workers.adapters.rundirs import LocalRunDirs
 from workers.adapters.secrets import StoredSecrets
 from workers.adapters.surveys import ChildSurveys
-from workers.ports import Now
+from workers.ports import Now, SpanExport
 from workers.supervisor.background.attempts import Attempts
 from workers.supervisor.background.broker_connection import EXIT_BROKER_UNRESPONSIVE, BrokerConnection, Canary
 from workers.supervisor.background.deliveries import DeliverySender
@@ -46,6 +46,7 @@ from workers.supervisor.background.pruning import Limits
 from workers.supervisor.background.retry import Replayer, Way
 from workers.supervisor.background.surveyor import InspectionContext, Surveyor
 from workers.supervisor.background.ticker import Ticker
+from workers.supervisor.background.tracing import TraceSender
 from workers.supervisor.background.watch import watch
 from workers.supervisor.launch.launch import Launcher, NotProvisioned
 from workers.supervisor.launch.references import References
@@ -64,6 +65,7 @@ JANITOR_LOCK = "janitor.lock"
 INSPECTION_LOCK = "looks.lock"
 WATCH_LOCK = "watch.lock"
 DELIVERY_LOCK = "deliveries.lock"
+TRACE_LOCK = "traces.lock"
 STOP_TIMEOUT = 15.0
 
 log = structlog.get_logger(__name__)
@@ -99,7 +101,8 @@ def background_loops(worker: Any) -> Sequence[BackgroundLoop]:
     """Everything that `worker` repeats, in the order in which it is started and stopped."""
     ticks = Ticker(supervisor()).loop(WAKE)
     canaries = canary(worker, partial(_end_unresponsive, ticks))
-    return [canaries, ticks, replayer(), surveyor(), watcher(), janitor(), delivery_sender()]
+    loops = [canaries, ticks, replayer(), surveyor(), watcher(), janitor(), delivery_sender()]
+    return [*loops, trace_sender()] if settings.HEADGATE.traces else loops
 
 
 def _end_unresponsive(ticks: BackgroundLoop, words: str) -> None:
@@ -214,6 +217,20 @@ def delivery_sender() -> BackgroundLoop:
     secrets = StoredSecrets(environment.keyring)
     sender = DeliverySender(attempts, secrets, public_url=environment.public_url)
     return sender.loop(FileLock(environment.state / DELIVERY_LOCK))
+
+
+def trace_sender() -> BackgroundLoop:
+    """Exports the traces of this host."""
+    environment = settings.HEADGATE
+    made = TraceSender(environment.host, LocalRunDirs(environment.state), _otlp)
+    return made.loop(FileLock(environment.state / TRACE_LOCK))
+
+
+def _otlp() -> SpanExport:
+    """What it imports is there only where the extra `otel` is installed."""
+    from workers.adapters.otlp import OtlpSpans
+
+    return OtlpSpans(os.environ)
 
 
 def references() -> References:

@@ -7,6 +7,7 @@ import re
 import secrets
 import socket
 from functools import cached_property
+from importlib.metadata import PackageNotFoundError, version
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -22,6 +23,7 @@ from pipelines.domain.monitoring.webhooks import Network, Reach, secret_name
 from pipelines.foundation.interceptors import directories
 from pipelines.foundation.keyring import Keyring, open_keyring
 
+TRACE_PACKAGES = ("opentelemetry-sdk", "opentelemetry-exporter-otlp-proto-http")
 HOST_NAME = re.compile(r"^[a-z0-9][a-z0-9-]{0,62}$")
 
 
@@ -33,6 +35,15 @@ def default_host() -> str:
     """The machine's short name in the syntax of names: lower case, digits and dashes."""
     short = socket.gethostname().split(".")[0].lower()
     return re.sub(r"[^a-z0-9-]+", "-", short).strip("-")[:63] or "localhost"
+
+
+def is_installed(package: str) -> bool:
+    """Whether a distribution is installed; nothing of it is imported."""
+    try:
+        version(package)
+    except PackageNotFoundError:
+        return False
+    return True
 
 
 class Environment(BaseSettings):
@@ -54,7 +65,8 @@ class Environment(BaseSettings):
     without encryption; `webhook_networks`: networks that they may reach although these are not public.
     `public_url`: where people open the dashboard, for links in messages. `smtp_...`: where mail goes out;
     `smtp_password_secret`: the name of a secret. `silence_days`: how long a silence may last.
-    `metrics_networks`: networks whose clients read `/metrics` without a token.
+    `metrics_networks`: networks whose clients read `/metrics` without a token. `traces`: workers export traces of
+    operations and migrations, as the variables OTEL_* say.
     `secret_key` signs sessions;
     `secret_keys`, or else the lines of `secret_key_file`, are the Fernet keys of the secret store, current one first.
     """
@@ -95,6 +107,7 @@ class Environment(BaseSettings):
     smtp_sender: str = ""
     silence_days: float = Field(default=30, gt=0, le=3660)
     metrics_networks: Annotated[list[Network], NoDecode] = []
+    traces: bool = False
     debug: bool = False
     https: bool = False
     web_port: int = Field(default=8000, ge=1, le=65535)
@@ -142,6 +155,13 @@ class Environment(BaseSettings):
         if value and not re.fullmatch(NAME, name):
             raise ValueError("is not the name of a secret; store the password by `headgate secrets set NAME`")
         return name
+
+    @field_validator("traces")
+    @classmethod
+    def _can_be_exported(cls, value: bool) -> bool:
+        if value and not all(map(is_installed, TRACE_PACKAGES)):
+            raise ValueError("needs packages that are not installed: pip install 'headgate[otel]'")
+        return value
 
     @field_validator("state", "cache")
     @classmethod

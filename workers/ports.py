@@ -14,6 +14,7 @@ from uuid import UUID
 
 from pipelines.domain.base.positions import PartitionPosition
 from pipelines.domain.monitoring.receivers import MailServer
+from pipelines.domain.monitoring.spans import Subject, Trace
 from pipelines.domain.monitoring.webhooks import DeliveryResponse
 from pipelines.domain.positions.plan import InspectionRequest, InspectionResult
 from pipelines.domain.reprocessing.dead_letters import HttpTarget, TopicLocation
@@ -318,3 +319,16 @@ class Mails(Protocol):
 
     def send(self, server: MailServer, password: str, mail: Mail) -> DeliveryResponse:
         """Give one message to a mail server, bounded as a whole. Raises nothing: a failure is an answer too."""
+
+
+class SpanExport(Protocol):
+    """The way of spans out of this host."""
+
+    def is_sampled(self, subject: Subject) -> bool:
+        """Whether the trace of an operation or a migration is wanted."""
+
+    def export(self, traces: Sequence[Trace]) -> bool:
+        """Send spans, bounded; False where they were not taken, and can be sent again."""
+
+    def close(self) -> None:
+        """Let the connection go."""

@@ -252,6 +252,7 @@ function newOperation(pipeline: string, kind: ActionKind, steps: string[]): Oper
   const now = Date.now()
   return {
     id: `op-${now}-${Math.round(Math.random() * 1e6)}`,
+    trace_id: '4bf92f3577b34da6a3ce929d0e0e4736',
     pipeline,
     kind,
     state: 'PENDING',

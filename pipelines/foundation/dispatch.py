@@ -13,13 +13,12 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
 
-import redis
 import structlog
 from django.conf import settings
 from django.db import transaction
 from django.utils.module_loading import import_string
-from redis.backoff import NoBackoff
-from redis.retry import Retry
+
+from pipelines.foundation.redis_py import NoBackoff, Retry, redis
 
 STREAM = "headgate:events"
 STREAM_LENGTH = 10_000

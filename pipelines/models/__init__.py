@@ -17,6 +17,7 @@ from pipelines.models.run import Host, Run, RunNumber
 from pipelines.models.secret import Secret
 from pipelines.models.series import LagPoint
 from pipelines.models.silence import Silence
+from pipelines.models.tracing import PendingTrace
 from pipelines.models.watching import ExternalGroup, GroupSnapshot
 from pipelines.models.workflow import Operation
 
@@ -42,6 +43,7 @@ __all__ = [
     "Migration",
     "MigrationApproval",
     "Operation",
+    "PendingTrace",
     "Pipeline",
     "Position",
     "PositionInspection",

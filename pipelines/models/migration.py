@@ -8,6 +8,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from pipelines.domain.base.states import OPEN_STAGES, MigrationKind, MigrationStage
+from pipelines.domain.base.trace_context import TRACEPARENT_LENGTH, TraceContext, context_of
 from pipelines.models.definition import choices
 
 _OPEN = Q(stage__in=sorted(stage.value for stage in OPEN_STAGES))
@@ -86,6 +87,10 @@ class Migration(models.Model):
 
     reason = models.TextField()
     created_by = models.CharField(max_length=150)
+    traceparent = models.CharField(
+        max_length=TRACEPARENT_LENGTH, blank=True, default="", help_text="The trace that the request has named."
+    )
+    request = models.JSONField(default=dict, blank=True, help_text="The request that made it: audit.Actor.request.")
     created_at = models.DateTimeField()
     started_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
@@ -101,6 +106,11 @@ class Migration(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.id}"
+
+    @property
+    def trace(self) -> TraceContext:
+        """The trace that it belongs to."""
+        return context_of(self.id, self.traceparent)
 
 
 class MigrationApproval(models.Model):

@@ -45,6 +45,8 @@ class Host(models.Model):
         blank=True,
         help_text="Whether messages reach the worker: state, detail, since, at, round_trip_ms.",
     )
+    spans_exported = models.PositiveBigIntegerField(default=0, help_text="Spans that its worker has exported.")
+    spans_dropped = models.PositiveBigIntegerField(default=0, help_text="Spans that it could not export in time.")
 
     def __str__(self) -> str:
         return self.name

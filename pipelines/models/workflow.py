@@ -8,6 +8,7 @@ from django.db import models
 from django.db.models import Q
 
 from pipelines.domain.base.states import OPEN_OPERATION_STATES, SIDE_OPERATIONS, OperationKind, OperationState
+from pipelines.domain.base.trace_context import TRACEPARENT_LENGTH, TraceContext, context_of
 from pipelines.models.definition import choices
 
 _OPEN = Q(state__in=sorted(state.value for state in OPEN_OPERATION_STATES))
@@ -33,6 +34,10 @@ class Operation(models.Model):
     ended_at = models.DateTimeField(null=True, blank=True)
     deadline = models.DateTimeField(null=True, blank=True)
     version = models.PositiveIntegerField(default=0, help_text="Grows with every write; for compare-and-swap.")
+    traceparent = models.CharField(
+        max_length=TRACEPARENT_LENGTH, blank=True, default="", help_text="The trace that the request has named."
+    )
+    request = models.JSONField(default=dict, blank=True, help_text="The request that made it: audit.Actor.request.")
 
     class Meta:
         constraints = [
@@ -47,3 +52,8 @@ class Operation(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.id}"
+
+    @property
+    def trace(self) -> TraceContext:
+        """The trace that it belongs to."""
+        return context_of(self.id, self.traceparent)

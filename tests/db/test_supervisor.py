@@ -316,7 +316,14 @@ def test_old_samples_and_events_are_pruned(stage: Stage) -> None:
     SampleFactory.create(pipeline=pipeline, at=now)
     EventFactory.create(pipeline=pipeline, at=now - timedelta(days=91))
     removed = prune(now=now, retention=Retention())
-    assert removed == {"samples": 1, "events": 1, "deliveries": 0, "idempotency_keys": 0, "dead_letters": 0}
+    assert removed == {
+        "samples": 1,
+        "events": 1,
+        "deliveries": 0,
+        "idempotency_keys": 0,
+        "pending_traces": 0,
+        "dead_letters": 0,
+    }
     assert Sample.objects.count() == 1
 
 

@@ -9,7 +9,7 @@ import sys
 import traceback
 from pathlib import Path
 
-from workers.agent.base.log import say
+from workers.agent.base.log import name_trace, say
 from workers.agent.spark import jvm
 
 
@@ -31,7 +31,9 @@ def _hadoop() -> list[str]:
 def main(run_dir: Path) -> int:
     """Start the JVM, read the launch, and drive it to its end."""
     try:
-        process = _start_jvm(run_dir, json.loads((run_dir / "launch.json").read_bytes()))
+        read = json.loads((run_dir / "launch.json").read_bytes())
+        name_trace(str(read.get("traceparent", "")))
+        process = _start_jvm(run_dir, read)
     except OSError as error:
         say(f"the JVM cannot be started; is Java 17 or newer installed? {error}")
         return 11

@@ -22,7 +22,7 @@ from pipelines.domain.runs import protocol
 from pipelines.domain.runs.protocol import AgentFinding, Control, Exit, Holding, Launch, PauseProof, Promotion
 from workers import crash_points
 from workers.agent.base.findings import Blocked
-from workers.agent.base.log import say
+from workers.agent.base.log import name_trace, say
 from workers.agent.delivery.delivery import cause_of
 from workers.agent.delivery.ending import Ending, bounded, code_for, stop_queries
 from workers.agent.delivery.gate import Gate, Position
@@ -236,6 +236,7 @@ class Driver:
     def _take(self, order: Control) -> None:
         """Accept an order of the supervisor. It is obeyed before it is written down, since a disk may hang."""
         self._order, self._order_done = order, False
+        name_trace(order.traceparent)
         if order.command in STOP_COMMANDS:
             self._signals.arm_watchdog(order.kill_at, order.issued_at)
             self._launcher.close_ingest_buffers()

@@ -17,6 +17,7 @@ from uuid import UUID
 
 import structlog
 from django.db import InterfaceError, OperationalError
+from structlog.contextvars import bound_contextvars
 
 from pipelines.domain.base.causes import explain
 from pipelines.domain.base.states import RunState
@@ -67,9 +68,10 @@ class Runner:
         untaken = {each.pk for each in found if not each.runner_host}
         self._untaken = {pk: self._untaken.get(pk, now.boottime) for pk in untaken}
         for migration in found:
-            if self._may_take(migration, silent, instant):
-                self._attend(migration, instant)
-            self._dump(migration)
+            with bound_contextvars(trace_id=migration.trace.trace_id):
+                if self._may_take(migration, silent, instant):
+                    self._attend(migration, instant)
+                self._dump(migration)
         self._dumped &= {each.pk for each in found}
         return any(map(_is_urgent, found))
 

@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import redis
-
 from controlplane.install.services.child import Service, running
 from controlplane.install.services.ports import LOOPBACK, free_port
 from controlplane.install.tools.errors import SetupError
 from controlplane.install.tools.redis import server_binary
+from pipelines.foundation.redis_py import redis
 
 
 def redis_url(port: int) -> str:

@@ -75,6 +75,10 @@ SECTIONS: dict[str, dict[str, str]] = {
         "checkpoint_days": "Checkpoints of lineages that have ended.",
         "webhook_days": "Deliveries of receivers that have ended.",
     },
+    "Traces": {
+        "traces": "Workers export traces of operations and migrations; see [Trace operations](../guides/traces.md). "
+        "Set it on web servers and workers alike.",
+    },
     "Logs": {
         "log_format": "`plain` to read, `json` for log collectors.",
         "log_level": "`DEBUG`, `INFO`, `WARNING` or `ERROR`.",

@@ -3326,7 +3326,8 @@ export interface components {
         };
         /**
          * Migration
-         * @description A migration in a list. `waits_for`: the gate at which it waits for a user.
+         * @description A migration in a list. `waits_for`: the gate at which it waits for a user; `trace_id`: its trace, which log lines
+         *     name.
          */
         Migration: {
             /**
@@ -3334,6 +3335,8 @@ export interface components {
              * Format: uuid
              */
             id: string;
+            /** Trace Id */
+            trace_id: string;
             /** Pipeline */
             pipeline: string;
             kind: components["schemas"]["MigrationKind"];
@@ -3436,6 +3439,8 @@ export interface components {
              * Format: uuid
              */
             id: string;
+            /** Trace Id */
+            trace_id: string;
             /** Pipeline */
             pipeline: string;
             kind: components["schemas"]["MigrationKind"];
@@ -3795,7 +3800,7 @@ export interface components {
         };
         /**
          * Operation
-         * @description A request that takes time. `deadline`: when it times out.
+         * @description A request that takes time. `deadline`: when it times out; `trace_id`: its trace, which log lines name.
          */
         Operation: {
             /**
@@ -3803,6 +3808,8 @@ export interface components {
              * Format: uuid
              */
             id: string;
+            /** Trace Id */
+            trace_id: string;
             /** Pipeline */
             pipeline: string;
             kind: components["schemas"]["OperationKind"];
@@ -4651,6 +4658,8 @@ export interface components {
              * Format: uuid
              */
             id: string;
+            /** Trace Id */
+            trace_id: string;
             /** Pipeline */
             pipeline: string;
             kind: components["schemas"]["OperationKind"];

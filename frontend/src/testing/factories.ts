@@ -152,6 +152,7 @@ export function frame(fields: Partial<LiveFrame> = {}): LiveFrame {
 export function operation(fields: Partial<Operation> = {}): Operation {
   return {
     id: 'op-1',
+    trace_id: '4bf92f3577b34da6a3ce929d0e0e4736',
     pipeline: 'orders',
     kind: 'pause',
     state: 'PENDING',
@@ -349,6 +350,7 @@ export function delivery(fields: Partial<ReceiverDelivery> = {}): ReceiverDelive
 export function migration(fields: Partial<MigrationDetail> = {}): MigrationDetail {
   return {
     id: '0b7f3c52-0000-4000-8000-000000000001',
+    trace_id: '0b7f3c52000040008000000000000001',
     pipeline: 'orders',
     kind: 'revision',
     stage: 'PLANNED',

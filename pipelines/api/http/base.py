@@ -17,9 +17,11 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from pipelines.api.http.problems import request_id
+from pipelines.api.http.tracing import join, name_trace, route, traceparent
 from pipelines.domain.base.findings import Finding, did_you_mean, dotted, quote
 from pipelines.domain.base.roles import Role
 from pipelines.domain.base.shapes import findings_of
+from pipelines.foundation import clock
 from pipelines.foundation.errors import BadRequest, HeadgateError, Invalid, PreconditionRequired
 from pipelines.models import Pipeline
 from pipelines.selectors.lifecycle.pipelines import get_pipeline
@@ -76,6 +78,8 @@ class View(APIView):
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Refuse what no view could answer, before anything is read."""
+        self._arrived = clock.now()
+        join(traceparent(request))
         super().initial(request, *args, **kwargs)
         length = int(request.META.get("CONTENT_LENGTH") or 0)
         if length > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
@@ -93,7 +97,19 @@ class View(APIView):
     def actor(self) -> Actor:
         """The caller, for the audit."""
         address = str(self.request.META.get("REMOTE_ADDR") or "")
-        return Actor(self.request.user.get_username(), address, request_id())
+        return Actor(
+            self.request.user.get_username(),
+            address,
+            request_id(),
+            traceparent(self.request),
+            {
+                "method": self.request.method,
+                "route": route(self.request),
+                "user_id": str(self.request.user.pk),
+                "request_id": request_id(),
+                "at": self._arrived.isoformat(),
+            },
+        )
 
     def body(self, shape: type[Body]) -> Body:
         """The request's body; raises Invalid with every problem at once. An absent body is an empty object."""
@@ -140,7 +156,10 @@ def read_query(given: QueryDict, shape: type[Body]) -> Body:
 
 
 def answer(view: BaseModel, status: int = 200, **headers: str) -> Response:
-    """A view as the answer; header names are written with underscores."""
+    """A view as the answer; header names are written with underscores. The log of the request names the trace of what
+    it shows."""
+    if trace_id := getattr(view, "trace_id", ""):
+        name_trace(trace_id)
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return Response(view.model_dump(mode="json"), status=status, headers=named)
 

@@ -185,6 +185,8 @@ class MetricsCollector(Collector):
         yield family(metrics.HOST_SLOTS, ((labels, each.slots) for labels, each in hosts))
         yield family(metrics.HOST_SLOTS_USED, ((labels, each.slots_used) for labels, each in hosts))
         yield family(metrics.BROKER_CONNECTION, ((labels, each.connected) for labels, each in hosts))
+        yield family(metrics.SPANS_EXPORTED, ((labels, each.spans_exported) for labels, each in hosts))
+        yield family(metrics.SPANS_DROPPED, ((labels, each.spans_dropped) for labels, each in hosts))
 
     def _rest(self) -> Iterator[Family]:
         receivers = self.found.receivers

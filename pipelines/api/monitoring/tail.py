@@ -13,14 +13,11 @@ from itertools import islice
 from typing import Any
 from weakref import WeakKeyDictionary
 
-import redis.asyncio as aioredis
 import structlog
 from django.conf import settings
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
-from redis.exceptions import RedisError
 
 from pipelines.foundation.dispatch import STREAM
+from pipelines.foundation.redis_py import AsyncRetry, NoBackoff, RedisError, aioredis
 
 BLOCK_MS = 1_000
 REDIS_SECONDS = 3.0
@@ -130,7 +127,7 @@ def _client() -> Any:
         settings.HEADGATE.redis_url.get_secret_value(),
         socket_timeout=REDIS_SECONDS,
         socket_connect_timeout=REDIS_SECONDS,
-        retry=Retry(NoBackoff(), 0),
+        retry=AsyncRetry(NoBackoff(), 0),
         decode_responses=True,
         protocol=2,
     )

@@ -139,6 +139,8 @@ HOST_SLOTS_USED = _gauge("host_slots_used", _HOST, "Agents that run on the host 
 BROKER_CONNECTION = _gauge(
     "host_broker_connection_healthy", _HOST, "1 if messages reach the worker of the host, 0 if not. Absent if unknown."
 )
+SPANS_EXPORTED = _counter("trace_spans_exported", _HOST, "Spans that the worker of the host has exported.")
+SPANS_DROPPED = _counter("trace_spans_dropped", _HOST, "Spans that the collector did not take within an hour.")
 
 DELIVERIES = _gauge("receiver_deliveries_pending", (), "Deliveries of receivers that wait or are being sent.")
 OLDEST_DELIVERY = _gauge(
@@ -163,7 +165,16 @@ GROUPS: dict[str, tuple[Metric, ...]] = {
         MIGRATION_STAGE,
         ALERTS,
     ),
-    "Hosts": (HOST_SUPERVISED, HOST_SEEN, TICK_DURATION, HOST_SLOTS, HOST_SLOTS_USED, BROKER_CONNECTION),
+    "Hosts": (
+        HOST_SUPERVISED,
+        HOST_SEEN,
+        TICK_DURATION,
+        HOST_SLOTS,
+        HOST_SLOTS_USED,
+        BROKER_CONNECTION,
+        SPANS_EXPORTED,
+        SPANS_DROPPED,
+    ),
     "Queues and the web server": (DELIVERIES, OLDEST_DELIVERY, FAILING_RECEIVERS, REDIS_UP, BUILD),
 }
 """Every metric, as the reference lists them."""

@@ -147,7 +147,7 @@ class Launch(Document):
     the host allows, as module:Class; `interceptor_path`: the directories in which they may lie. `identities`: the
     logs that the heads' positions are offsets of, as far as known. `quarantined`: records that become dead letters
     unseen. `trace`: the run before crashed with a batch in hand, so interceptors write down which record they look
-    at.
+    at. `traceparent`: the trace of what the run is started for, which the agent's log names.
 
     A standby has no epoch and no lineage, which are 0, and its heads only show where the ledger stood when it was
     launched; all three come with its promotion.
@@ -174,6 +174,7 @@ class Launch(Document):
     interceptor_path: list[str] = []
     quarantined: list[Quarantined] = []
     trace: bool = False
+    traceparent: str = ""
     log_bytes: int = 16 * 1024 * 1024
     log_files: int = 4
 
@@ -256,7 +257,7 @@ class Control(Document):
     `owner`: the epoch of the supervisor that wrote it; keeper and driver obey no older one any more. `lease_until` and
     `fence_at`: CLOCK_BOOTTIME at which the driver stops at its gate and the keeper kills the run, unless the order is
     written anew before; None where the run goes on without a supervisor. `generation`: the request that it follows; a
-    database that knows only earlier ones is older than the order.
+    database that knows only earlier ones is older than the order. `traceparent`: the trace of that request.
     """
 
     seq: int = Field(ge=1)
@@ -272,6 +273,7 @@ class Control(Document):
     fence_at: float | None = None
     reason: str = ""
     generation: int = Field(default=0, ge=0)
+    traceparent: str = ""
 
 
 DRAIN = "drain"

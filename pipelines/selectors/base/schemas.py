@@ -39,9 +39,10 @@ class OperationError(Schema):
 
 
 class OperationSchema(Schema):
-    """A request that takes time. `deadline`: when it times out."""
+    """A request that takes time. `deadline`: when it times out; `trace_id`: its trace, which log lines name."""
 
     id: UUID
+    trace_id: str
     pipeline: str
     kind: OperationKind
     state: OperationState

@@ -75,6 +75,8 @@ def host_metrics() -> list[HostMetricsSchema]:
             slots=row.slots,
             slots_used=room.agents,
             connected=_connected(row),
+            spans_exported=row.spans_exported,
+            spans_dropped=row.spans_dropped,
         )
         for row, room in zip(rows, rooms(rows), strict=True)
     ]

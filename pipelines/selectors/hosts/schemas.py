@@ -89,3 +89,5 @@ class HostMetricsSchema(Schema):
     slots: int | None
     slots_used: int
     connected: bool | None
+    spans_exported: int
+    spans_dropped: int

@@ -19,6 +19,7 @@ def operation_schema(operation: Operation) -> OperationSchema:
     """One operation as the API shows it."""
     return OperationSchema(
         id=operation.id,
+        trace_id=operation.trace.trace_id,
         pipeline=operation.pipeline.name,
         kind=OperationKind(operation.kind),
         state=OperationState(operation.state),

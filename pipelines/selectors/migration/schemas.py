@@ -65,9 +65,11 @@ class PassedGateSchema(Schema):
 
 
 class MigrationSchema(Schema):
-    """A migration in a list. `waits_for`: the gate at which it waits for a user."""
+    """A migration in a list. `waits_for`: the gate at which it waits for a user; `trace_id`: its trace, which log lines
+    name."""
 
     id: UUID
+    trace_id: str
     pipeline: str
     kind: MigrationKind
     stage: MigrationStage
@@ -194,6 +196,7 @@ def _fields(row: Migration) -> dict[str, Any]:
     return {
         **{name: getattr(row, name) for name in names},
         "id": row.pk,
+        "trace_id": row.trace.trace_id,
         "pipeline": row.pipeline.name,
         "kind": MigrationKind(row.kind),
         "stage": MigrationStage(row.stage),

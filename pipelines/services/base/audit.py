@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from pipelines.foundation import clock
@@ -11,11 +12,22 @@ from pipelines.models import AuditRow
 
 @dataclass(frozen=True)
 class Actor:
-    """A person or program that asks: user name, address of the client and id of the request."""
+    """A person or program that asks: user name, address of the client and id of the request.
+
+    `traceparent`: the trace that a client wants it to be part of. `request`, for that trace: method, route, user_id,
+    request_id and at, when the request came.
+    """
 
     name: str
     address: str = ""
     request_id: str = ""
+    traceparent: str = ""
+    request: Mapping[str, Any] = field(default_factory=dict, compare=False)
+
+    @property
+    def origin(self) -> dict[str, Any]:
+        """What an operation and a migration store of it for their trace."""
+        return {"traceparent": self.traceparent, "request": dict(self.request)}
 
 
 def record(

@@ -20,7 +20,7 @@ from pipelines.foundation import clock, dispatch
 from pipelines.foundation.errors import Conflict
 from pipelines.models import Operation, Pipeline
 from pipelines.selectors.lifecycle.situations import live_run, open_operation, situation, steering
-from pipelines.services.base import audit, events
+from pipelines.services.base import audit, events, tracing
 from pipelines.services.base.audit import Actor
 from pipelines.services.lifecycle import operations, placement
 from pipelines.services.lifecycle.holding import held_by
@@ -219,6 +219,7 @@ def _open(pipeline: Pipeline, kind: OperationKind, actor: Actor, how: _How) -> O
         steps=steps_of(kind),
         message=CONSEQUENCES.get(Action(kind.value), ""),
         created_by=actor.name,
+        **actor.origin,
         deadline=now + timedelta(seconds=seconds_allowed(kind, _limits(pipeline), how.drain)),
     )
     _record_event(operation, f"{kind.capitalize()} was requested by {actor.name}.")
@@ -232,15 +233,18 @@ def _limits(pipeline: Pipeline) -> Lifecycle:
 
 def _done_at_once(pipeline: Pipeline, kind: OperationKind, actor: Actor, verdict: Verdict) -> Operation:
     audit.record(actor=actor, action=f"pipeline.{kind}", pipeline_name=pipeline.name, outcome="nothing to do")
-    return Operation.objects.create(
+    operation = Operation.objects.create(
         pipeline=pipeline,
         kind=kind,
         state=OperationState.SUCCEEDED,
         generation=pipeline.generation,
         message=verdict.reason,
         created_by=actor.name,
+        **actor.origin,
         ended_at=clock.now(),
     )
+    tracing.operation_ended(operation)
+    return operation
 
 
 def _supersede(operation: Operation, kind: OperationKind, actor: Actor) -> None:
@@ -249,6 +253,7 @@ def _supersede(operation: Operation, kind: OperationKind, actor: Actor) -> None:
     operation.ended_at = clock.now()
     operation.version += 1
     operation.save(update_fields=["state", "message", "ended_at", "version"])
+    tracing.operation_ended(operation)
     _record_event(operation, operation.message)
 
 
@@ -294,5 +299,6 @@ def _cancel(operation: Operation, actor: Actor) -> None:
     if not same.update(state=OperationState.CANCELLED, **fields):
         raise Conflict("The operation has changed in the meantime.", code="busy", hint="Send the request again.")
     operation.state = OperationState.CANCELLED
+    tracing.operation_ended(operation)
     audit.record(actor=actor, action="operation.cancel", pipeline_name=operation.pipeline.name)
     _record_event(operation, str(fields["message"]))

@@ -9,7 +9,7 @@ from uuid import UUID
 from pipelines.domain.base.states import OPEN_OPERATION_STATES, SIDE_OPERATIONS, OperationKind, OperationState
 from pipelines.domain.lifecycle.operations import StepState, closed, moved
 from pipelines.models import Operation
-from pipelines.services.base import events
+from pipelines.services.base import events, tracing
 from pipelines.services.base.fencing import fenced
 
 OPEN = [state.value for state in OPEN_OPERATION_STATES]
@@ -92,6 +92,8 @@ def _swap(operation: Operation, **fields: Any) -> int:
 def _write(operation: Operation, message: str, **fields: Any) -> bool:
     if not _swap(operation, message=message, **fields):
         return False
+    if "ended_at" in fields:
+        tracing.operation_ended(operation)
     steps = {step["name"]: step["state"] for step in fields["steps"]}
     events.record(
         kind="operation.updated",

@@ -66,6 +66,7 @@ def create(
                 stage_since=now,
                 created_at=now,
                 created_by=actor.name,
+                **actor.origin,
                 reverts=reverts,
                 evacuation=evacuation,
             )

@@ -26,7 +26,7 @@ from pipelines.foundation import clock, dispatch
 from pipelines.foundation.errors import Conflict
 from pipelines.models import Migration, Pipeline
 from pipelines.selectors.migration import migrations as selecting
-from pipelines.services.base import events
+from pipelines.services.base import events, tracing
 from pipelines.services.base.audit import Actor
 from pipelines.services.base.fencing import epoch, fenced
 from pipelines.services.monitoring import alerts
@@ -74,6 +74,8 @@ def change(
         raise Overtaken(str(migration.pk))
     for name, value in {**fields, "version": migration.version + 1}.items():
         setattr(migration, name, value)
+    if migration.ended_at is not None and "ended_at" in fields:
+        tracing.migration_ended(migration)
     if event:
         emit(migration, message or migration.message, actor=actor, old=old)
     if needed_action or selecting.needs_action(migration):

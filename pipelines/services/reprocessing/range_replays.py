@@ -155,6 +155,7 @@ def _request(pipeline: Pipeline, made: Plan, reason: str, actor: Actor) -> Opera
         parameters=asked,
         message=words,
         created_by=actor.name,
+        **actor.origin,
         progress={"done": 0, "of": made.offsets, "read": 0, "delivered": 0, "possible_duplicates": 0},
         deadline=clock.now() + ALLOWED,
     )

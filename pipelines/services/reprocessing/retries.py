@@ -80,6 +80,7 @@ def _request(pipeline: Pipeline, wanted: RetryRequest, actor: Actor) -> Operatio
         },
         message=f"{len(dead_letters)} dead letters at {wanted.rate:g} per second.",
         created_by=actor.name,
+        **actor.origin,
         deadline=clock.now() + timedelta(seconds=retry_seconds(len(dead_letters), wanted.rate)),
     )
     _claim(operation, dead_letters, wanted.repair)

@@ -12,7 +12,7 @@ from django.db import transaction
 from pipelines.domain.base.states import RunRole
 from pipelines.domain.runs.protocol import Status
 from pipelines.foundation import dispatch
-from pipelines.models import Delivery, Event, Host, IdempotencyKey, Pipeline, Run, Sample
+from pipelines.models import Delivery, Event, Host, IdempotencyKey, PendingTrace, Pipeline, Run, Sample
 from pipelines.selectors.base.prepared import Prepared, given
 from pipelines.selectors.runs.live import live_frame
 from pipelines.services.base import bulk
@@ -141,6 +141,8 @@ class Retention:
     """The newest dead letters of one pipeline that are kept, however young."""
     deliveries: timedelta = timedelta(days=30)
     idempotency_keys: timedelta = timedelta(days=1)
+    pending_traces: timedelta = timedelta(days=1)
+    """Of web servers that trace while no worker does."""
 
 
 def prune(*, now: datetime, retention: Retention) -> dict[str, int]:
@@ -150,6 +152,7 @@ def prune(*, now: datetime, retention: Retention) -> dict[str, int]:
         "events": Event.objects.filter(at__lt=now - retention.events),
         "deliveries": Delivery.objects.filter(ended_at__lt=now - retention.deliveries),
         "idempotency_keys": IdempotencyKey.objects.filter(created_at__lt=now - retention.idempotency_keys),
+        "pending_traces": PendingTrace.objects.filter(since__lt=now - retention.pending_traces),
     }
     deleted = {name: bulk.delete(rows) for name, rows in old.items()}
     pruned_dead_letters = dead_letters.prune(before=now - retention.dead_letters, each=retention.dead_letters_each)

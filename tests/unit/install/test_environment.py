@@ -152,3 +152,12 @@ def test_the_address_of_the_dashboard_and_the_mail_server_are_checked(monkeypatc
 def test_what_is_wrong_with_them_names_the_variable(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
     with pytest.raises(environment.InvalidEnvironment, match=f"HEADGATE_{name}: "):
         load(monkeypatch, **{name: value})
+
+
+def test_traces_are_off_and_need_packages_that_are_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not load(monkeypatch).traces
+    assert load(monkeypatch, TRACES="true").traces
+    monkeypatch.setattr(environment, "TRACE_PACKAGES", ("opentelemetry-sdk", "a-package-that-nobody-has"))
+    assert not load(monkeypatch, TRACES="false").traces
+    with pytest.raises(environment.InvalidEnvironment, match=r"HEADGATE_TRACES: .*pip install 'headgate\[otel\]'"):
+        load(monkeypatch, TRACES="true")

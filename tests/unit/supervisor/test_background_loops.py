@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from django.conf import settings
 
 from controlplane import bootstep
 from controlplane.bootstep import SupervisorStep, background_loops
@@ -34,6 +35,13 @@ def test_a_worker_has_one_list_of_loops_with_a_lock_where_a_host_has_only_one_of
     ]
     assert {loop.name: loop.bell for loop in loops if loop.bell in (WAKE, LOOK)} == {"supervisor": WAKE, "looks": LOOK}
     assert CANARIES.listener is not None
+
+
+def test_a_worker_that_traces_has_one_loop_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CANARIES, "listener", None)
+    monkeypatch.setattr(settings, "HEADGATE", settings.HEADGATE.model_copy(update={"traces": True}))
+    traces = background_loops(WORKER)[-1]
+    assert (traces.name, traces.lock is not None) == ("traces", True)
 
 
 def test_a_worker_starts_its_loops_in_order_and_stops_them_in_order(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from pipelines.domain.runs.lineage import Lineage, continue_from
 from pipelines.domain.runs.protocol import Handover, Launch, Promotion, QueryHead, SparkSettings, checkpoint_root
 from pipelines.models import Pipeline, Run
 from pipelines.selectors.lifecycle import supervision
+from pipelines.selectors.migration import tracing
 from pipelines.selectors.positions import positions
 from pipelines.selectors.runs import crashes
 from workers.supervisor.launch.references import References, Unresolved
@@ -138,6 +139,7 @@ class Launcher:
             handover=bool(resolved.values),
             interceptors=sorted(self.interceptors),
             interceptor_path=list(self.interceptor_path),
+            traceparent=tracing.traceparent_of(run.pipeline_id),
             **self._granted(run),
         )
         return launch, resolved.handover()

@@ -17,9 +17,10 @@ from pipelines.domain.base.causes import explain
 from pipelines.domain.base.states import STOP_COMMANDS, Phase
 from pipelines.domain.ledger.journal import JournalCorrupt
 from pipelines.domain.lifecycle.reconciling import Ahead
-from pipelines.domain.runs.protocol import DumpOrder, ExitRecord
+from pipelines.domain.runs.protocol import Control, DumpOrder, ExitRecord
 from pipelines.models import Pipeline, Run
 from pipelines.selectors.lifecycle.supervision import Row
+from pipelines.selectors.migration import tracing
 from pipelines.services.base import events, fencing
 from pipelines.services.base.fencing import fenced
 from pipelines.services.lifecycle import operations, reconciling
@@ -145,6 +146,7 @@ class _Deed:
         memory = self.actor.memory.run(run)
         try:
             launch, handover = self.actor.launcher.launch(run)
+            control = control.model_copy(update={"traceparent": launch.traceparent})
             fencing.require_time()
             self.actor.rundirs.prepare(run_dir, launch, control)
             memory.control = control
@@ -184,11 +186,19 @@ class _Deed:
         if action.control.command in STOP_COMMANDS:
             runs.record_stop_request(run=run, now=self.now.wall)
             crash_points.reach("worker.commanding")
+        control = self._traced(action.control)
         fencing.require_time()
         # It stands although it cannot be written: its deadlines hold, and the next tick writes it again.
-        self.actor.memory.run(run).control = action.control
-        self.actor.rundirs.write_control(Path(run.run_dir), action.control)
+        self.actor.memory.run(run).control = control
+        self.actor.rundirs.write_control(Path(run.run_dir), control)
         crash_points.reach("worker.commanded")
+
+    def _traced(self, control: Control) -> Control:
+        """A new order with the trace of what it follows from; one that is written again keeps its own."""
+        last = self.snapshot.run.control if self.snapshot.run else None
+        if last is not None and last.seq == control.seq:
+            return control
+        return control.model_copy(update={"traceparent": tracing.traceparent_of(self.pipeline.id)})
 
     @do.register
     def _(self, action: actions.SetPhase) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 import structlog
+from structlog.contextvars import bound_contextvars
 
 from pipelines.domain.base.causes import explain
 from pipelines.domain.definitions.document.spec import ANY_HOST
@@ -162,6 +163,13 @@ class Supervisor:
         return self._clock.now().boottime - now.boottime
 
     def _attend(self, row: Row, failure: Exception | None, holders: TokenHolders, now: Now, busy: set[UUID]) -> bool:
+        """Its log lines name the trace of the operation under way."""
+        if row.operation is None:
+            return self._attend_to(row, failure, holders, now, busy)
+        with bound_contextvars(trace_id=row.operation.trace.trace_id):
+            return self._attend_to(row, failure, holders, now, busy)
+
+    def _attend_to(self, row: Row, failure: Exception | None, holders: TokenHolders, now: Now, busy: set[UUID]) -> bool:
         """What a run has written and cannot be stored keeps nobody from commanding it, nor does one action another."""
         failures, hurry = [failure] if failure is not None else [], False
         try:

@@ -84,6 +84,7 @@ class Severity(StrEnum):
 
 _SEVERITIES: dict[str, Severity] = {
     AlertRule.LAG: Severity.WARNING,
+    AlertRule.DEGRADED: Severity.WARNING,
     AlertRule.AGENT_CRASHED: Severity.WARNING,
     AlertRule.UNSUPERVISED: Severity.WARNING,
     AlertRule.GROUP_MOVED: Severity.WARNING,

@@ -105,6 +105,7 @@ def rules_of(severity: Severity) -> list[str]:
 
 _NEXT_STEPS: dict[str, str] = {
     AlertRule.LAG: "Compare the rates of source and sinks, and look for a slow sink or too few partitions.",
+    AlertRule.DEGRADED: "Bring the component back that the message names. Headgate retries, and no record is lost.",
     AlertRule.STALLED: "Open the pipeline's conditions: they name the component that makes no progress.",
     AlertRule.BLOCKED: "Read the findings of the pipeline, decide, and start it again.",
     AlertRule.FAILED: "Read the log of the last run, remove the cause, and start the pipeline again.",

@@ -45,6 +45,11 @@ class Host(models.Model):
         blank=True,
         help_text="Whether messages reach the worker: state, detail, since, at, round_trip_ms.",
     )
+    disk = models.JSONField(
+        default=dict,
+        blank=True,
+        help_text="The disk of its runs and checkpoints: state, path, free, total and margin in bytes, at.",
+    )
 
     def __str__(self) -> str:
         return self.name

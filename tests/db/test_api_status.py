@@ -90,6 +90,7 @@ def test_the_status_has_figures_queries_components_and_conditions(viewer: APICli
         "PositionsSafe",
         "LedgerBalanced",
         "Supervised",
+        "DiskSpace",
     }
 
 

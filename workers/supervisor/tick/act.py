@@ -273,6 +273,10 @@ class _Deed:
         runs.set_conditions(pipeline_id=self.pipeline.id, conditions=action.conditions)
 
     @do.register
+    def _(self, action: actions.SetFindings) -> None:
+        runs.add_findings(pipeline=self.pipeline, findings=action.findings)
+
+    @do.register
     def _(self, _action: actions.ResetRestarts) -> None:
         runs.reset_restarts(pipeline=self.pipeline)
 

@@ -24,6 +24,9 @@ const STATES = [
   { value: 'RESOLVED', label: 'Resolved' },
 ]
 
+/** Rules whose alerts have a host as their key. */
+const ABOUT_HOSTS = new Set(['host_silent', 'disk_low'])
+
 /** What the rules have found: open until a user has acknowledged it, resolved when its cause is gone. */
 export function AlertsPage() {
   const { state = 'OPEN' } = useSearch({ from: '/alerts' })
@@ -141,7 +144,7 @@ function About({ alert }: { alert: Alert }) {
       </Link>
     )
   }
-  if (alert.rule === 'host_silent') return <Link to="/hosts">{alert.key}</Link>
+  if (ABOUT_HOSTS.has(alert.rule)) return <Link to="/hosts">{alert.key}</Link>
   if (typeof alert.data.webhook === 'number') {
     return (
       <Link to="/webhooks" search={{ id: alert.data.webhook }}>

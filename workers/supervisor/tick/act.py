@@ -238,6 +238,7 @@ class _Deed:
                 stop_reason=action.stop_reason,
                 findings=action.findings,
                 restart=(restart.boot_id, restart.boottime, restart.delay) if restart else None,
+                follows=action.follows,
             ),
             now=self.now.wall,
         )

@@ -132,7 +132,7 @@ def supervisor(keeper: tuple[str, ...] | None = None) -> Supervisor:
         clock=clock,
         processes=processes,
         lease=HostLease(facts, FileLock(environment.state / LOCK), processes),
-        observer=Observer(processes, rundirs, memory),
+        observer=Observer(processes, rundirs, memory, environment.disk_margin),
         actor=Actor(processes, rundirs, launcher(), memory),
         workflows=Runner(environment.host, rundirs),
     )

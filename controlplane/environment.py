@@ -18,6 +18,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from pipelines.domain.access.secrets import NAME
 from pipelines.domain.base.values import byte_size
+from pipelines.domain.hosts.disk import Margin
 from pipelines.domain.monitoring.receivers import MailServer
 from pipelines.domain.monitoring.webhooks import Network, Reach, secret_name
 from pipelines.foundation.interceptors import directories
@@ -55,7 +56,7 @@ class Environment(BaseSettings):
     `interceptors`: classes that `python` interceptors may name, as module:Class, beside the entry points of the group
     headgate.interceptors; `interceptor_path`: directories in which they may lie beside the installed packages.
     `slots` and `memory`: how many agents may run on this host, and how many bytes they may take together; no limit
-    unless given.
+    unless given. `disk_margin`: room on the disk of runs and checkpoints below which Headgate warns.
     `lag_minute_days`, `lag_five_minute_days`, `lag_hour_days`: how long points of lag are kept minute by minute, and
     rolled up.
     `sample_days`, `event_days`, `dead_letter_days`: how long points of charts, events and dead letters are kept;
@@ -85,6 +86,7 @@ class Environment(BaseSettings):
     file_references: Path | None = None
     slots: int | None = Field(default=None, ge=1)
     memory: Annotated[int, BeforeValidator(byte_size)] | None = None
+    disk_margin: Annotated[Margin, NoDecode] = Margin()
     sample_days: float = Field(default=2, gt=0)
     event_days: float = Field(default=90, gt=0)
     lag_minute_days: float = Field(default=1, gt=0)
@@ -162,6 +164,11 @@ class Environment(BaseSettings):
         if value and not all(map(is_installed, TRACE_PACKAGES)):
             raise ValueError("needs packages that are not installed: pip install 'headgate[otel]'")
         return value
+
+    @field_validator("disk_margin", mode="before")
+    @classmethod
+    def _is_a_margin(cls, value: Any) -> Any:
+        return Margin.parse(value) if isinstance(value, str) else value
 
     @field_validator("state", "cache")
     @classmethod

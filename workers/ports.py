@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from uuid import UUID
 
 from pipelines.domain.base.positions import PartitionPosition
+from pipelines.domain.hosts.disk import DiskSpace
 from pipelines.domain.monitoring.receivers import MailServer
 from pipelines.domain.monitoring.spans import Subject, Trace
 from pipelines.domain.monitoring.webhooks import DeliveryResponse
@@ -135,6 +136,12 @@ class RunDirs(Protocol):
     def journal(self, run_dir: Path, offset: int, limit: int) -> JournalChunk:
         """Up to `limit` bytes of the journal from `offset` on."""
 
+    def space(self, run_dir: Path | None = None) -> DiskSpace | None:
+        """The scarcer of the file systems of checkpoints and of a run directory, or of all of them."""
+
+    def found_full(self, run_dir: Path) -> bool:
+        """Whether the agent has found its disk full, and released the run's reserve."""
+
 
 @dataclass(frozen=True)
 class RunDir:
@@ -170,8 +177,8 @@ class HostStorage(Protocol):
     def dumps(self, run: RunDir) -> list[tuple[Path, int, datetime]]:
         """Stack dumps of a run: path, bytes, time of change."""
 
-    def leftovers(self, run: RunDir) -> Path | None:
-        """Temporary files that a run has left, if it has."""
+    def leftovers(self, run: RunDir) -> list[Path]:
+        """What a run that was killed has left: temporary files, and the room that it had set aside."""
 
     def stores(self, name: str, pipeline_id: UUID, storages: Sequence[str] = ()) -> list[Path]:
         """What is kept of one pipeline beside its runs and checkpoints, on disk and in shared memory."""

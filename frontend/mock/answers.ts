@@ -159,6 +159,7 @@ export const diff = {
 
 const limits = {
   messages: null,
+  disk: null,
   lease_epoch: 1,
   slots: null,
   memory_limit: null,

@@ -26,7 +26,7 @@ def _rename(apps, old, new):
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("pipelines", "0026_channel_totals"),
+        ("pipelines", "0027_disk_space"),
     ]
 
     operations = [

@@ -79,6 +79,9 @@ class Pipeline(models.Model):
     restart_boot_id = models.CharField(max_length=64, blank=True, default="")
     restart_boottime = models.FloatField(null=True, blank=True, help_text="CLOCK_BOOTTIME at which the back-off ends.")
     restart_at = models.DateTimeField(null=True, blank=True, help_text="The same for people.")
+    restart_cause = models.TextField(
+        blank=True, default="", help_text="How the last run ended that Headgate restarts or restarted."
+    )
 
     class Meta:
         constraints = [

@@ -47,6 +47,11 @@ class Host(models.Model):
     )
     spans_exported = models.PositiveBigIntegerField(default=0, help_text="Spans that its worker has exported.")
     spans_dropped = models.PositiveBigIntegerField(default=0, help_text="Spans that it could not export in time.")
+    disk = models.JSONField(
+        default=dict,
+        blank=True,
+        help_text="The disk of its runs and checkpoints: state, path, free, total and margin in bytes, at.",
+    )
 
     def __str__(self) -> str:
         return self.name

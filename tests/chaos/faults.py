@@ -496,6 +496,15 @@ FAULTS = [
         "db/test_lag.py::test_the_lag_behind_a_silent_agent_is_asked_of_the_brokers_and_shown",
     ),
     _fault(
+        75,
+        "Disk of the run directory full: shown, warned of before, resumed by itself",
+        "chaos/test_full_disk.py::test_a_full_disk_is_shown_within_seconds_and_the_stream_resumes_by_itself",
+        "chaos/test_full_disk.py::test_the_reserve_has_room_for_the_last_words_of_a_run_on_a_disk_that_is_really_full",
+        "db/test_disk.py::test_a_full_disk_is_shown_everywhere_within_a_tick_and_forgotten_when_there_is_room",
+        "db/test_disk.py::test_a_disk_that_is_low_is_a_warning_of_host_and_pipeline",
+        "db/test_disk.py::test_a_start_that_the_disk_has_no_room_for_is_made_when_it_has",
+    ),
+    _fault(
         76,
         "Source away inside a batch",
         "chaos/test_page_truth.py::test_the_side_that_is_away_is_the_one_that_is_named",

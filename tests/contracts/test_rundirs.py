@@ -10,7 +10,17 @@ from pathlib import Path
 import pytest
 
 from pipelines.domain.base.states import Command
-from pipelines.domain.runs.protocol import ACTIVE_LOCK, JOURNAL, Control, Launch, Promotion, SparkSettings, boot_id
+from pipelines.domain.hosts.disk import DiskSpace
+from pipelines.domain.runs.protocol import (
+    ACTIVE_LOCK,
+    JOURNAL,
+    RESERVE,
+    Control,
+    Launch,
+    Promotion,
+    SparkSettings,
+    boot_id,
+)
 from tests.fakes.host import FakeHost
 from workers.adapters.rundirs import LocalRunDirs
 from workers.ports import RunDirs
@@ -70,6 +80,29 @@ def test_what_was_prepared_can_be_read(subject: Subject) -> None:
     subject.rundirs.prepare(path, _launch(), _control())
     assert subject.rundirs.launch(path) == _launch()
     assert subject.rundirs.control(path) == _control()
+
+
+def test_a_disk_is_known_before_and_after_the_directory_is_there(subject: Subject, tmp_path: Path) -> None:
+    if isinstance(subject.rundirs, FakeHost):
+        subject.rundirs.disk = DiskSpace(str(tmp_path), 1, 2)
+    path = subject.rundirs.path("orders", 1)
+    for _ in range(2):
+        space = subject.rundirs.space(path)
+        assert space is not None
+        assert 0 < space.free <= space.total
+        assert subject.rundirs.space() is not None
+        assert not subject.rundirs.found_full(path)
+        subject.rundirs.prepare(path, _launch(), _control())
+
+
+def test_an_empty_reserve_says_that_the_disk_was_found_full(tmp_path: Path) -> None:
+    rundirs = LocalRunDirs(tmp_path)
+    path = rundirs.path("orders", 1)
+    rundirs.prepare(path, _launch(), _control())
+    (path / RESERVE).write_bytes(b"x")
+    assert not rundirs.found_full(path)
+    (path / RESERVE).write_bytes(b"")
+    assert rundirs.found_full(path)
 
 
 def test_preparing_again_keeps_the_launch_and_gives_the_new_command(subject: Subject) -> None:

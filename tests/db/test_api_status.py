@@ -90,6 +90,7 @@ def test_the_status_has_figures_queries_components_and_conditions(viewer: APICli
         "PositionsSafe",
         "LedgerBalanced",
         "Supervised",
+        "DiskSpace",
     }
 
 
@@ -254,6 +255,49 @@ def test_the_log_is_read_by_its_end_and_followed_by_its_offset(viewer: APIClient
     assert following["text"] == "four\nfive\n"
     assert viewer.get(f"{url}?offset={following['offset']}").json()["text"] == ""
     assert viewer.get(f"{url}?tail=1&format=text").content == b"five\n"
+
+
+def test_the_log_can_be_read_without_less_important_lines(viewer: APIClient, run: Run, log: Path) -> None:
+    lines = [
+        f"2026-01-01T00:00:00.000Z {level:<7} driver orders/3: {level}\n" for level in ("INFO", "WARNING", "ERROR")
+    ]
+    log.write_text("".join([lines[0], lines[2], "  a trace\n", lines[1], lines[0]]))
+    url = f"/api/v1/runs/{run.pk}/log"
+    warnings = viewer.get(f"{url}?level=WARNING").json()
+    assert warnings["text"] == f"{lines[2]}  a trace\n{lines[1]}"
+    assert warnings["offset"] == warnings["size"]
+    assert viewer.get(f"{url}?level=ERROR&tail=1").json()["text"] == "  a trace\n"
+    assert viewer.get(f"{url}?level=CRITICAL&offset=0").json()["text"] == ""
+    assert viewer.get(f"{url}?level=LOUD").status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("state", "exists", "words"),
+    [
+        ("PENDING", False, "has not started yet"),
+        ("LIVE", True, "has not written to its log yet"),
+        ("LIVE", False, "was removed"),
+        ("ENDED", True, "ended before it wrote a log"),
+        ("ENDED", False, "was removed"),
+    ],
+)
+def test_a_log_that_is_not_there_says_why(
+    viewer: APIClient, run: Run, log: Path, state: str, exists: bool, words: str
+) -> None:
+    run.state, run.keeper_pid = state, 7
+    run.save()
+    if not exists:
+        log.parent.rmdir()
+    found = viewer.get(f"/api/v1/runs/{run.pk}/log").json()
+    assert found["code"] == "log_not_found"
+    assert words in found["detail"]
+
+
+def test_a_run_that_ended_before_its_process_started_has_no_log(viewer: APIClient, run: Run, log: Path) -> None:
+    run.state, run.keeper_pid = "ENDED", None
+    run.save()
+    log.parent.rmdir()
+    assert "before its process started" in viewer.get(f"/api/v1/runs/{run.pk}/log").json()["detail"]
 
 
 def test_a_rotated_log_is_read_from_its_start_and_says_so(viewer: APIClient, run: Run, log: Path) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pipelines.domain.base.positions import PartitionPosition
+from pipelines.domain.hosts.disk import DiskSpace
 from pipelines.domain.runs import protocol
 from pipelines.domain.runs.protocol import (
     Control,
@@ -77,6 +78,8 @@ class FakeHost:
     point: Callable[[str], None] = lambda _name: None
     spawn_error: OSError | None = None
     control_error: OSError | None = None
+    disk: DiskSpace | None = None
+    releases: set[Path] = field(default_factory=set)
     worker: FakeProcess | None = None
     next_pid: int = 100
 
@@ -211,6 +214,12 @@ class FakeHost:
     def journal(self, run_dir: Path, offset: int, limit: int) -> JournalChunk:
         data = bytes(self.directories[run_dir].journal) if run_dir in self.directories else b""
         return JournalChunk(offset=offset, data=data[offset : offset + limit], size=len(data))
+
+    def space(self, run_dir: Path | None = None) -> DiskSpace | None:
+        return self.disk
+
+    def found_full(self, run_dir: Path) -> bool:
+        return run_dir in self.releases
 
     def _document(self, run_dir: Path, name: str, kind: type[D]) -> D | None:
         found: Any = self.directories[run_dir].documents.get(name) if run_dir in self.directories else None

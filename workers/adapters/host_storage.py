@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from uuid import UUID
 
-from pipelines.domain.runs.protocol import JOURNAL, STACKS
+from pipelines.domain.runs.protocol import JOURNAL, RESERVE, STACKS
 from workers.ports import CheckpointDir, RunDir
 
 _SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - only directories that agents of ours have made there
@@ -44,9 +44,10 @@ class LocalHostStorage:
             return [(file, _bytes(file), _changed(file)) for file in files]
         return []
 
-    def leftovers(self, run: RunDir) -> Path | None:
-        path = run.path / "tmp"
-        return path if path.is_dir() and not path.is_symlink() else None
+    def leftovers(self, run: RunDir) -> list[Path]:
+        tmp, reserve = run.path / "tmp", run.path / RESERVE
+        found = [tmp] if tmp.is_dir() and not tmp.is_symlink() else []
+        return [*found, *([reserve] if reserve.is_file() and not reserve.is_symlink() else [])]
 
     def stores(self, name: str, pipeline_id: UUID, storages: Sequence[str] = ()) -> list[Path]:
         """What agents keep of one pipeline beside its runs and checkpoints."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from pipelines.domain.base.positions import PartitionPosition
+from pipelines.domain.hosts.disk import DiskSpace, scarcest
 from pipelines.domain.runs import protocol
 from pipelines.domain.runs.protocol import (
     Control,
@@ -114,6 +115,16 @@ class LocalRunDirs:
         except FileNotFoundError:
             return JournalChunk(offset=offset, data=b"", size=0)
 
+    def space(self, run_dir: Path | None = None) -> DiskSpace | None:
+        runs, checkpoints = self._state_dir / "runs", self._state_dir / "checkpoints"
+        return scarcest([_nearest(run_dir or runs), DiskSpace.of(checkpoints)])
+
+    def found_full(self, run_dir: Path) -> bool:
+        try:
+            return os.stat(f"{run_dir}/{protocol.RESERVE}").st_size == 0  # noqa: PTH116 - a thousand of them in a tick
+        except OSError:
+            return False
+
     def _document(self, run_dir: Path, name: str, kind: type[D]) -> D | None:
         directory = str(run_dir)
         known, path = self._known.setdefault(directory, {}), f"{directory}/{name}"
@@ -130,6 +141,11 @@ class LocalRunDirs:
         if time.time_ns() - seen.st_mtime_ns > _YOUNG_NS:
             known[name] = (stamp, found)
         return found
+
+
+def _nearest(path: Path) -> DiskSpace | None:
+    """The file system of a directory that need not be there yet."""
+    return next((space for each in (path, *path.parents) if (space := DiskSpace.of(each))), None)
 
 
 def _last_epoch(lock: Path) -> int:

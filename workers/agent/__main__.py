@@ -3,6 +3,7 @@
 The JVM is started before anything large is imported: it needs the time, and the imports need none of it.
 """
 
+import errno
 import json
 import os
 import sys
@@ -11,6 +12,8 @@ from pathlib import Path
 
 from workers.agent.base.log import name_trace, say
 from workers.agent.spark import jvm
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 
 def _start_jvm(run_dir: Path, launch: dict) -> jvm.Jvm:  # type: ignore[type-arg]
@@ -30,15 +33,18 @@ def _hadoop() -> list[str]:
 
 def main(run_dir: Path) -> int:
     """Start the JVM, read the launch, and drive it to its end."""
+    say(f"The driver starts as process {os.getpid()}.")
     try:
         read = json.loads((run_dir / "launch.json").read_bytes())
         name_trace(str(read.get("traceparent", "")))
         process = _start_jvm(run_dir, read)
     except OSError as error:
-        say(f"the JVM cannot be started; is Java 17 or newer installed? {error}")
+        if error.errno in _NO_ROOM:
+            raise
+        say(f"the JVM cannot be started; is Java 17 or newer installed? {error}", "ERROR")
         return 11
     except (ValueError, LookupError, AttributeError, TypeError) as error:
-        say(f"launch.json is not usable: {error!r}")
+        say(f"launch.json is not usable: {error!r}", "ERROR")
         return 15
     from pydantic import ValidationError
 
@@ -55,14 +61,15 @@ def main(run_dir: Path) -> int:
         launch = Launch.model_validate_json((run_dir / "launch.json").read_bytes())
         definition = Definition.model_validate(substituted(launch.definition, handover.values))
     except EOFError as error:
-        say(f"the secrets were not received: {error}")
+        say(f"the secrets were not received: {error}", "ERROR")
         process.process.kill()
         return int(Exit.KEEPER_LOST)
     except ValidationError as error:
         problems = [f"{each['loc']}: {each['type']}" for each in error.errors(include_input=False)]
-        say(f"launch.json is not usable: {'; '.join(problems)}")
+        say(f"launch.json is not usable: {'; '.join(problems)}", "ERROR")
         process.process.kill()
         return int(Exit.BAD_LAUNCH)
+    say(f"revision {launch.revision} as {launch.role} on {launch.host}, epoch {launch.epoch}, lineage {launch.lineage}")
     return Driver(run_dir, launch, definition, process).run()
 
 
@@ -70,6 +77,8 @@ if __name__ == "__main__":
     code = 1
     try:
         code = main(Path(sys.argv[1]))
-    except BaseException:
-        say(traceback.format_exc())
+    except BaseException as failure:
+        say(traceback.format_exc(), "ERROR")
+        if isinstance(failure, OSError) and failure.errno in _NO_ROOM:
+            code = 17
     os._exit(code)  # threads that wait for Spark or a broker must not keep the process

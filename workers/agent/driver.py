@@ -17,6 +17,7 @@ from pathlib import Path
 from pipelines.domain.base.causes import sentences
 from pipelines.domain.base.states import STOP_COMMANDS, AgentPhase, Command
 from pipelines.domain.definitions.document.spec import Definition
+from pipelines.domain.hosts.disk import disk_finding, is_disk_full
 from pipelines.domain.ledger.journal import CommandTaken, Exited, Interrupted, PhaseChanged
 from pipelines.domain.runs import protocol
 from pipelines.domain.runs.protocol import AgentFinding, Control, Exit, Holding, Launch, PauseProof, Promotion
@@ -31,6 +32,7 @@ from workers.agent.delivery.status import PauseWatch, StatusFile
 from workers.agent.run_dir import watch
 from workers.agent.run_dir.control import ControlFile
 from workers.agent.run_dir.journal_writer import Journal, JournalDamaged, JournalUnwritable
+from workers.agent.run_dir.reserve import Reserve
 from workers.agent.run_dir.signals import Signals
 from workers.agent.spark.idle import IdleCollector
 from workers.agent.spark.jvm import Jvm
@@ -63,10 +65,12 @@ class Driver:
         self._jvm = jvm
         self._launched = launch
         self._gate = Gate(launch.epoch)
-        self._journal = Journal(run_dir / protocol.JOURNAL, launch.epoch)
+        self._reserve = Reserve(run_dir / protocol.RESERVE)
+        self._journal = Journal(run_dir / protocol.JOURNAL, launch.epoch, self._reserve)
         self._cancel_timeout = definition.lifecycle.cancel_timeout
         self._control = ControlFile(run_dir / protocol.CONTROL, protocol.boot_id())
-        self._status = StatusFile(run_dir / protocol.STATUS, launch.token, definition.lifecycle.heartbeat_interval)
+        heartbeat = definition.lifecycle.heartbeat_interval
+        self._status = StatusFile(run_dir / protocol.STATUS, launch.token, heartbeat, self._reserve)
         self._launcher = Launcher(launch, definition, jvm, self._gate, self._journal, run_dir / "tmp")
         self._launcher.on_blocked = self._blocked
         self._launcher.on_unready = lambda findings: self._end(
@@ -145,7 +149,9 @@ class Driver:
             elif self._launcher.prepared and self._gate.position is not Position.STOPPED:
                 self._launcher.start(self._query_ended)
         except BaseException as error:
-            if self._jvm.process.poll() is None:
+            if is_disk_full(error):
+                self._out_of_room(cause_of(error))
+            elif self._jvm.process.poll() is None:
                 finding = AgentFinding(
                     path="", code="INIT_FAILED", message=cause_of(error), suggestion="See the agent's log."
                 )
@@ -158,6 +164,8 @@ class Driver:
             return
         if isinstance(query.failure, Blocked):
             self._blocked([query.failure.finding])
+        elif self._ending is None and is_disk_full(query.failure, error):
+            self._out_of_room(cause_of(query.failure or error or OSError()))
         elif self._ending is None and (findings := self._guarded()):
             self._blocked(findings)
         elif self._ending is None or query.failure is not None:
@@ -168,12 +176,18 @@ class Driver:
             self._end(Exit.QUERY_FAILED, finding.message, [finding], within=_FINISH_BATCH)
         self._wake.set()
 
+    def _out_of_room(self, cause: str) -> None:
+        """A disk is full. The next run starts when there is room, and nothing is to be decided until then."""
+        self._reserve.release()
+        finding = AgentFinding(**disk_finding(str(self._dir), sentences(cause)))
+        self._end(Exit.DISK_FULL, finding.message, [finding], within=_FINISH_BATCH)
+
     def _guarded(self) -> list[AgentFinding]:
         """What the guard has to say to the end of a query; nothing where it cannot look."""
         try:
             return self._launcher.guard.check()
         except Exception as error:
-            say(f"the guard could not compare positions: {cause_of(error)}")
+            say(f"the guard could not compare positions: {cause_of(error)}", "WARNING")
             return []
 
     def _jvm_lost(self, status: int) -> None:
@@ -187,7 +201,7 @@ class Driver:
         with self._ending_lock:
             if self._ending is None:
                 self._ending = Ending(code, reason, list(findings), deadline)
-                say(f"ending: {reason}")
+                say(f"ending: {reason}", "INFO" if code == Exit.CLEAN else "ERROR")
             elif deadline < self._ending.deadline:
                 self._ending = Ending(code, reason, list(findings), deadline)
         self._gate.stop(cancel=code != Exit.CLEAN)
@@ -218,6 +232,7 @@ class Driver:
         self._finish_order(proof)
         self._set_phase(self._phase_now(proof))
         self._report(proof)
+        self._reserve.refill()
         self._collect_when_idle()
 
     def _check_journal(self) -> None:
@@ -231,12 +246,13 @@ class Driver:
             self._gate.stop(cancel=True)
             threading.Thread(target=self._blocked, args=([damage.finding],), name="damaged", daemon=True).start()
         except OSError as error:
-            say(f"the journal cannot be checked: {error}")
+            say(f"the journal cannot be checked: {error}", "WARNING")
 
     def _take(self, order: Control) -> None:
         """Accept an order of the supervisor. It is obeyed before it is written down, since a disk may hang."""
         self._order, self._order_done = order, False
         name_trace(order.traceparent)
+        say(f"command {order.command}{f': {order.reason}' if order.reason else ''}")
         if order.command in STOP_COMMANDS:
             self._signals.arm_watchdog(order.kill_at, order.issued_at)
             self._launcher.close_ingest_buffers()
@@ -347,6 +363,7 @@ class Driver:
     def _set_phase(self, phase: AgentPhase) -> None:
         if phase is not self._phase:
             self._phase = phase
+            say(f"phase {phase}")
             self._journal_safely(PhaseChanged(phase=phase, reason=self._ending.reason if self._ending else ""))
 
     def _report(self, proof: PauseProof | None) -> None:
@@ -392,7 +409,7 @@ class Driver:
         self._set_phase(AgentPhase.STOPPED if ending.code == Exit.CLEAN else AgentPhase.FAILED)
         self._journal_safely(Exited(code=ending.code, reason=ending.reason))
         self._report(None)
-        say(f"exit {int(ending.code)}: {ending.reason}")
+        say(f"exit {int(ending.code)}: {ending.reason}", "INFO" if ending.code == Exit.CLEAN else "ERROR")
         return int(ending.code)
 
     @property
@@ -407,4 +424,4 @@ class Driver:
         try:
             self._journal.append(entry)
         except (JournalUnwritable, JournalDamaged) as error:
-            say(f"{error}")
+            say(f"{error}", "WARNING")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from pathlib import Path
@@ -11,12 +12,22 @@ from typing import Any
 def write_atomically(path: Path, document: dict[str, Any]) -> None:
     """Replace `path`: temporary file, fsync, rename. Raises OSError, for example where the disk is full."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    with temporary.open("w") as file:
-        json.dump(document, file, indent=1)
-        file.write("\n")
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
+    try:
+        with temporary.open("w") as file:
+            json.dump(document, file, indent=1)
+            file.write("\n")
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError:
+        remove(temporary)
+        raise
+
+
+def remove(path: Path) -> None:
+    """Remove a file, if it is there and that is possible."""
+    with contextlib.suppress(OSError):
+        path.unlink()
 
 
 def read(path: Path) -> dict[str, Any] | None:

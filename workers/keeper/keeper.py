@@ -46,6 +46,7 @@ _EXIT_RECORD_TIMEOUT = 60.0
 _DUMP_TIMEOUT = 2.0
 _LAST_DUMP_TIMEOUT = 1.0
 """Seconds that a kill which no interrupt went before waits for a dump."""
+_RESERVE = "reserve"
 _WATCHDOG_EXIT = 1
 """Exit code of a driver that was ended by its own watchdog (faulthandler)."""
 _ROOT = Path(__file__).resolve().parents[2]
@@ -159,6 +160,7 @@ class Keeper:
             size=launch.get("log_bytes", 16 << 20),
             files=launch.get("log_files", 4),
             masked=handover.masked(frame),
+            run=f"{launch.get('pipeline', '-')}/{launch.get('run', '-')}",
         )
         self._dumper = Dumper(run_dir, self._token, self._log.jvm, self._log.say)
         self._asked = DumpFile(run_dir / "dump.json")
@@ -177,10 +179,11 @@ class Keeper:
             signal.signal(number, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, lambda *_: self._signal_group(signal.SIGTERM))
         self._log.start()
+        self._log.say(f"The keeper starts as process {os.getpid()}.")
         try:
             lock = self._lock()
         except AlreadyStarted as started:
-            self._log.say(str(started))
+            self._log.say(str(started), "WARNING")
             self._log.close(timeout=1.0)
             return 0
         if lock is None:
@@ -235,6 +238,7 @@ class Keeper:
         ours, theirs = socket.socketpair()
         environment = {**os.environ, processes.KEEPER_FD_VARIABLE: str(theirs.fileno()), "PYTHONUNBUFFERED": "1"}
         environment["MALLOC_ARENA_MAX"] = "2"
+        environment[processes.RUN_VARIABLE] = self._log.label
         child = subprocess.Popen(
             self._argv,
             stdin=subprocess.DEVNULL,
@@ -247,6 +251,7 @@ class Keeper:
         )
         self._pid = self._group = self._dumper.driver = child.pid
         child.returncode = 0  # reaped by processes.reap
+        self._log.say(f"The driver is started as process {child.pid}.")
         theirs.close()
         self._to_driver = ours  # it stays open while the keeper lives
         handover.pass_on(ours.fileno(), self._frame)
@@ -259,7 +264,7 @@ class Keeper:
         poll.register(handle, select.POLLIN)
         while (status := processes.reap(self._pid)) is None:
             if self._control.poll():
-                self._log.say(self._control.complaint)
+                self._log.say(self._control.complaint, "WARNING")
             self._escalate(time.clock_gettime(time.CLOCK_BOOTTIME))
             self._dump_as_asked()
             self._promote()
@@ -319,7 +324,7 @@ class Keeper:
 
     def _refuse(self, reason: str) -> None:
         self._refused = reason
-        self._log.say(f"not promoted: {reason}")
+        self._log.say(f"not promoted: {reason}", "ERROR")
         self._signal_group(signal.SIGTERM)
 
     def _escalate(self, now: float) -> None:
@@ -357,7 +362,7 @@ class Keeper:
         self._interrupted = True
         dump = self._dumper.take("INTERRUPT", number=number, timeout=_DUMP_TIMEOUT)
         at_work = ", ".join(dump["stuck"]) or "no component"
-        self._log.say(f"interrupt {number} of the stop: SIGTERM to the driver; at work: {at_work}")
+        self._log.say(f"interrupt {number} of the stop: SIGTERM to the driver; at work: {at_work}", "WARNING")
         self._signal_group(signal.SIGTERM)
         for pid in processes.holders(self._token):
             if processes.kind_of(pid) == "worker" and processes.catches(pid, signal.SIGINT):
@@ -365,7 +370,7 @@ class Keeper:
 
     def _kill(self) -> None:
         """The last stage. What no interrupt has dumped is dumped now, if that is quick."""
-        self._log.say("the stop's last deadline has passed: SIGKILL to the run")
+        self._log.say("the stop's last deadline has passed: SIGKILL to the run", "ERROR")
         if not self._interrupted and self._aside(lambda: self._dumper.take("KILL", timeout=_LAST_DUMP_TIMEOUT)):
             self._await_dump(_LAST_DUMP_TIMEOUT)
         self._signal_group(signal.SIGKILL)
@@ -389,11 +394,14 @@ class Keeper:
             time.sleep(0.01)
             processes.reap(self._pid)
         if left:
-            self._log.say(f"processes {left} of this run cannot be killed")
+            self._log.say(f"processes {left} of this run cannot be killed", "ERROR")
         shutil.rmtree(self._dir / "tmp", ignore_errors=True)
 
     def _record(self, status: int, reason: str) -> int:
-        """Write exit.json; a full disk is waited for, at most a minute."""
+        """Write exit.json, into the room that the run's reserve takes; a disk that is full all the same is waited for,
+        at most a minute."""
+        files.remove(self._dir / _RESERVE)
+        self._say_end(os.waitstatus_to_exitcode(status), reason)
         self._log.close(timeout=1.0)
         self._control.poll()
         code = os.waitstatus_to_exitcode(status)
@@ -419,6 +427,14 @@ class Keeper:
             else:
                 return 0
         return 1
+
+    def _say_end(self, code: int, reason: str) -> None:
+        """The last line of the log, unless the driver's own output follows it."""
+        how = f"exited with code {code}" if code >= 0 else f"was ended by {signal.Signals(-code).name}"
+        if not self._pid:
+            how = "was not started"
+        level = "INFO" if code == 0 else "ERROR"
+        self._log.say(f"The driver {how}{f': {reason}' if reason else ''}.", level)
 
     def _killed_by(self, code: int) -> str | None:
         """Who has carried out the last stage: this process, or the driver's own watchdog, which a keeper that was held

@@ -1,4 +1,8 @@
-"""Pump of the driver's output into agent.log, rotated by size."""
+"""Pump of the driver's output into agent.log, rotated by size.
+
+Keeper, driver and JVM write lines of one form: time, level, component, run, and what there is to say. What others print
+passes as it is; such lines belong to the line before them.
+"""
 
 from __future__ import annotations
 
@@ -20,15 +24,17 @@ _PIPE_SIZE = 1024 * 1024
 
 class LogPump(threading.Thread):
     """Copies a pipe into `path`; `files` older files of at most `size` bytes are kept as path.1, path.2 and so on.
+    `run`: how lines of its own name the run.
 
     The texts of `masked` are taken out on the way, and thread dumps of the JVM where `jvm` expects one. A full disk
     never blocks the writer of the pipe: what cannot be written is dropped, counted, and the count is written as soon as
     there is room again.
     """
 
-    def __init__(self, path: Path, *, size: int, files: int, masked: Iterable[bytes] = ()) -> None:
+    def __init__(self, path: Path, *, size: int, files: int, masked: Iterable[bytes] = (), run: str = "-") -> None:
         super().__init__(name="log", daemon=True)
         self._path = path
+        self.label = run
         self._size = size
         self._files = files
         self._redactor = Redactor(masked)
@@ -45,9 +51,14 @@ class LogPump(threading.Thread):
             self.write(self.jvm.feed(self._redactor.feed(chunk)))
         self.write(self.jvm.feed(self._redactor.flush()) + self.jvm.flush())
 
-    def say(self, text: str) -> None:
+    def say(self, text: str, level: str = "INFO") -> None:
         """A line of the keeper's own."""
-        self.write(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} keeper: {text}\n".encode())
+        self.write(self._line(text, level))
+
+    def _line(self, text: str, level: str) -> bytes:
+        now = time.time()
+        stamp = f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(now))}.{int(now % 1 * 1000):03d}Z"
+        return f"{stamp} {level:<7} keeper {self.label}: {text}\n".encode()
 
     def write(self, chunk: bytes) -> None:
         """Append to the log, or count what could not be written."""
@@ -70,7 +81,8 @@ class LogPump(threading.Thread):
             self._rotate()
         with self._path.open("ab", buffering=0) as file:
             if self._lost:
-                file.write(f"\nkeeper: {self._lost} bytes of output were lost: the log could not be written\n".encode())
+                words = f"{self._lost} bytes of output were lost: the log could not be written"
+                file.write(b"\n" + self._line(words, "WARNING"))
                 self._lost = 0
             self._lost += len(chunk) - file.write(chunk)
 

@@ -13,6 +13,8 @@ from typing import Literal
 
 TOKEN_VARIABLE = "HEADGATE_RUN_TOKEN"  # noqa: S105 - an environment variable's name
 KEEPER_FD_VARIABLE = "HEADGATE_KEEPER_FD"
+RUN_VARIABLE = "HEADGATE_RUN"
+"""PIPELINE/NUMBER, for the lines of the log."""
 
 _INHERITED = frozenset(
     {"PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TZ", "TMPDIR", "JAVA_HOME", "LD_LIBRARY_PATH"}

@@ -99,14 +99,16 @@ def _watch_lines(session: Session, read: Callable[[], Any], line: Callable[[Any]
     repeat(refresh, Patience())
 
 
-def print_log(session: Session, name: str, *, run: int | None, tail: int, follow: bool) -> None:
-    """Print a run's log, and with `follow` what is added to it, and then the next run's."""
+def print_log(
+    session: Session, name: str, *, run: int | None, tail: int, follow: bool, level: str | None = None
+) -> None:
+    """Print a run's log, and with `follow` what is added to it, and then the next run's; of `level` and above."""
     client = session.client()
     found = find_run(client, name, run)
     if follow:
-        LogFollower(session, client, name, found, pinned=run is not None).start(tail)
+        LogFollower(session, client, name, found, pinned=run is not None, level=level).start(tail)
         return
-    piece = client.get(f"runs/{found['id']}/log", tail=tail)
+    piece = client.get(f"runs/{found['id']}/log", tail=tail, level=level)
     if not session.printed({"run": found["number"]} | piece):
         output.write_text(piece["text"])
 
@@ -123,12 +125,22 @@ def find_run(client: Client, name: str, number: int | None) -> dict[str, Any]:
 class LogFollower:
     """Prints what is added to a run's log; unless `pinned`, continues with the next run when one has started."""
 
-    def __init__(self, session: Session, client: Client, name: str, run: dict[str, Any], *, pinned: bool) -> None:
+    def __init__(
+        self,
+        session: Session,
+        client: Client,
+        name: str,
+        run: dict[str, Any],
+        *,
+        pinned: bool,
+        level: str | None = None,
+    ) -> None:
         self.session = session
         self.client = client
         self.name = name
         self.run = run
         self.pinned = pinned
+        self.level = level
         self.offset: int | None = None
 
     def start(self, tail: int) -> None:
@@ -140,15 +152,15 @@ class LogFollower:
         time.sleep(POLL_S)
         piece = self._piece(offset=self.offset or 0)
         self._print(piece)
-        return bool(piece["text"]) or self._has_more()
+        return bool(piece["text"]) or piece["offset"] < piece["size"] or self._has_more()
 
     def _piece(self, **query: int) -> dict[str, Any]:
         try:
-            return dict(self.client.get(f"runs/{self.run['id']}/log", **query))
+            return dict(self.client.get(f"runs/{self.run['id']}/log", level=self.level, **query))
         except CommandError as error:
             if error.code != "log_not_found":
                 raise
-            return {"text": "", "offset": 0}
+            return {"text": "", "offset": 0, "size": 0}
 
     def _print(self, piece: dict[str, Any]) -> None:
         self.offset = piece["offset"]

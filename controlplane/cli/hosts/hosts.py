@@ -31,7 +31,7 @@ def list_hosts(session: Session) -> None:
     found = session.client().get("hosts")
     if session.printed(found):
         return
-    columns = ("host", "state", "agents", "slots", "memory", "last report", "drained")
+    columns = ("host", "state", "agents", "slots", "memory", "disk free", "last report", "drained")
     output.table(columns, map(_row, found), empty="No hosts. A host appears when its worker reports.")
 
 
@@ -41,12 +41,20 @@ def _row(host: dict[str, Any]) -> tuple[object, ...]:
     state = host["state"] if host["supervised"] or host["state"] == "LOST" else f"{host['state']}, silent"
     slots = f"{host['promised']} of {host['slots']}" if host["slots"] else f"{host['promised']}"
     drained = f"{ago(host['drained_at'])} by {host['drained_by']}" if host["drained_at"] else None
-    return host["name"], state, host["agents"], slots, _memory(host), ago(host["seen_at"]), drained
+    return host["name"], state, host["agents"], slots, _memory(host), _disk(host), ago(host["seen_at"]), drained
 
 
 def _memory(host: dict[str, Any]) -> str:
     limit = host["memory_limit"] or host["memory_bytes"]
     return f"{host['memory_promised'] >> 20} of {limit >> 20} MiB"
+
+
+def _disk(host: dict[str, Any]) -> str | None:
+    disk = host["disk"]
+    if disk is None:
+        return None
+    state = "" if disk["state"] == "OK" else f", {disk['state'].lower()}"
+    return f"{disk['free_bytes'] >> 20} of {disk['total_bytes'] >> 20} MiB{state}"
 
 
 @app.verb()
@@ -84,7 +92,8 @@ def _print(session: Session, host: dict[str, Any]) -> None:
     if session.printed(host):
         return
     drained = f"drained {output.ago(host['drained_at'])}" if host["drained_at"] else "accepts agents"
-    output.print_line(f"{host['name']}: {host['state']}, {drained}")
+    disk = f", disk free: {_disk(host)}" if host["disk"] else ""
+    output.print_line(f"{host['name']}: {host['state']}, {drained}{disk}")
     rows = [(each["name"], each["phase"], each["live_run"], "; ".join(each["tied"])) for each in host["pipelines"]]
     output.table(("pipeline", "phase", "run", "bound by"), rows, empty="No pipelines.")
 

@@ -28,6 +28,8 @@ SECTIONS: dict[str, dict[str, str]] = {
         "redis_url": "Redis, for wake-up messages and live figures.",
         "host": "The name of this host. The machine's short name if not set.",
         "slots": "The most agents on this host. No limit if not set.",
+        "disk_margin": "Room on the disk of runs and checkpoints below which Headgate warns: a size, a percentage, or "
+        "the smaller of both. `0` never warns.",
         "memory": "Memory for all agents of this host, such as `24GiB`. An agent takes `driver_memory` and 256 MiB.",
     },
     "Web server": {

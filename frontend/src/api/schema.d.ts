@@ -1934,9 +1934,10 @@ export interface components {
          *     - `PositionsSafe`: Positions safe, Positions unsafe, Positions unknown.
          *     - `LedgerBalanced`: Ledger balanced, Ledger unbalanced, Ledger unknown.
          *     - `Supervised`: Supervised, Not supervised, Supervision unknown.
+         *     - `DiskSpace`: Disk has room, Disk low, Disk not checked.
          * @enum {string}
          */
-        ConditionType: "Stable" | "PositionsSafe" | "LedgerBalanced" | "Supervised";
+        ConditionType: "Stable" | "PositionsSafe" | "LedgerBalanced" | "Supervised" | "DiskSpace";
         /**
          * Consequence
          * @description What a change costs, from light to heavy.
@@ -2242,6 +2243,33 @@ export interface components {
             /** Discarded */
             discarded: number;
         };
+        /**
+         * Disk
+         * @description The disk of a host's runs and checkpoints; of two, the scarcer one. OK: there is room. LOW: less than
+         *     `margin_bytes` is free. FULL: agents cannot write, so no batch starts.
+         */
+        Disk: {
+            state: components["schemas"]["DiskState"];
+            /** Path */
+            path: string;
+            /** Free Bytes */
+            free_bytes: number;
+            /** Total Bytes */
+            total_bytes: number;
+            /** Margin Bytes */
+            margin_bytes: number;
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+        };
+        /**
+         * DiskState
+         * @description OK: there is room. LOW: less than the margin is left. FULL: agents cannot write any more.
+         * @enum {string}
+         */
+        DiskState: "OK" | "LOW" | "FULL";
         /**
          * DrainBody
          * @description `on_timeout`: what follows if an agent's in-flight batch exceeds the drain_timeout of its definition: `abort`,
@@ -2909,6 +2937,7 @@ export interface components {
             /** Version */
             version: string;
             messages: components["schemas"]["Messages"] | null;
+            disk: components["schemas"]["Disk"] | null;
             /** Lease Epoch */
             lease_epoch: number;
             /** Slots */
@@ -2948,6 +2977,7 @@ export interface components {
             /** Version */
             version: string;
             messages: components["schemas"]["Messages"] | null;
+            disk: components["schemas"]["Disk"] | null;
             /** Lease Epoch */
             lease_epoch: number;
             /** Slots */
@@ -4083,15 +4113,15 @@ export interface components {
          * @description What the supervisor observed of a pipeline.
          *
          *     - `STOPPED`: Stopped. No process exists.
-         *     - `PREFLIGHT`: Preflight. Every component is initialized and probed. Nothing has been read.
-         *     - `STARTING`: Starting. Preflight passed. The first batch has not been delivered yet.
+         *     - `PREFLIGHT`: Preflight. Every component is initialized and probed. Nothing is read meanwhile.
+         *     - `STARTING`: Starting. Preflight passed. The first batch of this run has not been delivered yet.
          *     - `RUNNING`: Running. Records are being delivered, or the source is idle and reachable.
-         *     - `DEGRADED`: Degraded. A source or a sink is unavailable. Batches go to another sink of the group, or are held and retried. Nothing is lost.
+         *     - `DEGRADED`: Degraded. A source, a sink or the disk is unavailable. Batches go to another sink of the group, or are held and retried. Nothing is lost.
          *     - `STALLED`: Stalled. The agent is alive and there is lag, but no batch has finished within `stall_timeout`.
          *     - `PAUSING`: Pausing. The in-flight batch is finishing.
          *     - `PAUSED`: Paused. Nothing is being read. The process stays warm.
          *     - `STOPPING`: Stopping. A stop was requested. The process has not exited yet.
-         *     - `BACKOFF`: Backing off. The last run ended by itself. The next one starts when the back-off ends.
+         *     - `BACKOFF`: Backing off. The last run ended without a request. The next one starts by itself.
          *     - `BLOCKED`: Blocked. A position or a component needs a decision. Nothing is read.
          *     - `FAILED`: Failed. The restart budget is spent. Start the pipeline to try again.
          *     - `UNKNOWN`: Unknown. The heartbeat of the agent or its host is lost. No run starts elsewhere until the old run has ended.
@@ -8996,6 +9026,7 @@ export interface operations {
         parameters: {
             query?: {
                 format?: string;
+                level?: "DEBUG" | "INFO" | "WARNING" | "ERROR" | "CRITICAL";
                 offset?: number;
                 tail?: number;
             };

@@ -1,6 +1,7 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router'
 import { OverviewPage } from '@/features/overview/OverviewPage'
 import { readOverviewSearch } from '@/features/overview/filter'
+import { LOG_LEVELS, type LogLevel } from '@/features/pipeline/log/buffer'
 import { NotFound, RouteError } from './RouteStates'
 import { Shell } from './shell/Shell'
 
@@ -100,9 +101,10 @@ const log = createRoute({
   getParentRoute: () => pipeline,
   path: 'log',
   component: lazyRouteComponent(() => import('@/features/pipeline/log/LogTab'), 'LogTab'),
-  validateSearch: (search): { run?: number; find?: string } => ({
+  validateSearch: (search): { run?: number; find?: string; level?: LogLevel } => ({
     run: whole(search.run),
     find: text(search.find),
+    level: LOG_LEVELS.find((level) => level === search.level),
   }),
 })
 

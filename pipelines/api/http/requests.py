@@ -23,6 +23,7 @@ from pipelines.domain.definitions.parts.client_options import LONGEST_VALUE
 from pipelines.domain.lifecycle.operations import DrainOnTimeout, OnTimeout, PauseOnTimeout
 from pipelines.domain.lifecycle.reconciling import SourceOfTruth
 from pipelines.domain.reprocessing.dead_letters import DEFAULT_RATE, MAX_DEAD_LETTERS, MAX_RATE, MIN_RATE
+from pipelines.domain.runs.log_lines import LogLevel
 
 Text = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
 
@@ -304,10 +305,12 @@ class DiffQuery(BaseModel):
 
 
 class LogQuery(BaseModel):
-    """The last `tail` lines, or what follows byte `offset`."""
+    """The last `tail` lines, or what follows byte `offset`. `level`: without less important lines; a line that states
+    no level belongs to the line before it."""
 
     tail: int = Field(default=200, ge=1, le=10_000)
     offset: int | None = Field(default=None, ge=0, lt=2**63)
+    level: LogLevel | None = None
     format: Annotated[str, StringConstraints(pattern="^(json|text)$")] = "json"
 
 

@@ -90,6 +90,7 @@ class RunLog(View):
             state_dir=settings.HEADGATE.state,
             tail=query.tail,
             offset=query.offset,
+            level=query.level,
         )
         if query.format == "text":
             return HttpResponse(log.text, content_type="text/plain; charset=utf-8")

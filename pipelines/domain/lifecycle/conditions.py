@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from pipelines.domain.base.states import DesiredState, Phase, StopReason
+from pipelines.domain.base.states import LIVE_PHASES, DesiredState, Phase, StopReason
 from pipelines.domain.lifecycle.vocabulary import PHASES, STOPPED_BY
 
 
@@ -22,6 +22,7 @@ class ConditionType(StrEnum):
     POSITIONS_SAFE = "PositionsSafe"
     LEDGER_BALANCED = "LedgerBalanced"
     SUPERVISED = "Supervised"
+    DISK_SPACE = "DiskSpace"
 
 
 class ConditionStatus(StrEnum):
@@ -45,7 +46,8 @@ class Condition:
 
 @dataclass(frozen=True)
 class Known:
-    """What the words are made of. `supervised`: the host's supervisor was heard within the last seconds."""
+    """What the words are made of. `supervised`: the host's supervisor was heard within the last seconds.
+    `restart_cause`: how the run before ended, until the pipeline has been healthy for long enough."""
 
     desired: DesiredState
     phase: Phase
@@ -55,6 +57,7 @@ class Known:
     host: str | None
     host_seen_at: datetime | None
     stop_reason: StopReason | None = None
+    restart_cause: str = ""
 
 
 def completed(recorded: Iterable[Condition], known: Known) -> list[Condition]:
@@ -76,6 +79,9 @@ def _unplaced(known: Known) -> Condition:
 
 
 def _unknown(kind: ConditionType, known: Known) -> Condition:
+    if kind is ConditionType.DISK_SPACE:
+        words = "The disk is checked while the pipeline runs."
+        return Condition(kind, ConditionStatus.UNKNOWN, "not_checked", words, known.phase_since)
     words = "The pipeline has not been started yet."
     return Condition(kind, ConditionStatus.UNKNOWN, "never_observed", words, known.phase_since)
 
@@ -111,10 +117,19 @@ CONDITION_LABELS: dict[ConditionType, dict[ConditionStatus, str]] = {
         ConditionStatus.FALSE: "Not supervised",
         ConditionStatus.UNKNOWN: "Supervision unknown",
     },
+    ConditionType.DISK_SPACE: {
+        ConditionStatus.TRUE: "Disk has room",
+        ConditionStatus.FALSE: "Disk low",
+        ConditionStatus.UNKNOWN: "Disk not checked",
+    },
 }
 
 _SAID_BY_MEANING = frozenset({Phase.STOPPED, Phase.RUNNING, Phase.PAUSING, Phase.PAUSED})
 """Phases of which the supervisor's message says no more than their meaning."""
+
+
+_AFTER_A_RESTART = LIVE_PHASES - {Phase.STOPPING}
+"""Phases whose message does not say how the run before ended."""
 
 
 def headline(known: Known) -> str:
@@ -125,6 +140,8 @@ def headline(known: Known) -> str:
     sentences = [_state(known)]
     if known.phase_message and known.phase not in _SAID_BY_MEANING:
         sentences.append(known.phase_message)
+    if known.restart_cause and known.phase in _AFTER_A_RESTART:
+        sentences.append(f"Restarted by Headgate: {known.restart_cause}")
     if known.host is not None and not known.supervised:
         sentences.append(f"The supervisor on {known.host} is silent; this is its last report.")
     return " ".join(sentences)

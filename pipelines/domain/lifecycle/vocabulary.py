@@ -21,13 +21,13 @@ class Term(NamedTuple):
 
 PHASES: dict[Phase, Term] = {
     Phase.STOPPED: Term("Stopped", "No process exists."),
-    Phase.PREFLIGHT: Term("Preflight", "Every component is initialized and probed. Nothing has been read."),
-    Phase.STARTING: Term("Starting", "Preflight passed. The first batch has not been delivered yet."),
+    Phase.PREFLIGHT: Term("Preflight", "Every component is initialized and probed. Nothing is read meanwhile."),
+    Phase.STARTING: Term("Starting", "Preflight passed. The first batch of this run has not been delivered yet."),
     Phase.RUNNING: Term("Running", "Records are being delivered, or the source is idle and reachable."),
     Phase.DEGRADED: Term(
         "Degraded",
-        "A source or a sink is unavailable. Batches go to another sink of the group, or are held and retried. "
-        "Nothing is lost.",
+        "A source, a sink or the disk is unavailable. Batches go to another sink of the group, or are held and "
+        "retried. Nothing is lost.",
     ),
     Phase.STALLED: Term(
         "Stalled", "The agent is alive and there is lag, but no batch has finished within `stall_timeout`."
@@ -35,7 +35,7 @@ PHASES: dict[Phase, Term] = {
     Phase.PAUSING: Term("Pausing", "The in-flight batch is finishing."),
     Phase.PAUSED: Term("Paused", "Nothing is being read. The process stays warm."),
     Phase.STOPPING: Term("Stopping", "A stop was requested. The process has not exited yet."),
-    Phase.BACKOFF: Term("Backing off", "The last run ended by itself. The next one starts when the back-off ends."),
+    Phase.BACKOFF: Term("Backing off", "The last run ended without a request. The next one starts by itself."),
     Phase.BLOCKED: Term("Blocked", "A position or a component needs a decision. Nothing is read."),
     Phase.FAILED: Term("Failed", "The restart budget is spent. Start the pipeline to try again."),
     Phase.UNKNOWN: Term(

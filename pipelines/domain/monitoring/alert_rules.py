@@ -13,6 +13,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from pipelines.domain.base.states import Phase
+from pipelines.domain.hosts.disk import DISK_FULL
 from pipelines.domain.ledger.journal import JOURNAL_DAMAGED
 from pipelines.domain.lifecycle.conditions import ConditionStatus, ConditionType
 
@@ -41,12 +42,14 @@ class AlertRule(StrEnum):
     UNKNOWN = "unknown"
     AGENT_CRASHED = "agent_crashed"
     JOURNAL_DAMAGED = "journal_damaged"
+    DISK_FULL = "disk_full"
     UNSUPERVISED = "unsupervised"
     UNBALANCED = "unbalanced"
     GROUP_MOVED = "group_moved"
     GROUP_LOST = "group_lost"
     EXPIRING = "expiring"
     HOST_SILENT = "host_silent"
+    DISK_LOW = "disk_low"
     MIGRATION_WAITS = "migration_waits"
 
 
@@ -59,12 +62,14 @@ RULE_DESCRIPTIONS: dict[AlertRule, str] = {
     AlertRule.UNKNOWN: "The phase is UNKNOWN: the agent does not report, or what it reports cannot be relied on.",
     AlertRule.AGENT_CRASHED: "A run crashed. Resolved when the pipeline has been healthy for `restart_reset_after`.",
     AlertRule.JOURNAL_DAMAGED: "The journal of a run was damaged, so the ledger may lack records.",
+    AlertRule.DISK_FULL: "The disk of a pipeline's runs or checkpoints is full, so no further batch starts.",
     AlertRule.UNSUPERVISED: "The supervisor meets an error at the pipeline, and cannot do everything that is due.",
     AlertRule.UNBALANCED: "The ledger is unbalanced, or a range was skipped or reread between batches.",
     AlertRule.GROUP_MOVED: "Another client commits to a consumer group, or its committed offsets jumped.",
     AlertRule.GROUP_LOST: "Committed offsets of a consumer group are gone.",
     AlertRule.EXPIRING: "Retention or the expiry of the group will pass a position.",
     AlertRule.HOST_SILENT: "A host has been silent for 30 s, or for `for_seconds` if that is longer.",
+    AlertRule.DISK_LOW: "The disk of a host's runs or checkpoints has less room than `HEADGATE_DISK_MARGIN`.",
     AlertRule.MIGRATION_WAITS: "A migration requires action: it waits at a gate, or cannot continue by itself.",
 }
 
@@ -85,6 +90,7 @@ class Severity(StrEnum):
 _SEVERITIES: dict[str, Severity] = {
     AlertRule.LAG: Severity.WARNING,
     AlertRule.DEGRADED: Severity.WARNING,
+    AlertRule.DISK_LOW: Severity.WARNING,
     AlertRule.AGENT_CRASHED: Severity.WARNING,
     AlertRule.UNSUPERVISED: Severity.WARNING,
     AlertRule.GROUP_MOVED: Severity.WARNING,
@@ -117,6 +123,8 @@ _NEXT_STEPS: dict[str, str] = {
     AlertRule.GROUP_MOVED: "Find the other client of the consumer group, and check the positions of the pipeline.",
     AlertRule.GROUP_LOST: "Check the consumer group at the broker, and plan a reset to the last known offsets.",
     AlertRule.EXPIRING: "Start the pipeline, or extend the retention, before records are lost.",
+    AlertRule.DISK_FULL: "Free space on the disk that the message names, or add some. The pipeline resumes by itself.",
+    AlertRule.DISK_LOW: "Free space on the disk of the host before its pipelines stop, or add some.",
     AlertRule.HOST_SILENT: "Check the host and its worker. If the host is lost, follow the guide for a lost host.",
     AlertRule.MIGRATION_WAITS: "Open the migration, and continue it or roll it back.",
     RECEIVER_DISABLED: "Correct the receiver, send a test, and enable it again.",
@@ -139,7 +147,7 @@ class RuleSettings(BaseModel):
     seconds: Annotated[float, Field(gt=0)] | None = None
 
 
-ABOUT_HOSTS = frozenset({AlertRule.HOST_SILENT})
+ABOUT_HOSTS = frozenset({AlertRule.HOST_SILENT, AlertRule.DISK_LOW})
 """Rules about hosts: settings for a label or a pipeline would change nothing."""
 
 DEFAULTS: dict[AlertRule, RuleSettings] = {
@@ -221,6 +229,7 @@ _BY_PHASE = {
 _BY_CONDITION = {
     (ConditionType.LEDGER_BALANCED, JOURNAL_DAMAGED.lower()): AlertRule.JOURNAL_DAMAGED,
     (ConditionType.SUPERVISED, "error"): AlertRule.UNSUPERVISED,
+    (ConditionType.DISK_SPACE, DISK_FULL.lower()): AlertRule.DISK_FULL,
 }
 EVALUATED = frozenset({AlertRule.LAG, AlertRule.UNBALANCED, *_BY_PHASE.values(), *_BY_CONDITION.values()})
 """Rules that `broken` looks at; alerts of a pipeline that it does not find any more are over. The others are raised and

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import struct
 import time
+from contextlib import suppress
 from enum import IntEnum
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -30,6 +31,8 @@ STATUS = "status.json"
 EXIT = "exit.json"
 JOURNAL = "journal.jsonl"
 LOG = "agent.log"
+RESERVE = "reserve"
+"""Room for the last words of a run on a full disk. Empty: the agent found the disk full."""
 STACKS = "stacks"
 TRACES = "traces"
 ACTIVE_LOCK = "active.lock"
@@ -52,6 +55,7 @@ class Exit(IntEnum):
     KEEPER_LOST = 14
     BAD_LAUNCH = 15
     FENCED = 16
+    DISK_FULL = 17
 
 
 def boottime() -> float:
@@ -86,11 +90,16 @@ class Document(BaseModel):
 def write_atomically(path: Path, content: bytes) -> None:
     """Replace `path` by `content` so that a reader, or a crash, sees the old or the new content and nothing else."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    with temporary.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
+    try:
+        with temporary.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError:
+        with suppress(OSError):
+            temporary.unlink()
+        raise
 
 
 class QueryHead(BaseModel):

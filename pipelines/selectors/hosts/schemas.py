@@ -9,6 +9,7 @@ from typing import Literal
 from pydantic import RootModel
 
 from pipelines.domain.base.states import DesiredState, Phase
+from pipelines.domain.hosts.disk import DiskState
 from pipelines.domain.lifecycle.operations import OnTimeout
 from pipelines.selectors.base.schemas import Schema
 
@@ -23,6 +24,18 @@ class MessagesSchema(Schema):
     since: datetime
     at: datetime
     round_trip_ms: float | None
+
+
+class DiskSchema(Schema):
+    """The disk of a host's runs and checkpoints; of two, the scarcer one. OK: there is room. LOW: less than
+    `margin_bytes` is free. FULL: agents cannot write, so no batch starts."""
+
+    state: DiskState
+    path: str
+    free_bytes: int
+    total_bytes: int
+    margin_bytes: int
+    at: datetime
 
 
 class HostState(StrEnum):
@@ -49,6 +62,7 @@ class HostSchema(Schema):
     state_dir: str
     version: str
     messages: MessagesSchema | None
+    disk: DiskSchema | None
     lease_epoch: int
     slots: int | None
     memory_limit: int | None

@@ -75,6 +75,7 @@ class Listed(NamedTuple):
     version: int
     restart_count: int
     restart_at: datetime | None
+    restart_cause: str
     revision_number: int | None
     revision_role: int | None
     operation_id: UUID | None
@@ -257,6 +258,7 @@ def _known(pipeline: Listed, supervision: Mapping[str, _Supervision]) -> Known:
         host=pipeline.host_id,
         host_seen_at=host.seen_at,
         stop_reason=StopReason(pipeline.stop_reason) if pipeline.stop_reason else None,
+        restart_cause=pipeline.restart_cause,
     )
 
 

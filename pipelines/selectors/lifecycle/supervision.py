@@ -46,6 +46,7 @@ _UNUSED_OF_PIPELINE = (
     "created_at",
     "archived_at",
     "restart_at",
+    "restart_cause",
     "restarts",
     "phase_since",
     "stop_reason",

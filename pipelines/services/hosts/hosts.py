@@ -62,7 +62,8 @@ def remove(*, name: str, actor: Actor) -> None:
     evacuations.end_with_host(name)
     gone = {"removed_at": clock.now(), "lease_owner": None, "lease_until": None}
     Host.objects.filter(name=name).update(**gone, drained_at=None, drained_by="", on_timeout=OnTimeout.ABORT)
-    alerts.clear_alert(rule=AlertRule.HOST_SILENT, key=name)
+    for rule in (AlertRule.HOST_SILENT, AlertRule.DISK_LOW):
+        alerts.clear_alert(rule=rule, key=name)
     audit.record(actor=actor, action="host.remove", before={"host": name})
     words = f"{actor.name} removed {name}."
     events.record(kind="host.remove", message=words, actor=actor.name, data={"host": name})

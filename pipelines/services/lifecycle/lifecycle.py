@@ -97,7 +97,7 @@ def _attempt(stale: Pipeline, kind: OperationKind, actor: Actor, how: _How) -> O
     if verdict.outcome == Outcome.DONE:
         return _done_at_once(pipeline, kind, actor, verdict)
     if verdict.outcome == Outcome.AWAIT:
-        return now_open or _open(pipeline, kind, actor, how)
+        return now_open or _opened_alone(pipeline, kind, actor, how)
     return _change(pipeline, kind, actor, how, now_open)
 
 
@@ -212,7 +212,7 @@ def _on_timeout(pipeline: Pipeline, kind: OperationKind, how: _How) -> OnTimeout
 
 def _open(pipeline: Pipeline, kind: OperationKind, actor: Actor, how: _How) -> Operation:
     now = clock.now()
-    operation = Operation.objects.create(
+    return Operation.objects.create(
         pipeline=pipeline,
         kind=kind,
         generation=pipeline.generation,
@@ -222,7 +222,12 @@ def _open(pipeline: Pipeline, kind: OperationKind, actor: Actor, how: _How) -> O
         **actor.origin,
         deadline=now + timedelta(seconds=seconds_allowed(kind, _limits(pipeline), how.drain)),
     )
-    _record_event(operation, f"{kind.capitalize()} was requested by {actor.name}.")
+
+
+def _opened_alone(pipeline: Pipeline, kind: OperationKind, actor: Actor, how: _How) -> Operation:
+    """For what is wanted already, so that no other event says who asked."""
+    operation = _open(pipeline, kind, actor, how)
+    _record_event(operation, f"{actor.name} requested: {kind}.")
     return operation
 
 

@@ -1,4 +1,5 @@
-"""Progress and end of operations, each write by compare-and-swap with one event."""
+"""Progress and end of operations, each write by compare-and-swap. The end has one event; progress has none, since the
+changes of phase that it follows have theirs."""
 
 from __future__ import annotations
 
@@ -6,12 +7,19 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from pipelines.domain.base.causes import sentences
 from pipelines.domain.base.states import OPEN_OPERATION_STATES, SIDE_OPERATIONS, OperationKind, OperationState
 from pipelines.domain.lifecycle.operations import StepState, closed, moved
 from pipelines.models import Operation
 from pipelines.services.base import events, tracing
 from pipelines.services.base.fencing import fenced
 
+_ENDS = {
+    OperationState.SUCCEEDED: "succeeded",
+    OperationState.FAILED: "failed",
+    OperationState.CANCELLED: "was canceled",
+    OperationState.SUPERSEDED: "was replaced",
+}
 OPEN = [state.value for state in OPEN_OPERATION_STATES]
 
 
@@ -27,7 +35,7 @@ def advance(*, operation_id: UUID, step: str, state: StepState | str, message: s
     steps = moved(operation.steps, step, StepState(state), message, now.isoformat())
     if steps == operation.steps:
         return False
-    return _write(operation, message or operation.message, state=OperationState.RUNNING, steps=steps)
+    return bool(_swap(operation, message=message or operation.message, state=OperationState.RUNNING, steps=steps))
 
 
 @fenced
@@ -53,7 +61,7 @@ def finish(
     operation = _open(operation_id)
     if operation is None:
         return False
-    return _write(
+    return _end(
         operation,
         message or (error or {}).get("message", ""),
         state=state,
@@ -89,7 +97,7 @@ def _swap(operation: Operation, **fields: Any) -> int:
     return same.update(version=operation.version + 1, **fields)
 
 
-def _write(operation: Operation, message: str, **fields: Any) -> bool:
+def _end(operation: Operation, message: str, **fields: Any) -> bool:
     if not _swap(operation, message=message, **fields):
         return False
     if "ended_at" in fields:
@@ -97,7 +105,7 @@ def _write(operation: Operation, message: str, **fields: Any) -> bool:
     steps = {step["name"]: step["state"] for step in fields["steps"]}
     events.record(
         kind="operation.updated",
-        message=message or f"{operation.kind}: {fields['state'].lower()}",
+        message=sentences(f"{operation.kind.capitalize()} {_ENDS[fields['state']]}", message),
         pipeline=operation.pipeline,
         actor=operation.created_by,
         data={"operation": str(operation.id), "kind": operation.kind, "state": fields["state"], "steps": steps},

@@ -90,7 +90,13 @@ def adopt(
     phase = Phase(pipeline.phase)
     if alive and can(phase, Phase.PREFLIGHT):
         set_phase(
-            pipeline_id=pipeline.id, expected=phase, new=Phase.PREFLIGHT, reason="adopted", message=message, run=run
+            pipeline_id=pipeline.id,
+            expected=phase,
+            new=Phase.PREFLIGHT,
+            reason="adopted",
+            message=message,
+            run=run,
+            told=f"Preflight of run {run.number}.",
         )
     return run
 

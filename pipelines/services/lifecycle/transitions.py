@@ -28,10 +28,12 @@ def set_phase(
     message: str,
     run: Run | None = None,
     stop_reason: StopReason | None = None,
+    told: str = "",
 ) -> bool:
     """Change the phase from `expected` to `new`, with one event; False where it is no longer `expected`.
 
-    `reason` is a word for programs, `message` a sentence for people. Raises ForbiddenTransition.
+    `reason` is a word for programs, `message` a sentence for people. `told`: what the event says instead, where another
+    one beside it has the message. Raises ForbiddenTransition.
     """
     if not can(expected, new):
         raise ForbiddenTransition(f"{expected} -> {new}")
@@ -40,7 +42,7 @@ def set_phase(
         return False
     events.record(
         kind="phase.changed",
-        message=message,
+        message=told or message,
         pipeline=Pipeline.objects.get(id=pipeline_id),
         run=run,
         data={"old": expected.value, "new": new.value, "reason": fields["phase_reason"], "stop_reason": stop_reason},

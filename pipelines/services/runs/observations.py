@@ -44,8 +44,16 @@ def lease_of(name: str) -> Host:
     return rows[0] if rows else Host.objects.get_or_create(name=name)[0]
 
 
-def heartbeat(*, facts: HostFacts, seen: Host, now: datetime, ttl: float, tick_ms: float | None) -> int | None:
-    """Heartbeat and lease in one write, by compare-and-swap on the lease that was seen.
+def heartbeat(
+    *,
+    facts: HostFacts,
+    seen: Host,
+    now: datetime,
+    ttl: float,
+    tick_ms: float | None,
+    disk: dict[str, Any] | None = None,
+) -> int | None:
+    """Heartbeat and lease in one write, by compare-and-swap on the lease that was seen; `disk`: as HostSchema has it.
 
     Returns the lease's epoch, which grows when it changes hands; None where the lease has changed meanwhile.
     """
@@ -65,6 +73,7 @@ def heartbeat(*, facts: HostFacts, seen: Host, now: datetime, ttl: float, tick_m
             slots=facts.slots,
             memory_limit=facts.memory_limit,
             tick_ms=tick_ms,
+            disk=disk or {},
             removed_at=None,
         )
     )

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from django.db.models import F
 
+from pipelines.domain.base.causes import sentences
 from pipelines.domain.base.states import (
     DesiredState,
     OperationKind,
@@ -21,6 +22,7 @@ from pipelines.domain.base.states import (
     StopReason,
 )
 from pipelines.domain.lifecycle.operations import OnTimeout
+from pipelines.domain.lifecycle.vocabulary import PHASES
 from pipelines.domain.monitoring.alert_rules import AlertRule
 from pipelines.domain.runs.crashes import Crash
 from pipelines.domain.runs.protocol import DRAIN, Dump, Identity, run_dir
@@ -73,7 +75,7 @@ def create_run(*, pipeline: Pipeline, wanted: NextRun, now: datetime) -> Run:
     """
     fields: dict[str, Any] = {"observed_generation": pipeline.generation, "findings": [], **NO_RESTART}
     if wanted.fresh:
-        fields["restart_count"] = 0
+        fields |= {"restart_count": 0, "restart_cause": ""}
         alerts.clear_alert(rule=AlertRule.AGENT_CRASHED, key=pipeline.name)
     same = Pipeline.objects.filter(
         id=pipeline.id,
@@ -103,7 +105,7 @@ def create_run(*, pipeline: Pipeline, wanted: NextRun, now: datetime) -> Run:
     )
     message = f"Run {number} starts on {wanted.host}."
     events.record(kind="run.started", message=message, pipeline=pipeline, run=run, data={"lineage": run.lineage})
-    change_phase(pipeline, Phase.PREFLIGHT, "starting", message, run)
+    change_phase(pipeline, Phase.PREFLIGHT, "starting", message, run, told=f"Preflight of run {number}.")
     return run
 
 
@@ -120,9 +122,15 @@ def _start_requested(pipeline: Pipeline) -> datetime | None:
 
 @fenced
 def change_phase(
-    pipeline: Pipeline, new: Phase, reason: str, message: str, run: Run | None, stop: StopReason | None = None
+    pipeline: Pipeline,
+    new: Phase,
+    reason: str,
+    message: str,
+    run: Run | None,
+    stop: StopReason | None = None,
+    told: str = "",
 ) -> None:
-    """From the phase that was read, in the transaction of what causes it. Raises Overtaken."""
+    """From the phase that was read, in the transaction of what causes it; `told` is for its event. Raises Overtaken."""
     changed = set_phase(
         pipeline_id=pipeline.id,
         expected=Phase(pipeline.phase),
@@ -131,6 +139,7 @@ def change_phase(
         message=message,
         run=run,
         stop_reason=stop,
+        told=told,
     )
     if not changed:
         raise Overtaken(pipeline.name)
@@ -222,7 +231,8 @@ class RunEnd:
 
 @dataclass(frozen=True)
 class Aftermath:
-    """What follows the end of a run. `restart`: boot id, CLOCK_BOOTTIME of the next start, seconds until then."""
+    """What follows the end of a run. `restart`: boot id, CLOCK_BOOTTIME of the next start, seconds until then.
+    `follows`: the part of the message that is not how the run ended."""
 
     phase: Phase
     reason: str
@@ -230,6 +240,7 @@ class Aftermath:
     stop_reason: StopReason | None
     findings: Sequence[Mapping[str, Any]]
     restart: tuple[str, float, float] | None
+    follows: str = ""
 
 
 @fenced
@@ -240,28 +251,35 @@ def end_run(*, pipeline: Pipeline, run: Run, end: RunEnd, after: Aftermath, now:
     left = [batch.model_dump(mode="json") for batch in end.in_flight]
     if not living.update(state=RunState.ENDED, ended_at=now, in_flight=left, **fields):
         return False
-    Pipeline.objects.filter(id=pipeline.id).update(**_consequences(pipeline, after, now))
     words = f"Run {run.number} ended ({end.outcome.lower()}): {end.exit_reason}"
+    Pipeline.objects.filter(id=pipeline.id).update(**_consequences(pipeline, after, now, words))
     events.record(kind="run.ended", message=words, pipeline=pipeline, run=run, data=fields)
-    change_phase(pipeline, after.phase, after.reason, after.message, run, after.stop_reason)
+    change_phase(pipeline, after.phase, after.reason, after.message, run, after.stop_reason, _told(end, after))
     if after.phase is Phase.STOPPED:
         alerts.clear_alert(rule=AlertRule.AGENT_CRASHED, key=pipeline.name)
     elif end.outcome in _CRASHES and (after.restart is not None or after.phase is not Phase.BACKOFF):
-        words = f"Run {run.number} crashed: {end.exit_reason}"
+        words = sentences(f"Run {run.number} crashed: {end.exit_reason}", after.follows)
         alerts.raise_alert(rule=AlertRule.AGENT_CRASHED, key=pipeline.name, message=words, pipeline=pipeline)
     return True
 
 
-def _consequences(pipeline: Pipeline, after: Aftermath, now: datetime) -> dict[str, Any]:
+def _told(end: RunEnd, after: Aftermath) -> str:
+    """What the event of the phase adds to that of the run's end."""
+    repeats = end.exit_reason and end.exit_reason.rstrip(".") in after.message
+    return after.follows or (f"{PHASES[after.phase].label}." if repeats else after.message)
+
+
+def _consequences(pipeline: Pipeline, after: Aftermath, now: datetime, ended: str = "") -> dict[str, Any]:
     fields: dict[str, Any] = {"findings": list(after.findings), **NO_RESTART}
     if after.phase is Phase.STOPPED:
-        fields["restart_count"] = 0
+        fields |= {"restart_count": 0, "restart_cause": ""}
     if after.restart is not None:
         boot_id, boottime, delay = after.restart
         at = now + timedelta(seconds=delay)
         fields |= {"restart_boot_id": boot_id, "restart_boottime": boottime, "restart_at": at}
         fields["restart_count"] = pipeline.restart_count + 1
         fields["restarts"] = F("restarts") + 1
+        fields["restart_cause"] = ended
     return fields
 
 
@@ -298,7 +316,7 @@ def abort_drain(*, pipeline: Pipeline, wanted: DesiredState, message: str, now: 
 @fenced
 def reset_restarts(*, pipeline: Pipeline) -> None:
     """The pipeline has been healthy for long enough: the restart budget starts anew."""
-    Pipeline.objects.filter(id=pipeline.id).update(restart_count=0)
+    Pipeline.objects.filter(id=pipeline.id).update(restart_count=0, restart_cause="")
     alerts.clear_alert(rule=AlertRule.AGENT_CRASHED, key=pipeline.name)
 
 

@@ -115,7 +115,8 @@ def promote(*, run: Run, actor: Actor, desired: DesiredState = DesiredState.RUNN
     message = f"Run {current.number} on {current.host_id} was a standby and is ACTIVE now, under epoch {epoch}."
     data = {"epoch": epoch, "lineage": current.lineage, "revision": current.revision.number}
     events.record(kind="standby.promoted", message=message, pipeline=pipeline, run=current, actor=actor.name, data=data)
-    runs.change_phase(pipeline, Phase.PREFLIGHT, "promoted", message, current)
+    told = f"Preflight of run {current.number}."
+    runs.change_phase(pipeline, Phase.PREFLIGHT, "promoted", message, current, told=told)
     dispatch.wake(current.host_id)
     return current
 

@@ -18,7 +18,9 @@ PROJECT = ROOT.parent
 
 
 def test_every_fault_is_there_once_with_tests_or_a_reason() -> None:
-    assert [fault.number for fault in FAULTS] == [*range(1, 73), 76, 77]
+    numbers = [fault.number for fault in FAULTS]
+    assert numbers == sorted(set(numbers))
+    assert set(numbers) >= set(range(1, 73))
     assert [fault.number for fault in FAULTS if bool(fault.tests) == bool(fault.reason)] == []
 
 

@@ -1,8 +1,13 @@
-"""The driver's own lines in agent.log."""
+"""Lines of the agent's Python processes in agent.log: time, level, component, run, and what there is to say."""
 
 from __future__ import annotations
 
 import contextlib
+import os
+import time
+
+RUN_VARIABLE = "HEADGATE_RUN"
+"""Set by the keeper to PIPELINE/NUMBER."""
 
 _TRACE_ID = slice(3, 35)
 _trace = ""
@@ -14,7 +19,19 @@ def name_trace(traceparent: str) -> None:
     _trace = f" trace_id={traceparent[_TRACE_ID]}" if traceparent else ""
 
 
-def say(text: str) -> None:
+def say(text: str, level: str = "INFO") -> None:
     """One line on standard output, which the keeper pumps into agent.log; nobody may be there to read it any more."""
+    now = time.time()
+    stamp = f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(now))}.{int(now % 1 * 1000):03d}Z"
+    run = os.environ.get(RUN_VARIABLE, "-")
     with contextlib.suppress(OSError, ValueError):
-        print(f"driver: {text}{_trace}", flush=True)
+        print(f"{stamp} {level:<7} {_component} {run}: {text}{_trace}", flush=True)
+
+
+def speak_as(component: str) -> None:
+    """What lines of this process name from now on."""
+    global _component
+    _component = component
+
+
+_component = "driver"

@@ -43,7 +43,7 @@ def _quietly_stop(query: Query) -> None:
     try:
         query.stop()
     except Exception as error:
-        say(f"query {query.name} did not stop: {cause_of(error)}")
+        say(f"query {query.name} did not stop: {cause_of(error)}", "WARNING")
 
 
 def bounded(seconds: float, action: Callable[[], None]) -> None:

@@ -154,7 +154,7 @@ class GuardWatch:
                 for each in self.watched:
                     each.check_positions()
             except Exception as error:
-                say(f"the guard could not compare positions: {cause_of(error)}")
+                say(f"the guard could not compare positions: {cause_of(error)}", "WARNING")
 
     def check(self) -> list[AgentFinding]:
         """Everything that speaks against reading on. Raises any exception where a source is away."""
@@ -166,7 +166,7 @@ class GuardWatch:
             try:
                 return self.check()
             except Exception as error:
-                say(f"the guard could not compare positions: {cause_of(error)}")
+                say(f"the guard could not compare positions: {cause_of(error)}", "WARNING")
                 time.sleep(_RETRY)
         return []
 
@@ -182,7 +182,7 @@ def before_batch(guarded: SourceGuard, gate: Gate) -> Callable[[], None]:
             except Blocked:
                 raise
             except Exception as error:
-                say(f"the topics could not be inspected before a batch: {cause_of(error)}")
+                say(f"the topics could not be inspected before a batch: {cause_of(error)}", "WARNING")
                 time.sleep(_RETRY)
 
     return check

@@ -108,7 +108,7 @@ class Mirror:
         except Exception as error:
             self._failures += 1
             if self._failures % _FAILURES_BETWEEN_COMPLAINTS == 0:
-                say(f"committed offsets could not be written: {explain(error)}")
+                say(f"committed offsets could not be written: {explain(error)}", "WARNING")
         else:
             self._failures = 0
             self._written.update(moved)

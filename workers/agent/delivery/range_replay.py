@@ -96,7 +96,7 @@ class RangeReplays:
                 if not progress(path.parent).over:
                     yield path.parent
             except (JournalCorrupt, OSError, ValueError) as error:
-                say(f"the replay {path.parent.name} cannot be read: {error}")
+                say(f"the replay {path.parent.name} cannot be read: {error}", "WARNING")
 
     def _attend(self, spark: SparkSession, place: Path) -> None:
         """Carry one order out as far as this run can; how it ended is the last entry of its journal."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from pipelines.domain.base.states import AgentPhase
+from pipelines.domain.hosts.disk import is_disk_full
 from pipelines.domain.positions.plan import Survey
 from pipelines.domain.runs.protocol import (
     AgentFinding,
@@ -24,6 +25,7 @@ from workers.agent.base.log import say
 from workers.agent.delivery.gate import Gate, Position
 from workers.agent.delivery.real_time import Query
 from workers.agent.positions.checkpoint import Offsets
+from workers.agent.run_dir.reserve import Reserve
 
 _BETWEEN_CHECKS = 0.15
 _BETWEEN_BATCH_WRITES = 0.5
@@ -68,10 +70,11 @@ class PauseWatch:
 
 class StatusFile:
     """status.json: written at every change of phase, command or held batch, twice a second at most for finished
-    batches, and otherwise once per heartbeat."""
+    batches, and otherwise once per heartbeat. A full disk has room for it in the run's `reserve`."""
 
-    def __init__(self, path: Path, token: str, heartbeat: float) -> None:
+    def __init__(self, path: Path, token: str, heartbeat: float, reserve: Reserve | None = None) -> None:
         self._path = path
+        self._reserve = reserve
         self._token = token
         self._boot_id = boot_id()
         self._heartbeat = heartbeat
@@ -128,11 +131,17 @@ class StatusFile:
             survey=survey,
             initialised_in=initialised_in,
         )
-        try:
-            masking.masked(status).store(self._path)
-        except OSError as error:
-            say(f"status.json cannot be written: {error}")
+        self._store(masking.masked(status))
         self._written_at, self._written_key, self._written_progress = time.monotonic(), key, self._progress
+
+    def _store(self, status: Status) -> None:
+        try:
+            status.store(self._path)
+        except OSError as error:
+            if self._reserve is not None and is_disk_full(error) and self._reserve.release():
+                self._store(status)
+            else:
+                say(f"status.json cannot be written: {error}", "WARNING")
 
     def _note_progress(self, queries: Sequence[Query], phase: AgentPhase) -> None:
         """Each query has a beat of its own: one that moves says nothing of its neighbour. Where none is meant to move,

@@ -62,7 +62,7 @@ def _said() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        say(f"the first batch will be slower: {cause_of(error)}")
+        say(f"the first batch will be slower: {cause_of(error)}", "WARNING")
 
 
 def _run_numbers(spark: SparkSession, tmp: Path) -> None:

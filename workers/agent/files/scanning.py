@@ -39,6 +39,6 @@ class Scanner:
                 self.failure = ""
             except Exception as error:
                 if not self.failure:
-                    say(f"{self._name}: the files cannot be scanned: {error}")
+                    say(f"{self._name}: the files cannot be scanned: {error}", "WARNING")
                 self.failure = f"The files cannot be scanned: {error}"
             time.sleep(self._interval)

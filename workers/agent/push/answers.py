@@ -36,7 +36,7 @@ class Answers(threading.Thread):
             try:
                 self.write()
             except OSError as error:
-                say(f"the counts of answers cannot be written: {error}")
+                say(f"the counts of answers cannot be written: {error}", "WARNING")
 
     def write(self) -> None:
         """Replace the file where something was counted."""

@@ -105,14 +105,14 @@ class CommandPump:
             try:
                 self._report(failure)
             except OSError as error:
-                say(f"the state of the command cannot be written: {error}")
+                say(f"the state of the command cannot be written: {error}", "WARNING")
 
     def _run_once(self) -> str:
         """Why it failed; empty where it has done what it should."""
         try:
             child = self._start()
         except OSError as error:
-            say(f"the command cannot be started: {error}")
+            say(f"the command cannot be started: {error}", "ERROR")
             return f"The command cannot be started: {error}. {self._what_follows()}"
         if child.stderr is None:
             raise RuntimeError("the command has no standard error")

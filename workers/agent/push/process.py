@@ -54,7 +54,7 @@ class PushProcess:
             if code == 0 or self._closed:
                 return  # a command that is not to be restarted has ended
             self.failure = f"The process that accepts events ended with {code}; see the agent's log."
-            say(f"{self._name}: {self.failure}")
+            say(f"{self._name}: {self.failure}", "ERROR")
             pause = _FIRST_PAUSE if time.monotonic() - started > _LONGEST_PAUSE else min(_LONGEST_PAUSE, pause * 2)
             time.sleep(pause)
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from pipelines.domain.definitions.components.source.exec import ExecSource
 from pipelines.domain.definitions.components.source.http import HttpSource
-from workers.agent.base.log import say
+from workers.agent.base.log import say, speak_as
 from workers.agent.push import command_state
 from workers.agent.push.command import CommandPump, die_with_parent
 from workers.agent.push.http import serve
@@ -30,6 +30,7 @@ _BUSY_TIMEOUT = 20.0
 def main() -> int:
     """Take in until told to end."""
     die_with_parent(signal.SIGTERM)
+    speak_as("ingest")
     options = json.loads(sys.stdin.readline())
     if options["type"] == "http":
         _watch_cord(lambda: os.kill(os.getpid(), signal.SIGTERM))
@@ -74,5 +75,5 @@ if __name__ == "__main__":
     try:
         code = main()
     except BaseException as error:
-        say(f"the ingest process ends: {error!r}")
+        say(f"the ingest process ends: {error!r}", "ERROR")
     os._exit(code)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 import time
 from pathlib import Path
 
 from pipelines.domain.base.positions import Frozen
+from pipelines.domain.hosts.disk import is_disk_full
 from pipelines.domain.ledger import journal
 from pipelines.domain.runs import protocol
 from pipelines.domain.runs.protocol import AgentFinding
 from workers.agent.base import masking
 from workers.agent.base.findings import Blocked
+from workers.agent.run_dir.reserve import Reserve
 
 _KINDS = {payload: kind for kind, payload in journal.PAYLOADS.items()}
 _DURABLE = {
@@ -34,6 +37,10 @@ class JournalUnwritable(Exception):
     """An entry could not be written whole; nothing of it is left in the file."""
 
 
+class DiskFull(JournalUnwritable):
+    """The run's reserve is released: what is begun can still be written down, and nothing further is begun."""
+
+
 class JournalDamaged(Blocked):
     """Another process has removed, shortened or changed the file: entries may be missing from the ledger, and no
     further one would be read."""
@@ -53,11 +60,13 @@ class Journal:
     """journal.jsonl of one run; safe to use from several threads. `epoch` 0 is that of a standby, which tells of its
     own life alone until one is granted.
 
-    An entry that could not be written whole is cut off again, so that the next one does not continue a torn line.
+    An entry that could not be written whole is cut off again, so that the next one does not continue a torn line. On a
+    full disk the `reserve` has room for how a batch ended, and how the run did.
     """
 
-    def __init__(self, path: Path, epoch: int) -> None:
+    def __init__(self, path: Path, epoch: int, reserve: Reserve | None = None) -> None:
         self._path = path
+        self._reserve = reserve
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         self._epoch = epoch
         self._number = 0
@@ -67,7 +76,7 @@ class Journal:
     def append(self, payload: Frozen) -> None:
         """Write one entry; what recovery depends on is on disk when this returns.
 
-        Raises JournalUnwritable, JournalDamaged, or NotGranted where a standby writes of records.
+        Raises JournalUnwritable, DiskFull, JournalDamaged, or NotGranted where a standby writes of records.
         """
         kind = _KINDS[type(payload)]
         with self._lock:
@@ -81,7 +90,7 @@ class Journal:
                 kind=kind,
                 data=masking.prose(payload.model_dump(mode="json")),
             )
-            self._write(journal.encode(entry), durable=kind in _DURABLE)
+            self._write(journal.encode(entry), kind)
             self._number += 1
 
     def check(self) -> None:
@@ -113,13 +122,35 @@ class Journal:
         """Let the file go; nothing may be appended any more."""
         os.close(self._file)
 
-    def _write(self, line: bytes, *, durable: bool) -> None:
+    def _write(self, line: bytes, kind: journal.EntryKind) -> None:
+        """What a batch begins with is never written into the reserve."""
+        begins = kind is journal.EntryKind.PLANNED
+        if begins and self._reserve is not None and self._reserve.released:
+            raise DiskFull("the disk of the run directory is full")
+        try:
+            self._put(line, durable=kind in _DURABLE)
+        except OSError as error:
+            if self._reserve is None or not is_disk_full(error):
+                raise JournalUnwritable(f"the journal cannot be written: {error}") from error
+            self._reserve.release()
+            if begins:
+                raise DiskFull(f"the journal cannot be written: {error}") from error
+            self._put_again(line, durable=kind in _DURABLE)
+        self._size += len(line)
+
+    def _put_again(self, line: bytes, *, durable: bool) -> None:
+        try:
+            self._put(line, durable=durable)
+        except OSError as error:
+            raise JournalUnwritable(f"the journal cannot be written: {error}") from error
+
+    def _put(self, line: bytes, *, durable: bool) -> None:
+        """Write all of it, or leave nothing of it. Raises OSError."""
         try:
             if os.write(self._file, line) != len(line):
-                raise OSError("the disk is full")
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             if durable:
                 os.fdatasync(self._file)
-        except OSError as error:
+        except OSError:
             os.ftruncate(self._file, self._size)
-            raise JournalUnwritable(f"the journal cannot be written: {error}") from error
-        self._size += len(line)
+            raise

@@ -11,6 +11,7 @@ from pipelines.domain.positions.plan import Survey
 from pipelines.domain.runs.protocol import TRACES, AgentFinding, IngestBufferStatus, Launch
 from workers import crash_points
 from workers.agent.base.findings import Refused
+from workers.agent.base.log import say
 from workers.agent.delivery.gate import Gate
 from workers.agent.delivery.guard_watch import GuardWatch
 from workers.agent.delivery.range_replay import RangeReplays
@@ -94,6 +95,7 @@ class Launcher:
         """Start all queries side by side, then the watches. Raises whatever keeps one from starting."""
         if (spark := self.session.spark) is None:
             return
+        say(f"batches of {', '.join(query.name for query in self.queries)} start")
         set_pace(spark, self._definition.delivery.trigger_interval_ms)
         crash_points.reach("agent.ready")
         self._watches = Watches(self._graph, self.queries)
@@ -143,8 +145,11 @@ class Launcher:
         return too_few(self._definition, sum(map(len, known.logs.values())))
 
     def _note_time(self, findings: Sequence[AgentFinding]) -> None:
+        for finding in findings:
+            say(f"{finding.code} {finding.path}: {finding.message}", "ERROR")
         if not findings:
             self.initialised_in = time.monotonic() - self._started
+            say(f"every component is ready after {self.initialised_in:.1f} s")
 
     def _make_traces(self) -> None:
         if self._launch.trace:

@@ -110,8 +110,8 @@ class Janitor:
         """In a run directory that stays: dumps beyond the newest, and what a killed keeper left of Spark's files."""
         for path in expendable_dumps(self._host_storage.dumps(run), self._clock.now().wall):
             self._remove(path, (), removed)
-        if over and (leftovers := self._host_storage.leftovers(run)):
-            self._remove(leftovers, (), removed)
+        for path in self._host_storage.leftovers(run) if over else ():
+            self._remove(path, (), removed)
 
     def _remove(self, path: Path, storages: Sequence[str], removed: _Removed) -> None:
         if self._stopping.is_set():

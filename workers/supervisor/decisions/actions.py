@@ -81,7 +81,8 @@ class Restart:
 
 @dataclass(frozen=True)
 class EndRun:
-    """The run is proven over: record how it ended and what follows, in one transaction."""
+    """The run is proven over: record how it ended and what follows, in one transaction. `follows`: the latter in words,
+    where `message` has both."""
 
     outcome: RunOutcome
     exit_code: int | None
@@ -95,6 +96,7 @@ class EndRun:
     restart: Restart | None = None
     in_flight: Crash = ()
     journal_whole: bool = False
+    follows: str = ""
 
 
 @dataclass(frozen=True)
@@ -171,6 +173,13 @@ class SetConditions:
     conditions: tuple[Mapping[str, Any], ...]
 
 
+@dataclass(frozen=True)
+class SetFindings:
+    """What is found of the pipeline now, beside its phase."""
+
+    findings: tuple[Mapping[str, Any], ...]
+
+
 Action = (
     CreateRun
     | Spawn
@@ -191,4 +200,5 @@ Action = (
     | FinishOperation
     | AdvanceOperation
     | SetConditions
+    | SetFindings
 )

@@ -10,11 +10,12 @@ from typing import Any
 
 from pipelines.domain.base.positions import FINDING_CODES
 from pipelines.domain.base.states import DesiredState, Phase
+from pipelines.domain.hosts.disk import DISK_FULL, DISK_LOW, DiskState, full_words
 from pipelines.domain.ledger.journal import JOURNAL_DAMAGED
 from pipelines.domain.lifecycle.conditions import ConditionStatus, ConditionType
 from workers.ports import Now
 from workers.supervisor.decisions.actions import Action, SetConditions
-from workers.supervisor.decisions.snapshot import PipelineSnapshot
+from workers.supervisor.decisions.snapshot import DiskSnapshot, PipelineSnapshot
 
 Verdict = tuple[ConditionStatus, str, str]
 
@@ -49,7 +50,19 @@ def evaluate(snapshot: PipelineSnapshot) -> dict[ConditionType, Verdict]:
     if snapshot.trouble:
         words = f"The supervisor cannot do everything that is due: {snapshot.trouble}"
         found[ConditionType.SUPERVISED] = ConditionStatus.FALSE, "error", words
+    if snapshot.disk is not None:
+        found[ConditionType.DISK_SPACE] = _disk_space(snapshot.disk)
     return found
+
+
+def _disk_space(disk: DiskSnapshot) -> Verdict:
+    """Without figures, which change all the time; the host has them."""
+    if disk.state is DiskState.FULL:
+        return ConditionStatus.FALSE, DISK_FULL.lower(), full_words(disk.path)
+    if disk.state is DiskState.LOW:
+        words = f"The disk of {disk.path} is nearly full. When it is full, no further batch starts."
+        return ConditionStatus.FALSE, DISK_LOW.lower(), words
+    return ConditionStatus.TRUE, "sufficient", f"The disk of {disk.path} has room."
 
 
 def _stable(snapshot: PipelineSnapshot) -> Verdict:

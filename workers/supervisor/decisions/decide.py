@@ -28,6 +28,7 @@ from workers.supervisor.decisions.actions import (
 )
 from workers.supervisor.decisions.command import command_actions, kill_actions
 from workers.supervisor.decisions.conditions import condition_actions
+from workers.supervisor.decisions.disk import disk_findings, lacks_room, wait_for_room
 from workers.supervisor.decisions.ending import ending, never_started
 from workers.supervisor.decisions.leading import led
 from workers.supervisor.decisions.operations import operation_actions
@@ -73,6 +74,8 @@ def _without_run(snapshot: PipelineSnapshot, now: Now) -> list[Action]:
         return [SetPhase(Phase.BACKOFF, "no_run", "There is no process; Headgate starts it again.")]
     if snapshot.asked_anew or snapshot.phase not in RESTING_PHASES | {Phase.BACKOFF}:
         return [CreateRun(fresh=snapshot.asked_anew)]
+    if lacks_room(snapshot):
+        return wait_for_room(snapshot)
     if snapshot.phase is Phase.STOPPED or (snapshot.phase is Phase.BACKOFF and _backoff_over(snapshot, now)):
         return [CreateRun(fresh=False)]
     return []
@@ -118,6 +121,7 @@ def _with_process(snapshot: PipelineSnapshot, run: RunSnapshot, now: Now) -> lis
         *_promotion(run),
         *kill_actions(run, now),
         *phase_actions(snapshot, run, now),
+        *disk_findings(snapshot),
         *_forgive(snapshot, run, now),
         *([] if commands else _observe(snapshot)),
     ]

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from pipelines.domain.base.causes import sentences
 from pipelines.domain.base.states import DesiredState, Phase, RunOutcome, StopReason
+from pipelines.domain.hosts.disk import DISK_FULL
 from pipelines.domain.ledger.journal import JOURNAL_DAMAGED
 from pipelines.domain.runs.crashes import CRASH_LOOP, SAME_CRASHES, recognised
 from pipelines.domain.runs.protocol import Exit, ExitRecord
 from workers.ports import Now
 from workers.supervisor.decisions.actions import EndRun, Restart
 from workers.supervisor.decisions.command import INIT_TIMEOUT
+from workers.supervisor.decisions.disk import FULL, full_disk_finding, waiting_words
 from workers.supervisor.decisions.snapshot import PipelineSnapshot, RunSnapshot
 
 _FAILED_CODES = {
@@ -24,6 +27,7 @@ _FAILED_CODES = {
     Exit.JVM_LOST: "The agent's JVM ended.",
     Exit.KEEPER_LOST: "The agent's keeper ended, so the driver stopped at its gate.",
     Exit.BAD_LAUNCH: "The agent could not read its launch file or its definition.",
+    Exit.DISK_FULL: "A disk of the agent is full.",
     Exit.FENCED: "No supervisor renewed the run's lease, so it stopped at its gate.",
 }
 _CRASHES = frozenset({RunOutcome.CRASHED, RunOutcome.FAILED})
@@ -36,8 +40,12 @@ _OUTCOMES = {
     Exit.INIT_FAILED: RunOutcome.BLOCKED,
     Exit.QUERY_FAILED: RunOutcome.FAILED,
     Exit.FENCED: RunOutcome.FAILED,
+    Exit.DISK_FULL: RunOutcome.FAILED,
     Exit.BAD_LAUNCH: RunOutcome.BLOCKED,
 }
+
+_MAYBE_FULL = {None, 1, Exit.INIT_FAILED, Exit.QUERY_FAILED, Exit.JVM_LOST}
+"""How a run ends that could not write to its disk and could not say so; None: without any code."""
 
 _RETRIED = {RunOutcome.BLOCKED: RunOutcome.FAILED, RunOutcome.CLEAN: RunOutcome.FAILED}
 """A run whose cause may go away is followed by another one: nothing of it is blocked."""
@@ -74,12 +82,40 @@ def _evaluated(snapshot: PipelineSnapshot, run: RunSnapshot, ended: Ended, now: 
         return _blocked(ended, faults)
     if snapshot.restart_wanted or (run.stopping and not _timed_out_initialising(run)):
         return _stopped(snapshot, run, ended)
+    if ended.code == Exit.DISK_FULL or _ended_on_full_disk(snapshot, ended):
+        return _out_of_room(snapshot, run, ended, now)
     findings = _findings(run, ended)
     if lasting := [finding for finding in findings if not _may_go_away(finding, snapshot)]:
         return _blocked(ended, (*lasting, *(finding for finding in findings if finding not in lasting)))
     if looping := _looping(run, ended):
         return _blocked(ended, looping)
     return _restarted(snapshot, ended, findings, now)
+
+
+def _ended_on_full_disk(snapshot: PipelineSnapshot, ended: Ended) -> bool:
+    """Whether it ended by itself while its disk was full, and not by a signal."""
+    lately = snapshot.disk is not None and snapshot.disk.lately
+    by_itself = ended.outcome in {RunOutcome.FAILED, RunOutcome.LOST, RunOutcome.BLOCKED} or ended.code is not None
+    return lately and by_itself and ended.code in _MAYBE_FULL
+
+
+def _out_of_room(snapshot: PipelineSnapshot, run: RunSnapshot, ended: Ended, now: Now) -> EndRun:
+    """BACKOFF until there is room, however often that happens: no decision and no restart by a user is needed.
+
+    Where the disk has room already, as after an agent that has filled it alone, the delay grows with every restart.
+    """
+    reported = tuple(finding.model_dump() for finding in run.status.findings) if run.status else ()
+    known = tuple(finding for finding in reported if finding["code"] == DISK_FULL)
+    waits = snapshot.disk is not None and not snapshot.disk.startable
+    first, longest = snapshot.lifecycle.restart_backoff, snapshot.lifecycle.restart_backoff_max
+    delay = backoff(first, longest, 0 if waits else snapshot.restart_count)
+    failed = replace(ended, outcome=RunOutcome.FAILED)
+    follows = waiting_words(snapshot) if waits else f"The next start is in {delay:g} s."
+    words = follows if waits else sentences(ended.reason, follows)
+    end = _end(failed, Phase.BACKOFF, FULL, words, StopReason.SYSTEM)
+    findings = known or (full_disk_finding(snapshot),)
+    restart = Restart(now.boot_id, now.boottime + delay, delay)
+    return replace(end, restart=restart, findings=findings, follows=follows)
 
 
 def _with_faults(end: EndRun, faults: Findings) -> EndRun:
@@ -114,7 +150,7 @@ def how_it_ended(run: RunSnapshot, now: Now) -> Ended:
     if record.killed_by is not None:
         return Ended(RunOutcome.KILLED, None, _killed(run, record), stop_stage)
     if record.signal is not None:
-        words = record.reason or f"The driver was ended by signal {record.signal}."
+        words = record.reason or f"The driver was ended by {signal_name(record.signal)}."
         return Ended(RunOutcome.CRASHED, None, words, stop_stage)
     code = record.exit_code if record.exit_code is not None else -1
     said = run.last_word[1] if run.last_word and run.last_word[0] == code else ""
@@ -252,14 +288,24 @@ def _restarted(snapshot: PipelineSnapshot, ended: Ended, findings: Findings, now
     if findings:
         ended = replace(ended, outcome=_RETRIED.get(ended.outcome, ended.outcome), reason=_named(findings[0]))
     if snapshot.restart_count >= snapshot.lifecycle.max_restarts:
-        words = sentences(ended.reason, f"{snapshot.restart_count} restarts in a row failed")
-        return replace(_end(ended, Phase.FAILED, "restarts_spent", words, StopReason.SYSTEM), findings=findings)
+        follows = f"{snapshot.restart_count} restarts in a row failed."
+        end = _end(ended, Phase.FAILED, "restarts_spent", sentences(ended.reason, follows), StopReason.SYSTEM)
+        return replace(end, findings=findings, follows=follows)
     delay = backoff(snapshot.lifecycle.restart_backoff, snapshot.lifecycle.restart_backoff_max, snapshot.restart_count)
-    words = sentences(ended.reason, f"The next start is in {delay:g} s")
+    follows = f"The next start is in {delay:g} s."
+    words = sentences(ended.reason, follows)
     restart = Restart(now.boot_id, now.boottime + delay, delay)
     reason = str(findings[0]["code"]) if findings else ended.outcome
     end = _end(ended, Phase.BACKOFF, reason.lower(), words, StopReason.SYSTEM)
-    return replace(end, restart=restart, findings=findings)
+    return replace(end, restart=restart, findings=findings, follows=follows)
+
+
+def signal_name(number: int) -> str:
+    """A signal by its name and number."""
+    try:
+        return f"{signal.Signals(number).name} (signal {number})"
+    except ValueError:
+        return f"signal {number}"
 
 
 def backoff(first: float, longest: float, restarts: int) -> float:

@@ -6,11 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from pipelines.domain.base.causes import sentences
-from pipelines.domain.base.states import AgentPhase, Command, Phase, can
+from pipelines.domain.base.states import RUNNING_PHASES, AgentPhase, Command, Phase, can
+from pipelines.domain.hosts.disk import full_words
+from pipelines.domain.lifecycle.vocabulary import PHASES
 from pipelines.domain.runs.protocol import Control, Holding, QueryStatus, Status
 from workers.ports import Now
 from workers.supervisor.decisions.actions import Action, Explain, SetPhase
 from workers.supervisor.decisions.command import DRAIN, INIT_TIMEOUT, pause_proven
+from workers.supervisor.decisions.disk import FULL
 from workers.supervisor.decisions.snapshot import PipelineSnapshot, RunSnapshot
 
 HALTED_SHOWN_AFTER = 3.0
@@ -40,6 +43,8 @@ def phase_actions(snapshot: PipelineSnapshot, run: RunSnapshot, now: Now) -> lis
     step = _next_step(snapshot.phase, seen.phase)
     if step is None:
         return []
+    if step is not seen.phase:
+        return [SetPhase(step, step.lower(), PHASES[step].meaning)]
     return [SetPhase(step, seen.reason, seen.message)]
 
 
@@ -60,6 +65,10 @@ def observed(snapshot: PipelineSnapshot, run: RunSnapshot, now: Now) -> Seen | N
         return Seen(Phase.UNKNOWN, f"{lost}_lost", f"The agent's {lost} has ended; waiting for the rest of it to end.")
     if unseen := _unseen(run, now):
         return unseen
+    return _on_disk(snapshot, _from_status(snapshot, run, now))
+
+
+def _from_status(snapshot: PipelineSnapshot, run: RunSnapshot, now: Now) -> Seen | None:
     status = run.status
     if status is None or status.token != run.token:
         return Seen(Phase.PREFLIGHT, "starting", "The agent's process is starting.")
@@ -84,6 +93,18 @@ def _holding(status: Status | None) -> Holding | None:
 
 def _hopeless(holding: Holding) -> str:
     return sentences(f"The in-flight batch cannot end, since {holding.component} is failing", holding.cause)
+
+
+def _on_disk(snapshot: PipelineSnapshot, seen: Seen | None) -> Seen | None:
+    """On a full disk no batch starts, and the agent may be unable to report, whatever was reported last."""
+    if seen is None or snapshot.disk is None or not snapshot.disk_full:
+        return seen
+    words = full_words(snapshot.disk.path)
+    if seen.phase is Phase.UNKNOWN:
+        return Seen(Phase.UNKNOWN, FULL, f"{words} The agent is alive and cannot report.")
+    if seen.phase in {Phase.STARTING, *RUNNING_PHASES}:
+        return Seen(Phase.DEGRADED, FULL, words)
+    return Seen(seen.phase, FULL, words) if seen.phase is Phase.PREFLIGHT else seen
 
 
 def _unseen(run: RunSnapshot, now: Now) -> Seen | None:

@@ -11,6 +11,7 @@ from uuid import UUID
 from pipelines.domain.base.states import STOP_COMMANDS, DesiredState, OperationKind, Phase, RunState
 from pipelines.domain.definitions.document.spec import Lifecycle
 from pipelines.domain.definitions.parts.leases import Fence
+from pipelines.domain.hosts.disk import DiskState
 from pipelines.domain.ledger.ledger import LedgerTotals
 from pipelines.domain.lifecycle.operations import OnTimeout
 from pipelines.domain.runs.crashes import Crash
@@ -27,6 +28,17 @@ class OperationSnapshot:
     kind: OperationKind
     generation: int
     expires: float | None = None
+
+
+@dataclass(frozen=True)
+class DiskSnapshot:
+    """The scarcer of the disks of runs and checkpoints. `state`: FULL, too, where the agent has found it full;
+    `startable`: an agent can start; `lately`: it was full a moment ago, so a run may have ended for that."""
+
+    path: str
+    state: DiskState
+    startable: bool = True
+    lately: bool = False
 
 
 def lives(named: ProcessIdentity | None, holders: Collection[ProcessIdentity]) -> bool:
@@ -153,11 +165,17 @@ class PipelineSnapshot:
     run: RunSnapshot | None = None
     trouble: str = ""
     standby: bool = False
+    disk: DiskSnapshot | None = None
 
     @property
     def behind(self) -> bool:
         """Whether the run was told what a later request asked for: the database has forgotten that one."""
         return self.run is not None and self.run.control is not None and self.run.control.generation > self.generation
+
+    @property
+    def disk_full(self) -> bool:
+        """Whether there is no room for what an agent has to write."""
+        return self.disk is not None and self.disk.state is DiskState.FULL
 
     @property
     def asked_anew(self) -> bool:

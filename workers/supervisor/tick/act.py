@@ -248,6 +248,7 @@ class _Deed:
                 stop_reason=action.stop_reason,
                 findings=action.findings,
                 restart=(restart.boot_id, restart.boottime, restart.delay) if restart else None,
+                follows=action.follows,
             ),
             now=self.now.wall,
         )
@@ -281,6 +282,10 @@ class _Deed:
     @do.register
     def _(self, action: actions.SetConditions) -> None:
         runs.set_conditions(pipeline_id=self.pipeline.id, conditions=action.conditions)
+
+    @do.register
+    def _(self, action: actions.SetFindings) -> None:
+        runs.add_findings(pipeline=self.pipeline, findings=action.findings)
 
     @do.register
     def _(self, _action: actions.ResetRestarts) -> None:

@@ -39,7 +39,7 @@ class HostLease:
         self._seen: tuple[dict[str, Any] | None, datetime | None] | None = None
         self._seen_at = 0.0
 
-    def hold(self, clock: Clock, tick_ms: float | None) -> Lease | None:
+    def hold(self, clock: Clock, tick_ms: float | None, disk: dict[str, Any] | None = None) -> Lease | None:
         """Renew or take the lease, with the host's heartbeat; None while another supervisor has it.
 
         Our own lease is counted from before it is written, another's stillness from after it was read: a process that
@@ -52,7 +52,7 @@ class HostLease:
         if right is _Right.NONE or not (locked or right is _Right.ENOUGH):
             self._lock.release()
             return None
-        epoch = observations.heartbeat(facts=self._facts, seen=row, now=now.wall, ttl=TTL, tick_ms=tick_ms)
+        epoch = observations.heartbeat(facts=self._facts, seen=row, now=now.wall, ttl=TTL, tick_ms=tick_ms, disk=disk)
         return None if epoch is None else Lease(self._facts.name, epoch, now.boottime + TTL)
 
     def release(self) -> None:

@@ -17,7 +17,7 @@ from pipelines.models import Run
 class RunMemory:
     """`control`: the order given last. `reported`: the status that this tick has read; `recorded`: the one stored last,
     `lasting`: what of it does not change all the time. `drained`: this tick has read all that the journal holds. Times
-    are CLOCK_BOOTTIME.
+    are CLOCK_BOOTTIME. `full_at`: when its disk was last seen full.
     """
 
     directory: Path
@@ -32,6 +32,7 @@ class RunMemory:
     recorded: Status | None = None
     lasting: str = ""
     status_at: float = 0.0
+    full_at: float | None = None
     sampled_at: float = 0.0
 
 

@@ -6,12 +6,13 @@ Processes are looked at before files, so that what a vanished process wrote last
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pipelines.domain.base.states import DesiredState, OperationKind, Phase, RunState
 from pipelines.domain.definitions.document.spec import Lifecycle
 from pipelines.domain.definitions.parts.leases import fence_of
+from pipelines.domain.hosts.disk import DiskState, Margin
 from pipelines.domain.ledger.ledger import LedgerTotals
 from pipelines.domain.lifecycle.operations import OnTimeout
 from pipelines.domain.runs.crashes import Crash
@@ -24,9 +25,18 @@ from pipelines.services.base import fencing
 from pipelines.services.lifecycle import reconciling
 from workers.ports import Now, Processes, RunDirs, TokenHolders
 from workers.supervisor.decisions.decide import HEALTHY_PHASES
-from workers.supervisor.decisions.snapshot import OperationSnapshot, PipelineSnapshot, RunSnapshot, lives
+from workers.supervisor.decisions.snapshot import (
+    DiskSnapshot,
+    OperationSnapshot,
+    PipelineSnapshot,
+    RunSnapshot,
+    lives,
+)
 from workers.supervisor.tick.journals import JournalIngestion
 from workers.supervisor.tick.memory import Memory, RunMemory
+
+LATELY = 15.0
+"""Seconds that a run may take to end after its disk was full, whose last act frees room."""
 
 
 def living(processes: Processes, rows: Sequence[Row]) -> TokenHolders:
@@ -53,6 +63,7 @@ class Observer:
     processes: Processes
     rundirs: RunDirs
     memory: Memory
+    margin: Margin = field(default_factory=Margin)
 
     def record(self, rows: Sequence[Row], now: Now, late: Callable[[], bool]) -> Recorded:
         """Read and store what the runs have written since the last look, until it is too late to go on."""
@@ -97,7 +108,24 @@ class Observer:
             run=run,
             trouble=self.memory.troubles.get(pipeline.id, ""),
             standby=row.is_standby,
+            disk=self._disk(row, now),
         )
+
+    def _disk(self, row: Row, now: Now) -> DiskSnapshot | None:
+        """The disk of what runs or is to run; asked of the kernel, since an agent on a full one cannot say so."""
+        run, memory = row.run, self.memory.run(row.run) if row.run else None
+        if run is None and row.pipeline.desired_state == DesiredState.STOPPED:
+            return None
+        run_dir = memory.directory if memory else self.rundirs.path(row.pipeline.name, 0).parent
+        space = self.rundirs.space(run_dir)
+        if space is None:
+            return None
+        found = memory is not None and self.rundirs.found_full(run_dir)
+        state = DiskState.FULL if found else space.state(self.margin)
+        if memory is not None and state is DiskState.FULL:
+            memory.full_at = now.boottime
+        lately = memory is not None and memory.full_at is not None and now.boottime - memory.full_at < LATELY
+        return DiskSnapshot(space.path, state, space.startable, lately)
 
     def _control(self, run_dir: Path, memory: RunMemory) -> Control | None:
         """The standing order. Where the file is not ours, since a stale supervisor has replaced it, it was removed,

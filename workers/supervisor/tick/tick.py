@@ -25,6 +25,7 @@ from pipelines.services.lifecycle import placement
 from workers.ports import Clock, Now, Processes, TokenHolders, Workflows
 from workers.supervisor.decisions.decide import decide, hurried
 from workers.supervisor.tick.act import Actor
+from workers.supervisor.tick.disk import HostDisk
 from workers.supervisor.tick.journals import ENDS_THE_TICK
 from workers.supervisor.tick.lease import HostLease
 from workers.supervisor.tick.memory import Memory
@@ -72,6 +73,7 @@ class Supervisor:
         self._workflows = workflows
         self._peers = Peers(host)
         self._strays = Strays(host, processes)
+        self._disk = HostDisk(host, observer.rundirs, observer.margin)
         self._epoch = 0
         self._first: str | None = None
         self._tick_ms: float | None = None
@@ -84,11 +86,12 @@ class Supervisor:
         """Look after every pipeline once, unless the host is another's. Raises OperationalError or InterfaceError where
         the database is away."""
         now = self._clock.now()
-        lease = self._lease.hold(self._clock, self._tick_ms)
+        lease = self._lease.hold(self._clock, self._tick_ms, self._disk.figures(now))
         if lease is None:
             return Ticked(supervising=False)
         if lease.epoch != self._epoch:
             self._memory.forget()
+            self._disk.forget()
             self._epoch = lease.epoch
         try:
             with fencing.holding(lease, lambda: self._clock.now().boottime):
@@ -100,6 +103,7 @@ class Supervisor:
     def _supervise(self, now: Now) -> Ticked:
         self._claim_homeless()
         self._check_peers()
+        self._check_disk(now)
         rows = [*supervision.roster(self._host, self._memory.busy), *supervision.standbys(self._host)]
         self._memory.keep({r.run.token for r in rows if r.run}, {r.operation.id for r in rows if r.operation})
         learn(self._memory, rows)
@@ -127,6 +131,15 @@ class Supervisor:
             raise
         except Exception:
             log.exception("peers_failed")
+
+    def _check_disk(self, now: Now) -> None:
+        """A defect here leaves the agents alone."""
+        try:
+            self._disk.check(now)
+        except (*ENDS_THE_TICK, Fenced):
+            raise
+        except Exception:
+            log.exception("disk_check_failed")
 
     def _go_on_with_workflows(self) -> bool:
         """After the pipelines, so that a step sees what this tick has recorded. A defect leaves their agents alone."""

@@ -20,6 +20,9 @@ interface AlertCardsProps {
   onSilence: (alert: Alert) => void
 }
 
+/** Rules whose alerts have a host as their key. */
+const ABOUT_HOSTS = new Set(['host_silent', 'disk_low'])
+
 /** Alerts one below the other, so that each has room for its text in a narrow window too. */
 export function AlertCards({ label, alerts, ...asking }: AlertCardsProps) {
   return (
@@ -131,7 +134,7 @@ function About({ alert }: { alert: Alert }) {
       </Link>
     )
   }
-  if (alert.rule === 'host_silent') return <Link to="/hosts">{alert.key}</Link>
+  if (ABOUT_HOSTS.has(alert.rule)) return <Link to="/hosts">{alert.key}</Link>
   if (typeof alert.data.receiver === 'number') {
     return (
       <Link to="/receivers" search={{ id: alert.data.receiver }}>

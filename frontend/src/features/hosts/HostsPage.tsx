@@ -72,6 +72,7 @@ function HostTable({ hosts }: { hosts: Host[] }) {
             <th>Last seen</th>
             <th className="num">Agents</th>
             <th className="num">Reserved</th>
+            <th className="num">Disk free</th>
             <th className={`num ${classes.wide}`}>Cores</th>
             <th className={classes.wide}>Version</th>
             <th className={classes.wide}>State directory</th>
@@ -116,6 +117,9 @@ function HostRow({ host, onShow }: { host: Host; onShow: (name: string) => void 
         {bytes(host.memory_promised)}
         <div className="dim">of {bytes(host.memory_limit ?? host.memory_bytes)}</div>
       </td>
+      <td className="num">
+        <DiskSpace disk={host.disk} />
+      </td>
       <td className={`num ${classes.wide}`}>{count(host.cores)}</td>
       <td className={classes.wide}>{host.version}</td>
       <td className={`mono ${classes.wide}`}>{host.state_dir}</td>
@@ -156,6 +160,30 @@ function Messages({ messages }: Pick<Host, 'messages'>) {
     <ToneBadge tone={tone} icon={icon} plain title={messages.detail || undefined}>
       {word}
     </ToneBadge>
+  )
+}
+
+const DISK: Record<NonNullable<Host['disk']>['state'], { tone: Tone; icon: Icon; word: string }> = {
+  OK: { tone: 'ok', icon: IconCheck, word: 'enough' },
+  LOW: { tone: 'warn', icon: IconAlertTriangle, word: 'disk low' },
+  FULL: { tone: 'bad', icon: IconAlertTriangle, word: 'disk full' },
+}
+
+/** Room on the disk of runs and checkpoints; on a full one no batch starts. */
+function DiskSpace({ disk }: Pick<Host, 'disk'>) {
+  if (disk === null) return <span className="dim">-</span>
+  const { tone, icon, word } = DISK[disk.state]
+  const title = `${disk.path}: Headgate warns below ${bytes(disk.margin_bytes)}`
+  return (
+    <>
+      {bytes(disk.free_bytes)}
+      <div className="dim">of {bytes(disk.total_bytes)}</div>
+      {disk.state !== 'OK' && (
+        <ToneBadge tone={tone} icon={icon} plain title={title}>
+          {word}
+        </ToneBadge>
+      )}
+    </>
   )
 }
 

@@ -20,6 +20,7 @@ const host = (fields: Partial<Host> = {}): Host => ({
   state_dir: '/var/lib/headgate',
   version: '1',
   messages: null,
+  disk: null,
   lease_epoch: 1,
   slots: 4,
   memory_limit: null,

@@ -1,5 +1,5 @@
 import { ledgerTotals } from '@/testing/factories'
-import { appendText, EMPTY_LOG, levelOf, MAX_LINES } from './log/buffer'
+import { appendText, EMPTY_LOG, isAtLeast, levelOf, MAX_LINES } from './log/buffer'
 import { inWords } from './ledger/words'
 import { parseLabels, printLabels } from './labels'
 import { freeLine } from '@/components/ui/chartMarks'
@@ -48,6 +48,16 @@ describe('a log', () => {
     expect(state.lines).toHaveLength(MAX_LINES)
     expect(state.lines[0]?.number).toBe(6)
     expect(state.dropped).toBe(true)
+  })
+
+  it('gives a line without a level that of the line before it', () => {
+    const at = '2026-01-01T00:00:00.000Z'
+    const text = `printed\n${at} ERROR   jvm orders/1: x\n\tat y\n${at} INFO    driver orders/1: z\nnot an ERROR\n`
+    const { lines } = appendText(EMPTY_LOG, chunk(text))
+    expect(lines.map(({ level }) => level)).toEqual([null, 'ERROR', 'ERROR', 'INFO', 'INFO'])
+    expect(lines.filter((line) => isAtLeast(line, 'WARNING')).map(({ number }) => number)).toEqual([1, 2, 3])
+    const more = appendText(appendText(EMPTY_LOG, chunk(`${at} WARNING keeper orders/1: a\n`)), chunk('b\n'))
+    expect(more.lines.map(({ level }) => level)).toEqual(['WARNING', 'WARNING'])
   })
 
   it('knows the level of a line by its word', () => {

@@ -25,7 +25,10 @@ class Builder(InterceptorBuilder):
         try:
             return socket.gethostbyname(name) if self.spec.use_ip else socket.getfqdn(name)
         except OSError as error:
-            say(f"{self.place.path}: the address of {name} cannot be found, so events do not get the header: {error}")
+            say(
+                f"{self.place.path}: the address of {name} cannot be found, so events do not get the header: {error}",
+                "WARNING",
+            )
             return None
 
     def initialise(self, spark: SparkSession) -> None:

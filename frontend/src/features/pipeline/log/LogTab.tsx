@@ -8,6 +8,7 @@ import type { Run } from '@/api/types'
 import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
 import { FilterInput } from '@/components/ui/FilterInput'
 import { Panel } from '@/components/ui/Panel'
+import { LOG_LEVELS, type LogLevel } from './buffer'
 import { LogView } from './LogView'
 import classes from './log.module.css'
 
@@ -31,10 +32,10 @@ export function LogTab() {
 }
 
 function RunLog({ run, runs }: { run: Run; runs: Run[] }) {
-  const { find } = useSearch({ from: '/pipelines/$name/log' })
+  const { find, level } = useSearch({ from: '/pipelines/$name/log' })
   const navigate = useNavigate({ from: '/pipelines/$name/log' })
   const [follow, setFollow] = useState(run.state !== 'ENDED')
-  const go = (search: { run?: number; find?: string }) =>
+  const go = (search: { run?: number; find?: string; level?: LogLevel }) =>
     void navigate({ search, replace: true, resetScroll: false })
   return (
     <Panel
@@ -47,7 +48,7 @@ function RunLog({ run, runs }: { run: Run; runs: Run[] }) {
             label="Only lines that contain"
             placeholder="Only lines that contain"
             value={find ?? ''}
-            onChange={(text) => go({ run: run.id, find: text || undefined })}
+            onChange={(text) => go({ run: run.id, find: text || undefined, level })}
           />
           <Select
             className={classes.run}
@@ -57,7 +58,16 @@ function RunLog({ run, runs }: { run: Run; runs: Run[] }) {
               label: `Run ${number}${state === 'ENDED' ? '' : ' (alive)'}`,
             }))}
             value={String(run.id)}
-            onChange={(value) => go({ run: Number(value), find })}
+            onChange={(value) => go({ run: Number(value), find, level })}
+          />
+          <Select
+            className={classes.level}
+            aria-label="Level"
+            placeholder="Every level"
+            clearable
+            data={LOG_LEVELS.map((value) => ({ value, label: `${value} and above` }))}
+            value={level ?? null}
+            onChange={(value) => go({ run: run.id, find, level: (value as LogLevel | null) ?? undefined })}
           />
           <Switch
             size="xs"
@@ -77,7 +87,7 @@ function RunLog({ run, runs }: { run: Run; runs: Run[] }) {
         </div>
       }
     >
-      <LogView run={run} follow={follow} find={find ?? ''} onScrollAway={() => setFollow(false)} />
+      <LogView run={run} follow={follow} find={find ?? ''} level={level ?? null} onScrollAway={() => setFollow(false)} />
     </Panel>
   )
 }

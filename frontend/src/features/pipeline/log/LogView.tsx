@@ -2,7 +2,7 @@ import { useEffect, useMemo, useRef } from 'react'
 import type { Run } from '@/api/types'
 import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
 import { bytes, count } from '@/lib/format'
-import { levelOf, MAX_LINES } from './buffer'
+import { isAtLeast, levelOf, MAX_LINES, type LogLevel } from './buffer'
 import { useLog } from './useLog'
 import classes from './log.module.css'
 
@@ -10,18 +10,19 @@ interface LogViewProps {
   run: Run
   follow: boolean
   find: string
+  level: LogLevel | null
   onScrollAway: () => void
 }
 
 /** The lines. While it follows, the end stays in view; scrolling up stops the following. */
-export function LogView({ run, follow, find, onScrollAway }: LogViewProps) {
+export function LogView({ run, follow, find, level, onScrollAway }: LogViewProps) {
   const log = useLog(run.id, follow)
   const box = useRef<HTMLDivElement>(null)
   const lastTop = useRef(0)
   const shown = useMemo(() => {
     const wanted = find.toLowerCase()
-    return wanted ? log.lines.filter(({ text }) => text.toLowerCase().includes(wanted)) : log.lines
-  }, [log.lines, find])
+    return log.lines.filter((line) => isAtLeast(line, level) && line.text.toLowerCase().includes(wanted))
+  }, [log.lines, find, level])
 
   useEffect(() => {
     if (follow && box.current) box.current.scrollTop = box.current.scrollHeight
@@ -54,7 +55,7 @@ export function LogView({ run, follow, find, onScrollAway }: LogViewProps) {
         ))}
         {log.rest && <div className={classes.line}>{log.rest}</div>}
         {shown.length === 0 && !log.rest && (
-          <Empty title={log.lines.length === 0 ? 'The log is empty' : 'No line matches'} />
+          <Empty title={nothing(log.lines.length, find, level)} />
         )}
       </div>
       <p className={classes.foot}>
@@ -63,4 +64,11 @@ export function LogView({ run, follow, find, onScrollAway }: LogViewProps) {
       </p>
     </>
   )
+}
+
+/** Why no line is shown. */
+function nothing(lines: number, find: string, level: LogLevel | null): string {
+  if (lines === 0) return 'The log is empty'
+  if (find) return level === null ? 'No line matches' : `No line at ${level} or above matches`
+  return `No line at ${level} or above`
 }

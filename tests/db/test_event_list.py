@@ -1,0 +1,104 @@
+"""The list of events tells every transition of a pipeline once, and the header says why an agent was restarted."""
+
+from __future__ import annotations
+
+import pytest
+
+from pipelines.domain.base.roles import Role
+from pipelines.domain.base.states import OperationKind, Phase
+from pipelines.models import Event, Pipeline
+from pipelines.selectors.lifecycle.pipelines import detail_schema, get_pipeline
+from tests.db.test_supervisor import Stage, phase, stage
+from tests.factories import PipelineFactory
+
+__all__ = ["stage"]
+
+pytestmark = pytest.mark.django_db
+
+CRASH = "The driver was ended by SIGKILL (signal 9)."
+
+
+def told(pipeline: Pipeline) -> list[tuple[str, str]]:
+    """Kind and message of each event, oldest first."""
+    return list(Event.objects.filter(pipeline=pipeline).order_by("id").values_list("kind", "message"))
+
+
+def headline(pipeline: Pipeline) -> str:
+    """Without what is said of the host, whose clock is the simulation's."""
+    found = detail_schema(get_pipeline(pipeline.name), Role.VIEWER).headline
+    return found.partition(" The supervisor on ")[0]
+
+
+def pass_time_until(stage: Stage, pipeline: Pipeline, wanted: Phase) -> None:
+    for _ in range(200):
+        if phase(pipeline) == wanted:
+            return
+        stage.pass_time(1)
+    raise AssertionError(f"never {wanted}: {told(pipeline)}")
+
+
+def test_start_crash_restart_and_stop_are_told_once_each(stage: Stage) -> None:
+    pipeline = PipelineFactory.create()
+    stage.ask(pipeline, OperationKind.START)
+    pass_time_until(stage, pipeline, Phase.RUNNING)
+    stage.pass_time(3)
+    (agent,) = stage.agents.living
+    assert agent.driver is not None
+    agent.driver.alive = False
+    pass_time_until(stage, pipeline, Phase.BACKOFF)
+    assert headline(pipeline) == (
+        f"Backing off. The last run ended without a request. The next one starts by itself. {CRASH} "
+        "The next start is in 1 s."
+    )
+    pass_time_until(stage, pipeline, Phase.RUNNING)
+    assert headline(pipeline) == f"Running. Restarted by Headgate: Run 1 ended (crashed): {CRASH}"
+    stage.pass_time(3)
+    stage.ask(pipeline, OperationKind.STOP)
+    pass_time_until(stage, pipeline, Phase.STOPPED)
+    stage.pass_time(3)
+    assert told(pipeline) == [
+        ("desired.changed", "ana requested: start."),
+        ("run.started", "Run 1 starts on alpha."),
+        ("phase.changed", "Preflight of run 1."),
+        ("phase.changed", "Every component is ready; waiting for the first batch."),
+        ("phase.changed", "Records are moving, or the source is idle and reachable."),
+        ("operation.updated", "Start succeeded. Running."),
+        ("run.ended", f"Run 1 ended (crashed): {CRASH}"),
+        ("phase.changed", "The next start is in 1 s."),
+        ("alert.opened", f"Run 1 crashed: {CRASH} The next start is in 1 s."),
+        ("run.started", "Run 2 starts on alpha."),
+        ("phase.changed", "Preflight of run 2."),
+        ("phase.changed", "Every component is ready; waiting for the first batch."),
+        ("phase.changed", "Records are moving, or the source is idle and reachable."),
+        ("desired.changed", "ana requested: stop."),
+        ("phase.changed", "Waiting for the process to end."),
+        ("run.ended", "Run 2 ended (clean): exit 0"),
+        ("phase.changed", "Stopped on request."),
+        ("alert.resolved", f"Over: Run 1 crashed: {CRASH} The next start is in 1 s."),
+        ("operation.updated", "Stop succeeded. Stopped; verified by the exit of its process."),
+    ]
+
+
+def test_a_pause_and_a_resume_are_told_once_each(stage: Stage) -> None:
+    pipeline = PipelineFactory.create()
+    stage.ask(pipeline, OperationKind.START)
+    pass_time_until(stage, pipeline, Phase.RUNNING)
+    stage.pass_time(3)
+    before = len(told(pipeline))
+    stage.ask(pipeline, OperationKind.PAUSE)
+    pass_time_until(stage, pipeline, Phase.PAUSED)
+    stage.pass_time(3)
+    stage.ask(pipeline, OperationKind.RESUME)
+    pass_time_until(stage, pipeline, Phase.RUNNING)
+    stage.pass_time(3)
+    new = told(pipeline)[before:]
+    assert len(new) == len(set(new)), new
+    assert [kind for kind, _ in new].count("operation.updated") == 2
+    assert [kind for kind, _ in new].count("desired.changed") == 2
+
+
+def test_a_request_for_what_is_wanted_already_is_told_once(stage: Stage) -> None:
+    pipeline = PipelineFactory.create()
+    stage.ask(pipeline, OperationKind.START)
+    stage.ask(pipeline, OperationKind.START)
+    assert told(pipeline) == [("desired.changed", "ana requested: start.")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -89,7 +89,7 @@ def test_a_full_disk_is_shown_within_seconds_and_the_stream_resumes_by_itself(
             record_property("seconds until shown", seconds_until(lambda: _is_shown(stream), "the full disk is shown"))
             code, text = headgate(installation, "status", "full-disk")
             assert (code, "DISK_FULL" in text) == (0, True)
-            (host,) = installation.api.get("/hosts")
+            (host,) = cast("list[dict[str, Any]]", installation.api.get("/hosts"))
             assert host["disk"]["state"] != "OK"
         stream.goes_on(stream.read)
         wait_for(lambda: not alerts(stream), "the alerts are resolved", MOVING_WITHIN)

@@ -87,7 +87,13 @@ function RunLog({ run, runs }: { run: Run; runs: Run[] }) {
         </div>
       }
     >
-      <LogView run={run} follow={follow} find={find ?? ''} level={level ?? null} onScrollAway={() => setFollow(false)} />
+      <LogView
+        run={run}
+        follow={follow}
+        find={find ?? ''}
+        level={level ?? null}
+        onScrollAway={() => setFollow(false)}
+      />
     </Panel>
   )
 }

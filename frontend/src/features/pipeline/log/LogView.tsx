@@ -54,9 +54,7 @@ export function LogView({ run, follow, find, level, onScrollAway }: LogViewProps
           </div>
         ))}
         {log.rest && <div className={classes.line}>{log.rest}</div>}
-        {shown.length === 0 && !log.rest && (
-          <Empty title={nothing(log.lines.length, find, level)} />
-        )}
+        {shown.length === 0 && !log.rest && <Empty title={nothing(log.lines.length, find, level)} />}
       </div>
       <p className={classes.foot}>
         {count(shown.length)} lines shown of a log of {bytes(log.size)}

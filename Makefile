@@ -61,9 +61,13 @@ test-postgres: setup ## the database's tests with PostgreSQL as the control plan
 	@$(PROVISION) postgres
 	@$(PY) -m tests.on_postgres -n auto tests/db tests/contracts tests/simulation
 
-chaos: setup ## break everything on purpose, report in docs/reference/chaos.md; FAULT=46 runs one row; SEEDS= (an hour or two)
+chaos: setup ## break everything on purpose, report in docs/reference/chaos.md; FAULT=46 runs one row; SEEDS= (an hour or two); SOAK=3600 strikes at random for an hour, SEED= replays it
+ifdef SOAK
+	@$(PY) -m tests.chaos.soak --seconds $(SOAK) $(if $(SEED),--seed $(SEED))
+else
 	@$(PROVISION) postgres
 	@$(PY) -m tests.chaos $(if $(FAULT),--fault $(FAULT)) $(if $(SEEDS),--seeds $(SEEDS))
+endif
 
 bench: setup ## compare with Flume and Kafka Connect on an idle machine; CASE=, RECORDS=, RUNS=, BENCH_ARGS= (hours)
 	@$(PY) -m bench $(if $(CASE),--case $(CASE)) $(if $(RECORDS),--records $(RECORDS)) $(if $(RUNS),--runs $(RUNS)) $(BENCH_ARGS)

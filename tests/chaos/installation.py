@@ -43,9 +43,13 @@ class Installation:
 
     def kill(self, service: str) -> int:
         """SIGKILL a service of the stack; returns its pid."""
+        return self.signal(service, signal.SIGKILL)
+
+    def signal(self, service: str, number: signal.Signals) -> int:
+        """Send a signal to a service of the stack; returns its pid."""
         record = self.state / "up" / f"{service}.json"
         identity = ProcessIdentity.model_validate_json(record.read_bytes())
-        os.kill(identity.pid, signal.SIGKILL)
+        os.kill(identity.pid, number)
         return identity.pid
 
     def rest(self, host: str = "") -> None:
@@ -67,8 +71,9 @@ def wait_for(condition: Callable[[], object], within: float, what: str) -> None:
 
 
 @contextmanager
-def installed(directory: Path, **more: str) -> Iterator[Installation]:
-    """Start the stack, with `more` variables, create a token, and stop everything at the end, in order."""
+def installed(directory: Path, *options: str, **more: str) -> Iterator[Installation]:
+    """Start the stack, with `options` of `up` and `more` variables, create a token, and stop everything at the end, in
+    order."""
     web, redis, kafka = free_port(), free_port(), free_port()
     state, log = directory / "state", directory / "up.log"
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("HEADGATE_", "DJANGO_"))}
@@ -79,7 +84,7 @@ def installed(directory: Path, **more: str) -> Iterator[Installation]:
     ports = ["--web-port", str(web), "--redis-port", str(redis), "--kafka-port", str(kafka)]
     with log.open("wb") as output:
         stack = subprocess.Popen(
-            [sys.executable, "manage.py", "up", "--stop-agents", *ports],
+            [sys.executable, "manage.py", "up", "--stop-agents", *ports, *options],
             cwd=PROJECT,
             env=environment,
             stdout=output,

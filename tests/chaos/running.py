@@ -45,7 +45,7 @@ class Outcome:
 
 def run_tests(tests: Sequence[str], seeds: Sequence[int]) -> list[Outcome]:
     """Run tests, in this order, with one session per tier. Where a test hangs, its session is killed, and another one
-    goes on behind it."""
+    goes on behind it. Without seeds: the short selection of their cases."""
     run: list[Outcome] = []
     for tier in dict.fromkeys(_tier(each) for each in tests):
         left = [each for each in tests if _tier(each) == tier]
@@ -74,8 +74,9 @@ def _session(tests: Sequence[str], seeds: Sequence[int]) -> list[Outcome]:
             **os.environ,
             "TMPDIR": str(directory),
             recorder.VARIABLE: str(record),
-            extent.VARIABLE: ",".join(map(str, seeds)),
         }
+        if seeds:
+            environment[extent.VARIABLE] = ",".join(map(str, seeds))
         options = ["-q", "--no-header", "-p", recorder.__name__, "-p", "no:cacheprovider"]
         session = subprocess.Popen(
             [sys.executable, "-m", "pytest", *options, *tests], cwd=PROJECT, env=environment, start_new_session=True
@@ -118,11 +119,16 @@ def _end(session: subprocess.Popen[bytes], directory: Path) -> None:
         os.killpg(session.pid, signal.SIGTERM)
         with contextlib.suppress(subprocess.TimeoutExpired):
             session.wait(ENDS_WITHIN)
+    kill_those_of(directory)
+    session.wait(ENDS_WITHIN)
+
+
+def kill_those_of(directory: Path) -> None:
+    """Kill every other process whose temporary directory is this one."""
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
-            if process.environ().get("TMPDIR") == str(directory):
+            if process.pid != os.getpid() and process.environ().get("TMPDIR") == str(directory):
                 process.kill()
-    session.wait(ENDS_WITHIN)
 
 
 def _lines(record: Path) -> Iterator[dict[str, Any]]:

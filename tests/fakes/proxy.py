@@ -65,7 +65,15 @@ class Proxy:
 
     def _run(self) -> None:
         self._loop.run_until_complete(self._serve())
+        self._loop.run_until_complete(self._end())
         self._loop.close()
+
+    async def _end(self) -> None:
+        """Nothing that still waits for a broken connection outlives the loop."""
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
 
     async def _serve(self) -> None:
         self._over = asyncio.Event()

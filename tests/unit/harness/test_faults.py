@@ -18,9 +18,7 @@ PROJECT = ROOT.parent
 
 
 def test_every_fault_is_there_once_with_tests_or_a_reason() -> None:
-    numbers = [fault.number for fault in FAULTS]
-    assert numbers == sorted(set(numbers))
-    assert set(numbers) >= set(range(1, 73))
+    assert [fault.number for fault in FAULTS] == list(range(1, 80))
     assert [fault.number for fault in FAULTS if bool(fault.tests) == bool(fault.reason)] == []
 
 
@@ -51,7 +49,28 @@ def test_a_row_sums_what_its_tests_told() -> None:
     row = result(FAULT, outcomes)
     figures = (row["tries"], row["missing"], row["duplicates"], row["announced"], row["recovery_seconds"])
     assert figures == (7, 0, 7, None, 2.0)
-    assert (row["passed"], row["failures"]) == (True, [])
+    assert (row["passed"], row["failures"], row["shown_seconds"]) == (True, [], None)
+
+
+def test_a_row_has_the_longest_time_until_all_was_shown() -> None:
+    first, second = {"seconds until shown": 3.04}, {"seconds until the source is shown": 8.0, "seconds of a stop": 60.0}
+    outcomes = [
+        Outcome("tests/unit/a.py::test_a", True, 1.0, first),
+        Outcome("tests/unit/a.py::test_b", True, 1.0, second),
+    ]
+    assert result(FAULT, outcomes)["shown_seconds"] == 8.0
+
+
+def test_a_row_of_a_short_selection_says_so() -> None:
+    outcomes = [Outcome(test, True) for test in FAULT.tests]
+    assert rendered([result(FAULT, outcomes)], [1]).count("| passed |") == 1
+    assert rendered([result(FAULT, outcomes, short=True)], [1]).count("| passed (short selection) |") == 1
+
+
+def test_a_row_of_an_earlier_report_can_still_be_shown() -> None:
+    row = result(FAULT, [Outcome(test, True) for test in FAULT.tests])
+    del row["shown_seconds"], row["short"]
+    assert "passed |" in rendered([row], [1])
 
 
 def test_a_row_fails_with_a_test_that_failed_or_never_ran() -> None:

@@ -15,7 +15,6 @@ from pipelines.domain.ledger.journal import Done, Exited, Planned, read_entries
 from pipelines.domain.ledger.ledger import Counts
 from pipelines.domain.runs.protocol import Control, write_atomically
 from workers.adapters.rundirs import LocalRunDirs
-from workers.agent.run_dir import reserve as reserves
 from workers.agent.run_dir.journal_writer import DiskFull, Journal, JournalUnwritable
 from workers.agent.run_dir.reserve import SIZE, Reserve
 

@@ -57,6 +57,7 @@ class Out:
     kept: bool
     problem: tuple[str, str] | None
     targets: list[str] | None
+    required: list[str] | None
     offset: int
     copy: int
 
@@ -120,6 +121,7 @@ def _out(row: dict[str, Any]) -> Out:
         kept=row.get("kept") is not False,
         problem=(problem["component"], problem["cause"]) if problem else None,
         targets=row.get("targets"),
+        required=row.get("required"),
         offset=row["offset"],
         copy=row.get("copy") or 0,
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2 as httpx
+import pytest
 
 from controlplane.install.services.ports import free_port, is_free
 from pipelines.domain.base.states import Command
@@ -178,3 +179,60 @@ def test_an_optional_channel_whose_sink_fails_is_overrun_counted_and_holds_nobod
     assert all(count.balanced for count in done)
     assert sum(count.read for count in done) == 10_010
     assert sum(count.dropped_optional for count in done) + len(delivered(audit)) == 10_010
+
+
+@pytest.mark.parametrize("channel", ["direct", "memory"])
+def test_a_channel_that_is_sometimes_optional_drops_what_may_be_lost_and_waits_for_what_must_arrive(
+    make_source_pipeline: MakeSourcePipeline, tmp_path: Path, channel: str
+) -> None:
+    port = free_port()
+    selector = {
+        "type": "multiplexing",
+        "header": "kind",
+        "mapping": {"must": ["lake", "audit"]},
+        "default": ["lake"],
+        "optional": {"may": ["audit"]},
+    }
+    audit, away = tmp_path / "audit", tmp_path / "away"
+    pipeline = make_source_pipeline(
+        {"type": "http", "port": port, "ingest_buffer": "file", "selector": selector},
+        channels={"lake": {"type": channel}, "audit": {"type": channel}},
+        sinks={
+            "lake": {"type": "null", "channel": "lake"},
+            "audit": {"type": "file", "channel": "audit", "path": str(audit), "roll": {"interval": 0}},
+        },
+    )
+    run = pipeline.start()
+
+    def of(name: str) -> Any:
+        return next(q for q in run.status.queries if q.channel == name) if run.status else None
+
+    def dropped() -> int:
+        return sum(entry.counts.dropped_optional for entry in run.of_kind(Done) if entry.channel == "audit")
+
+    def post(kind: str, *bodies: str) -> None:
+        events = [{"headers": {"kind": kind}, "body": body} for body in bodies]
+        wait_for(lambda: httpx.post(f"http://127.0.0.1:{port}/", json=events, timeout=30).status_code == 200, "200", 60)
+
+    run.wait_status(lambda s: s.phase == "RUNNING", "running", 90)
+    wait_for(lambda: not is_free(port), "the port to answer", 60)
+    post("may", "first")
+    wait_for(lambda: of("audit").delivered == 1, "the first event", 60)
+    audit.rename(away)
+    audit.write_text("no directory any more")
+    post("may", "lost", "lost, too")
+    post("other", "of the lake alone")
+    wait_for(lambda: dropped() == 2, "what may be lost to be dropped", 120)
+    wait_for(lambda: of("audit").lag == 0, "the channel to go on", 60)
+    post("must", "needed")
+    wait_for(lambda: of("audit").holding, "what must arrive to be held", 60)
+    post("may", "behind it")
+    audit.unlink()
+    away.rename(audit)
+    wait_for(lambda: of("audit").lag == 0 and not of("audit").holding, "everything to arrive", 120)
+    assert run.stop().exit_code == 0
+    assert bodies(audit).keys() >= {"first", "needed"}
+    assert bodies(audit).keys() <= {"first", "needed", "behind it"}
+    done = [entry.counts for entry in run.of_kind(Done) if entry.channel == "audit"]
+    assert all(count.balanced for count in done)
+    assert sum(count.delivered + count.dropped_optional for count in done) == 5

@@ -119,10 +119,16 @@ class Event:
         own = f.array(*pairs).cast(HEADERS_TYPE)
         return own if self.certain >= set(self.added) else f.array_compact(own)
 
-    def columns(self, targets: Column | None = None) -> list[Column]:
+    def columns(self, targets: Column | None = None, required: Column | None = None) -> list[Column]:
         """The event's columns, its origin, and its channels where a selector chooses, to be selected from the frame
         that they refer to. What is None is no column."""
-        optional = {"kept": self.kept, "problem": self.problem, "copy": self.copy, "targets": targets}
+        optional = {
+            "kept": self.kept,
+            "problem": self.problem,
+            "copy": self.copy,
+            "targets": targets,
+            "required": required,
+        }
         return [
             self.key.alias("key"),
             self.body.alias("body"),

@@ -34,6 +34,13 @@ from workers.agent.spark.cluster import repeats
 from workers.agent.spark.deadline import Deadline, DeadlineExceeded, SlotsLost, check_slots
 
 T = TypeVar("T")
+Patience = Callable[[], bool]
+
+
+def always() -> bool:
+    """Try again for as long as it takes."""
+    return True
+
 
 _SOURCE_LOST = re.compile(
     r"KAFKA_DATA_LOSS|OffsetOutOfRange|data may have been lost|Cannot fetch offset|RangeLost|LogDamaged", re.IGNORECASE
@@ -145,10 +152,13 @@ class SinkGroup:
         self._left_behind = False
         self._ended_workers = 0
 
-    def ends(self, listener: Listener) -> dict[str, list[PartitionPosition]]:
-        """End offsets by sink. A single sink is waited for like a delivery; of a group, those that can be asked now."""
+    def ends(self, listener: Listener, patient: Patience = always) -> dict[str, list[PartitionPosition]]:
+        """End offsets by sink. A single sink is waited for like a delivery; of a group, those that can be asked now.
+        Raises AllFailed where it is not `patient`."""
         if len(self.sinks) == 1:
-            found = {name: self._try(lambda each: _asked(self.sinks[each]), listener).result for name in self.sinks}
+            found = {
+                name: self._try(lambda each: _asked(self.sinks[each]), listener, patient).result for name in self.sinks
+            }
         else:
             live = self.processor.pools().live
             found = {name: _ends(sink) for name, sink in self.sinks.items() if name in live}
@@ -184,19 +194,20 @@ class SinkGroup:
             sink = self.sinks[name]
             within(sink.place.path, sink.warm_up)(batch.attempt(sink.place.path, sink.refuses()))
 
-    def deliver(self, batch: Batch, listener: Listener, *, patient: bool = True) -> Delivery:
-        """Write the batch, however long that takes; in one round where not `patient`.
+    def deliver(self, batch: Batch, listener: Listener, patient: Patience = always) -> Delivery:
+        """Write the batch, however long that takes; `patient` is asked after each round that failed whether there is
+        another one.
 
         Raises Cancelled where a stop gives the batch up, SourceLost where its records are gone, Blocked where no
-        attempt can finish it, Py4JNetworkError where the JVM is gone, AllFailed where a single round was not enough,
+        attempt can finish it, Py4JNetworkError where the JVM is gone, AllFailed where there is no other round,
         SlotsLost where writes that were cancelled hold too many slots.
         """
         numbers = itertools.count(1)
-        done = self._try(lambda sink: self._write(sink, batch, next(numbers)), listener, patient=patient)
+        done = self._try(lambda sink: self._write(sink, batch, next(numbers)), listener, patient)
         attempt, counts = done.result
         return Delivery(attempt, counts, done.sink, done.failed, done.abandoned)
 
-    def _try(self, action: Callable[[str], T], listener: Listener, *, patient: bool = True) -> _Done[T]:
+    def _try(self, action: Callable[[str], T], listener: Listener, patient: Patience) -> _Done[T]:
         """Let candidates act until one succeeds. A source that fails ends the round: no other sink could do better, and
         none is penalized."""
         failed: Counter[str] = Counter()
@@ -225,7 +236,7 @@ class SinkGroup:
                 else:
                     _notify(self.processor.delivered(sink), listener)
                     return _Done(result, sink, failed, frozenset(abandoned))
-            if not patient and side is Side.SINK:
+            if side is Side.SINK and not patient():
                 raise AllFailed(self.name, causes)
             self._gate.hold(self.processor.pause())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import deque
 from collections.abc import Callable
@@ -25,9 +26,10 @@ from pipelines.domain.ledger.ledger import Counts
 from pipelines.domain.ledger.sink_groups import GroupStatus, Switch
 from pipelines.domain.runs.protocol import Holding, PartitionProgress, QueryStatus
 from workers import crash_points
+from workers.agent.base.log import say
 from workers.agent.delivery.attribution import Side
 from workers.agent.delivery.dead_letters import DeadLetterQueue
-from workers.agent.delivery.delivery import Delivery, Failure, Listener, SinkGroup
+from workers.agent.delivery.delivery import Delivery, Failure, Listener, SinkGroup, cause_of
 from workers.agent.graph.batch import Batch, Classifier
 from workers.agent.positions.checkpoint import Offsets, ranges
 from workers.agent.run_dir.journal_writer import Journal
@@ -72,9 +74,10 @@ class Progress:
 
 
 class ChannelLedger:
-    """`optional`: a failing sink holds nobody up; what it does not take in one round is counted as dropped. `overrun`:
-    offsets count events, and those that the source let go of before they were read are counted as dropped. `interval`:
-    seconds that events may wait for a fuller batch."""
+    """`optional`: a failing sink holds nobody up; what it does not take in one round is counted as dropped.
+    `sometimes_optional`: so it is with a batch in which the channel is required for no event. `overrun`: offsets count
+    events, and those that the source let go of before they were read are counted as dropped. `interval`: seconds that
+    events may wait for a fuller batch."""
 
     def __init__(
         self,
@@ -86,6 +89,7 @@ class ChannelLedger:
         dead_letter_queue: DeadLetterQueue,
         journal: Journal,
         optional: bool = False,
+        sometimes_optional: bool = False,
         overrun: bool = False,
         interval: float = 0.0,
     ) -> None:
@@ -101,6 +105,10 @@ class ChannelLedger:
         self._dead_letter_queue = dead_letter_queue
         self._journal = journal
         self.optional = optional
+        self.sometimes_optional = sometimes_optional
+        self._in_hand: DataFrame | None = None
+        self._must_arrive: bool | None = None
+        self._asking = threading.Lock()
         self._left_alone_until = 0.0
         self._overrun = overrun
         self._open: tuple[Planned, Resolved, bool] | None = None
@@ -135,6 +143,7 @@ class ChannelLedger:
     def deliver(self, frame: DataFrame, number: int, ends: Offsets) -> None:
         """Plan a batch, deliver it, keep its dead letters, and write that it is done."""
         started = time.monotonic()
+        self._in_hand, self._must_arrive = frame, None
         self.progress.start()
         self._journal_added_partitions(ends)
         planned = self._plan(number, ends)
@@ -197,10 +206,10 @@ class ChannelLedger:
 
     def _done(self, planned: Planned, frame: DataFrame, started: float) -> Done:
         batch = Batch(frame, planned, self._classifier)
-        if time.monotonic() < self._left_alone_until:
+        if time.monotonic() < self._left_alone_until and not self.must_arrive():
             return self._dropped(batch, started)
         try:
-            delivery = self.group.deliver(batch, self._listener(planned.batch), patient=not self.optional)
+            delivery = self.group.deliver(batch, self._listener(planned.batch), self.must_arrive)
         except AllFailed:
             return self._dropped(batch, started)
         crash_points.reach("agent.delivered")
@@ -218,6 +227,23 @@ class ChannelLedger:
             attempts=delivery.attempts,
             ms=_ms_since(started),
         )
+
+    def must_arrive(self) -> bool:
+        """Whether the batch in hand is held until a sink takes it. Its events are looked at once, and only where that
+        matters; a batch that cannot be looked at is held, and its next attempt says why."""
+        if self.optional or not self.sometimes_optional:
+            return not self.optional
+        with self._asking:
+            if self._must_arrive is None:
+                self._must_arrive = self._in_hand is None or self._has_required(self._in_hand)
+            return self._must_arrive
+
+    def _has_required(self, frame: DataFrame) -> bool:
+        try:
+            return self._classifier.must_arrive(frame)
+        except Exception as error:
+            say(f"a batch is held, because its events could not be inspected: {cause_of(error)}")
+            return True
 
     def abort(self) -> None:
         """Others wait for this optional channel: cancel its write, and drop its batches for a while."""
@@ -276,7 +302,11 @@ class ChannelLedger:
             return {}
         now = time.monotonic()
         if self._sink_ends is None or now - self._sink_ends[0] > _SINK_ENDS_AGE:
-            self._sink_ends = now, self.group.ends(self._listener(number))
+            try:
+                found = self.group.ends(self._listener(number), lambda: not self.sometimes_optional)
+            except AllFailed:
+                return {}
+            self._sink_ends = now, found
         return self._sink_ends[1]
 
     def _duplicates(self, planned: Planned, delivery: Delivery) -> int:
@@ -348,7 +378,7 @@ class ChannelLedger:
     def _finish(self, done: Done, ends: Offsets) -> None:
         """The positions come last: who sees them sees what was delivered, and that nothing is held up any more."""
         progress = self.progress
-        self._open = None
+        self._open = self._in_hand = None
         progress.holding = None
         progress.balanced = done.counts.balanced
         progress.counts = progress.counts + done.counts

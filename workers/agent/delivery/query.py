@@ -153,7 +153,7 @@ class ReadQuery:
             ends = self.checkpoint.ends(number)
             self._compile(frame, compiled=self._size(due, ends) > _SMALL)
             with self._evaluated(frame) as kept:
-                due.sort(key=lambda ledger: ledger.optional)
+                due.sort(key=lambda ledger: (ledger.optional, ledger.sometimes_optional))
                 _side_by_side({ledger: partial(ledger.deliver, kept, number, ends) for ledger in due}, self._abort)
 
     @contextmanager
@@ -223,7 +223,8 @@ def _kept(frame: DataFrame) -> Iterator[DataFrame]:
 def _side_by_side(actions: Mapping[ChannelLedger, Callable[[], None]], failed: Callable[[], None]) -> None:
     """Run all to their end, the first in this thread; then raise what the first that failed raised.
 
-    Once the required channels are done, optional ones have as long again, and are given up then.
+    Once the required channels are done, optional ones have as long again, and are given up then; so are those that are
+    sometimes optional, where the batch can be dropped.
     """
     from pyspark import InheritableThread
 
@@ -243,9 +244,9 @@ def _side_by_side(actions: Mapping[ChannelLedger, Callable[[], None]], failed: C
         thread.start()
     run(first)
     for ledger, thread in threads:
-        if ledger.optional:
+        if ledger.optional or ledger.sometimes_optional:
             thread.join(max(_PATIENCE, time.monotonic() - started))
-            while thread.is_alive():
+            while thread.is_alive() and not ledger.must_arrive():
                 ledger.abort()
                 thread.join(_PATIENCE)
         thread.join()

@@ -85,6 +85,10 @@ class Classifier:
             reason=self._reason(frozenset(columns), sink, refused),
         )
 
+    def must_arrive(self, frame: DataFrame) -> bool:
+        """Whether the channel is required for any event of these that it has to deliver."""
+        return self.classification(frame, "", None).has_required(frame, self.channel)
+
     def _verdicts(self, columns: frozenset[str], refused: Column | None) -> Iterator[tuple[str, Column]]:
         if "kept" in columns:
             yield "filtered", ~f.col("kept")
@@ -144,6 +148,13 @@ class Classification:
     def _passed(self, frame: DataFrame, counted: Observation | str) -> DataFrame:
         passed = frame.observe(counted, *self.counters)
         return passed if self.chosen is None else passed.where(_IS_DELIVERED)
+
+    def has_required(self, frame: DataFrame, channel: str) -> bool:
+        """Whether an event that is to be delivered must be; true where the frame does not say it."""
+        if "required" not in frame.columns or self.chosen is None:
+            return True
+        to_deliver = frame.where(self.chosen == DELIVERED)
+        return not to_deliver.where(f.array_contains("required", channel)).isEmpty()
 
     def dead(self, frame: DataFrame) -> DataFrame | None:
         """The dead and unrouted events, with `component` and `cause`; None where none can be."""

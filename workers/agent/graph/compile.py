@@ -163,8 +163,11 @@ def intercept(
     """Apply interceptors in their order, then the selector; the columns are those of `Event.columns`."""
     for interceptor in interceptors:
         frame, event = interceptor.through(frame, event)
-    targets = selector.targets(event) if selector else None
-    return frame.select(*event.columns(targets))
+    return frame.select(*_selected(event, selector))
+
+
+def _selected(event: Event, selector: SelectorBuilder | None) -> list[Column]:
+    return event.columns(selector.targets(event), selector.required(event)) if selector else event.columns()
 
 
 @dataclass(frozen=True)
@@ -194,8 +197,7 @@ def endless(spark: SparkSession, graph: Graph, read: Read, starts: Offsets, limi
     event = marked(event, of_read(graph.quarantined, read))
     for interceptor in interceptors:
         event = interceptor.apply(event)
-    selector = graph.selectors.get(read.source)
-    return Endless(found, event.columns(selector.targets(event) if selector else None))
+    return Endless(found, _selected(event, graph.selectors.get(read.source)))
 
 
 def flow(spark: SparkSession, graph: Graph, read: Read, starts: Offsets) -> DataFrame:

@@ -189,6 +189,11 @@ class SelectorBuilder(Builder):
         goes to every target."""
         return None
 
+    def required(self, event: Event) -> Column | None:
+        """array<string> of those of them that must deliver the event, where the event decides about any of them; None:
+        `optional_targets` of the definition says it."""
+        return None
+
 
 @dataclass(frozen=True)
 class Resolution:

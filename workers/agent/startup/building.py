@@ -73,7 +73,9 @@ class _Building:
         )
 
     def _ledger(self, read: Read, channel: str) -> ChannelLedger:
-        definition = self.graph.definition
+        definition, shared = self.graph.definition, len(read.channels) > 1
+        overruns = self.graph.sources[read.source].overruns
+        waited_for = shared or overruns
         return ChannelLedger(
             read.source,
             channel,
@@ -81,8 +83,9 @@ class _Building:
             classifier=self.graph.classifier(read.source, channel),
             dead_letter_queue=self.dead_letter_queue,
             journal=self.journal,
-            optional=len(read.channels) > 1 and channel in definition.optional_targets(read.source),
-            overrun=self.graph.sources[read.source].overruns and definition.is_optional(read),
+            optional=shared and channel in definition.optional_targets(read.source),
+            sometimes_optional=waited_for and channel in definition.sometimes_optional(read.source),
+            overrun=overruns and definition.is_optional(read),
             interval=definition.batch_interval(read),
         )
 

@@ -279,6 +279,10 @@ class Definition(Spec):
         """Those of them whose failures hold nothing back."""
         return self.sources[source].selector.optional_targets()
 
+    def sometimes_optional(self, source: str) -> frozenset[str]:
+        """Those of them that are optional for some events alone."""
+        return frozenset() if source.startswith(BUFFER) else self.sources[source].selector.sometimes_optional()
+
     def is_optional(self, read: Read) -> bool:
         """Whether it serves optional channels alone."""
         return not read.source.startswith(BUFFER) and self.optional_targets(read.source).issuperset(read.channels)

@@ -78,6 +78,10 @@ class SelectorSpec(ComponentSpec):
         """The targets whose failures are counted and hold nothing back."""
         raise NotImplementedError
 
+    def sometimes_optional(self) -> frozenset[str]:
+        """The targets for which the event decides whether they are optional."""
+        return frozenset()
+
 
 class ChannelSpec(ComponentSpec):
     """Carries events from sources to a sink.

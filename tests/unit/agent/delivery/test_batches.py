@@ -13,7 +13,7 @@ import pytest
 from pipelines.domain.ledger.journal import DeadLetters, Done, Planned, Positions, Replayed
 from pipelines.domain.ledger.ledger import Counts
 from pipelines.domain.runs.crashes import QUARANTINE
-from tests.batch_bench import ALLOWED, KEY, TOPIC, Stage
+from tests.batch_bench import ALLOWED, CLASSIFIER, KEY, TOPIC, Stage
 from workers.agent.base.findings import Blocked
 from workers.agent.delivery.dead_letters import DeadLetterQueue
 from workers.agent.delivery.gate import TurnedAway
@@ -75,6 +75,72 @@ def test_an_optional_channel_drops_a_batch_after_one_round_and_keeps_its_dead_le
     assert (done.sink, done.counts) == ("", Counts(read=5, dropped_optional=4, **{verdict: 1}))
     assert (seen, stage.dead_letters.kept) == ([["Planned"] if abandoned else ["Planned", "SinkFailed"]], [3])
     assert (stage.sink.failing, stage.held) == (int(abandoned), [])
+
+
+class Looked:
+    """A look at whether a channel is required for an event of the batch."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, required: bool) -> None:
+        self.times, self._required = 0, required
+        self.kind: dict[str, Any] = {"sometimes_optional": True, "classifier": self}
+        self.classification = lambda *_: ONE_IS_DEAD if not required else CLASSIFIER.classification(*_)
+        monkeypatch.setattr("workers.agent.graph.batch._values", lambda _: {"read": 5, "delivered": 5})
+
+    def must_arrive(self, _frame: Any) -> bool:
+        self.times += 1
+        return self._required
+
+
+def test_a_batch_without_an_event_that_must_arrive_is_dropped_after_one_round(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked = Looked(monkeypatch, required=False)
+    stage.sink.failing = 1
+    stage.bench(**looked.kind).run(0, 5)
+    (done,) = stage.disk.of_kind(Done)
+    assert (done.sink, done.counts) == ("", Counts(read=5, dropped_optional=5))
+    assert (looked.times, stage.kinds(), stage.held) == (1, ["Planned", "SinkFailed", "Done"], [])
+
+
+def test_a_batch_with_an_event_that_must_arrive_is_held_and_brings_all_of_its_events(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked = Looked(monkeypatch, required=True)
+    stage.sink.failing = 3
+    stage.bench(**looked.kind).run(0, 5)
+    (done,) = stage.disk.of_kind(Done)
+    assert (done.attempts, done.counts) == (4, Counts(read=5, delivered=5))
+    assert (looked.times, stage.sink.records[-5:]) == (1, [*range(5)])
+
+
+def test_nobody_looks_at_a_batch_that_its_sink_takes(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked = Looked(monkeypatch, required=True)
+    bench = stage.bench(**looked.kind)
+    bench.run(0, 5)
+    bench.run(1, 10)
+    assert (looked.times, stage.sink.records) == (0, [*range(10)])
+
+
+@pytest.mark.parametrize("required", [True, False])
+def test_a_channel_that_was_left_alone_still_takes_what_must_arrive(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, required: bool
+) -> None:
+    bench = stage.bench(**Looked(monkeypatch, required).kind)
+    bench.ledger.abort()
+    bench.run(0, 5)
+    assert stage.sink.records == ([*range(5)] if required else [])
+
+
+def test_a_batch_that_cannot_be_looked_at_is_held(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked = Looked(monkeypatch, required=True)
+
+    def fails(_: Any) -> bool:
+        raise ConnectionError("the executor is gone")
+
+    monkeypatch.setattr(looked, "must_arrive", fails)
+    stage.sink.failing = 2
+    stage.bench(**looked.kind).run(0, 5)
+    assert stage.sink.records[-5:] == [*range(5)]
 
 
 def test_events_that_a_source_let_go_of_are_counted_as_dropped(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -83,6 +83,23 @@ def test_an_optional_one_holds_the_others_up_for_a_moment_only(stage: Stage) -> 
     assert (stage.lake.records, stage.audit.records) == ([*range(5)], [*range(5)])
 
 
+@pytest.mark.parametrize("required", [True, False])
+def test_one_that_is_sometimes_optional_is_waited_for_where_its_batch_must_arrive(stage: Stage, required: bool) -> None:
+    abandoned, looked = threading.Event(), threading.Event()
+
+    def must_arrive() -> bool:
+        looked.set()
+        return required
+
+    stage.first.ledger.sometimes_optional = True
+    stage.first.ledger.must_arrive = must_arrive  # type: ignore[method-assign]
+    stage.first.ledger.abort = abandoned.set  # type: ignore[method-assign]
+    stage.lake.asked = lambda: (looked if required else abandoned).wait(60) and None  # type: ignore[assignment]
+    stage.run(0, 5)
+    assert abandoned.is_set() is not required
+    assert (stage.lake.records, stage.audit.records) == ([*range(5)], [*range(5)])
+
+
 def test_a_batch_balances_if_it_does_in_every_channel(stage: Stage) -> None:
     assert stage.query.balanced
     for bench in (stage.first, stage.second):

@@ -120,12 +120,32 @@ def test_a_multiplexing_selector_mentions_channels_in_four_places() -> None:
     )
 
 
-def test_a_channel_that_one_value_requires_is_required() -> None:
-    selector = registry.get("selector", "multiplexing").model_validate(
-        {"type": "multiplexing", "mapping": {"CZ": ["lake"]}, "optional": {"US": ["lake", "audit"]}}
-    )
-    assert selector.targets(["lake", "audit", "other"]) == ["audit", "lake"]  # type: ignore[attr-defined]
-    assert selector.optional_targets() == {"audit"}  # type: ignore[attr-defined]
+def test_a_channel_that_one_value_requires_is_optional_for_another_alone() -> None:
+    selector = multiplexing({"CZ": ["lake"]}, {"US": ["lake", "audit"]})
+    assert selector.targets(["lake", "audit", "other"]) == ["audit", "lake"]
+    assert (selector.optional_targets(), selector.sometimes_optional()) == ({"audit"}, {"lake"})
+
+
+def multiplexing(mapping: dict[str, list[str]], optional: dict[str, list[str]], *default: str) -> Any:
+    spec = {"type": "multiplexing", "mapping": mapping, "optional": optional, "default": list(default)}
+    return registry.get("selector", "multiplexing").model_validate(spec)
+
+
+@pytest.mark.parametrize(
+    ("mapping", "optional", "default", "sometimes"),
+    [
+        ({"CZ": ["lake"]}, {"CZ": ["lake"]}, [], set()),
+        ({"CZ": ["lake"]}, {"CZ": ["lake"], "US": ["lake"]}, [], {"lake"}),
+        ({}, {"US": ["lake"]}, ["lake"], set()),
+        ({"US": ["audit"]}, {"US": ["lake"]}, ["lake"], {"lake"}),
+        ({"CZ": ["lake"]}, {"US": ["audit"]}, [], set()),
+        ({}, {}, ["lake"], set()),
+    ],
+)
+def test_a_channel_is_sometimes_optional_where_a_value_has_it_as_optional_alone_and_another_requires_it(
+    mapping: dict[str, list[str]], optional: dict[str, list[str]], default: list[str], sometimes: set[str]
+) -> None:
+    assert multiplexing(mapping, optional, *default).sometimes_optional() == sometimes
 
 
 def test_only_what_may_differ_the_second_time_is_not_repeatable() -> None:

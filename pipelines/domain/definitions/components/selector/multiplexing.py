@@ -18,7 +18,8 @@ class MultiplexingSelector(SelectorSpec):
 
     Values are compared with case. An event that has no such header, a blank one, or a value that `mapping` does not
     know goes to `default`; where that is empty and no optional channel takes it either, it is unrouted: counted, and
-    a dead letter. A channel that is required for any value is required.
+    a dead letter. A channel can be required for one value and optional for another: it is held for a batch in which it
+    is required for any event, and drops a batch in which it is optional for all of them.
     """
 
     title: ClassVar[str] = "Multiplexing"
@@ -42,6 +43,16 @@ class MultiplexingSelector(SelectorSpec):
     def optional_targets(self) -> frozenset[str]:
         """The channels that are optional for every value that they have."""
         return frozenset(name for names in self.optional.values() for name in names) - self._required()
+
+    def sometimes_optional(self) -> frozenset[str]:
+        """The channels that are required for one value and optional for another."""
+        by_value = ((self.required_for(value), names) for value, names in self.optional.items())
+        optional = {name for required, names in by_value for name in names if name not in required}
+        return self._required() & optional
+
+    def required_for(self, value: str) -> list[str]:
+        """The required channels of a value that is not blank."""
+        return self.mapping.get(value, self.default)
 
     def _required(self) -> frozenset[str]:
         return frozenset([*self.default, *(name for names in self.mapping.values() for name in names)])

@@ -153,8 +153,10 @@ def _time(text: str | None) -> datetime | None:
     return datetime.fromisoformat(text) if text else None
 
 
-def spans_of(subject: Subject) -> list[Span]:
-    """The spans of web server and supervisor: the request, the subject itself, its pick-up and its stages."""
+def spans_of(subject: Subject, signs: Sequence[datetime] = ()) -> list[Span]:
+    """The spans of web server and supervisor: the request, the subject itself, its pick-up and its stages. `signs`:
+    when an agent was started for it, or had an order of it, which shows that it was picked up: a tick records a stage
+    when it looks again."""
     request = _request(subject)
     own = Span(
         process=Process.WORKER,
@@ -166,7 +168,7 @@ def spans_of(subject: Subject) -> list[Span]:
         attributes=subject.attributes,
         error=subject.error,
     )
-    return [*request, own, *_picked_up(subject), *_stages(subject)]
+    return [*request, own, *_picked_up(subject, signs), *_stages(subject)]
 
 
 def _request(subject: Subject) -> list[Span]:
@@ -196,9 +198,9 @@ def _request(subject: Subject) -> list[Span]:
     ]
 
 
-def _picked_up(subject: Subject) -> list[Span]:
+def _picked_up(subject: Subject, signs: Sequence[datetime]) -> list[Span]:
     """How long it waited for a supervisor."""
-    first = min((stage.start for stage in subject.stages), default=None)
+    first = min([*(stage.start for stage in subject.stages), *signs], default=None)
     if subject.begun is None or first is None:
         return []
     start = min(subject.begun, first)

@@ -135,9 +135,9 @@ class TraceSender:
         for row in rows:
             if (known := found.get(row.subject)) is not None and self._export.is_sampled(known[0]):
                 subject, pipeline_id = known
-                own = spans_of(subject) if row.whole else []
                 runs = selecting.runs_within(subject, pipeline_id, self._host)
                 agents = [span for run, path in runs for span in agent_spans(subject, run, self._entries(path))]
+                own = spans_of(subject, [span.start for span in agents]) if row.whole else []
                 traces.append(Trace(subject.context, (*own, *agents)))
         return traces
 

@@ -98,6 +98,12 @@ def test_a_request_is_the_parent_of_its_operation_and_that_of_its_stages() -> No
     assert {span.process for span in (own, *children.values())} == {Process.WORKER}
 
 
+def test_the_first_sign_of_an_agent_ends_the_pick_up_where_a_stage_was_recorded_later() -> None:
+    assert times(by_name(spans_of(SUBJECT, [at(0.2), at(3)]))["pick-up"]) == (0, 0.2)
+    assert times(by_name(spans_of(SUBJECT, [at(3)]))["pick-up"]) == (0, 1)
+    assert times(by_name(spans_of(replace(SUBJECT, stages=[]), [at(3)]))["pick-up"]) == (0, 3)
+
+
 def test_spans_that_are_derived_again_are_the_same() -> None:
     assert spans_of(SUBJECT) == spans_of(SUBJECT)
     others = spans_of(replace(SUBJECT, id=UUID(int=7)))

@@ -289,7 +289,7 @@ class Driver:
         if away is None or waited < _HOPE or self._settled():
             return
         self._give_up_held_batches()
-        words = sentences(f"The in-flight batch was canceled, since {away.component} is failing", away.cause)
+        words = sentences(f"{protocol.BATCH_CANCELED}, since {away.component} is failing", away.cause)
         self._end(Exit.CLEAN, words, within=_LETTING_GO)
 
     def _resume(self, order: Control) -> None:

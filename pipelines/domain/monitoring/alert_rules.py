@@ -245,11 +245,17 @@ def broken(facts: Facts, overrides: Iterable[Override]) -> list[tuple[Broken, Ru
 
 
 def _candidates(facts: Facts) -> Iterator[Broken]:
-    if (rule := _BY_PHASE.get(facts.phase)) is not None:
+    """What is broken, whatever the settings; that a disk is full says more than that the pipeline is DEGRADED by it."""
+    by_condition = [
+        Broken(rule, facts.pipeline, str(each["message"]))
+        for each in facts.conditions
+        if (rule := _BY_CONDITION.get((each["type"], each["reason"]))) is not None
+    ]
+    rule = _BY_PHASE.get(facts.phase)
+    caused = rule is AlertRule.DEGRADED and any(each.rule is AlertRule.DISK_FULL for each in by_condition)
+    if rule is not None and not caused:
         yield Broken(rule, facts.pipeline, facts.phase_message or f"The pipeline is {facts.phase}.")
-    for each in facts.conditions:
-        if (rule := _BY_CONDITION.get((each["type"], each["reason"]))) is not None:
-            yield Broken(rule, facts.pipeline, str(each["message"]))
+    yield from by_condition
     yield from _unbalanced(facts)
 
 

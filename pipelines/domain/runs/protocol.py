@@ -289,6 +289,10 @@ DRAIN = "drain"
 """What the dump of a run is filed under whose pause a migration gave up."""
 
 
+BATCH_CANCELED = "The in-flight batch was canceled"
+"""Begins the driver's last word where a drain did not wait for a batch that could not end."""
+
+
 class DumpOrder(Document):
     """Asks the keeper for a dump of all stacks, whatever the run is doing. `stop_stage`: what the dump is filed
     under."""

@@ -12,7 +12,7 @@ from pipelines.domain.base.states import DesiredState, Phase, RunOutcome, StopRe
 from pipelines.domain.hosts.disk import DISK_FULL
 from pipelines.domain.ledger.journal import JOURNAL_DAMAGED
 from pipelines.domain.runs.crashes import CRASH_LOOP, SAME_CRASHES, recognised
-from pipelines.domain.runs.protocol import Exit, ExitRecord
+from pipelines.domain.runs.protocol import BATCH_CANCELED, Exit, ExitRecord
 from workers.ports import Now
 from workers.supervisor.decisions.actions import EndRun, Restart
 from workers.supervisor.decisions.command import INIT_TIMEOUT
@@ -267,9 +267,9 @@ def _stopped(snapshot: PipelineSnapshot, run: RunSnapshot, ended: Ended) -> EndR
 
 
 def _more(run: RunSnapshot) -> str:
-    """What the driver said of its stop besides that it was asked for."""
+    """That the stop did not wait for the batch in hand."""
     said = run.last_word[1] if run.last_word else ""
-    return "" if run.control is None or said == run.control.reason else said
+    return said if said.startswith(BATCH_CANCELED) else ""
 
 
 def _blocked(ended: Ended, findings: Findings) -> EndRun:

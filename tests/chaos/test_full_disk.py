@@ -23,6 +23,7 @@ from workers.adapters.rundirs import LocalRunDirs
 from workers.agent.run_dir.journal_writer import DiskFull, Journal
 from workers.agent.run_dir.reserve import Reserve
 from workers.keeper import files
+from workers.keeper.keeper import _last_epoch, _name_epoch
 from workers.keeper.log import LogPump
 
 __all__ = ["make_source_pipeline"]
@@ -123,6 +124,20 @@ def test_the_reserve_has_room_for_the_last_words_of_a_run_on_a_disk_that_is_real
     assert [entry.n for entry in entries] == list(range(1, len(entries) + 1))
     assert entries[-1].payload() == Exited(code=17, reason="full")
     assert left == ["exit.json", "journal.jsonl", "reserve"]
+
+
+def test_the_lock_of_a_pipeline_keeps_its_epoch_on_a_disk_that_is_really_full(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    with small_disk(disk, "64k"):
+        locks = [os.open(disk / name, os.O_RDWR | os.O_CREAT, 0o600) for name in ("named", "new")]
+        _name_epoch(locks[0], 9)
+        with full(disk):
+            _name_epoch(locks[0], 10)
+            with pytest.raises(OSError, match="No space left"):
+                _name_epoch(locks[1], 10)
+        assert [_last_epoch(lock) for lock in locks] == [10, 0]
+        for lock in locks:
+            os.close(lock)
 
 
 def test_a_log_that_cannot_be_written_blocks_nobody_and_says_afterwards_what_it_lost(tmp_path: Path) -> None:

@@ -20,7 +20,12 @@ from pipelines.domain.definitions.document.spec import Definition
 from pipelines.domain.hosts.disk import disk_finding, is_disk_full
 from pipelines.domain.ledger.journal import CommandTaken, Exited, Interrupted, PhaseChanged
 from pipelines.domain.runs import protocol
+<<<<<<< ours
 from pipelines.domain.runs.protocol import AgentFinding, Control, Exit, Holding, Launch, PauseProof, Promotion
+=======
+from pipelines.domain.runs.ends import ended_by
+from pipelines.domain.runs.protocol import AgentFinding, Control, Exit, Launch, PauseProof, Promotion
+>>>>>>> theirs
 from workers import crash_points
 from workers.agent.base.findings import Blocked
 from workers.agent.base.log import name_trace, say
@@ -192,7 +197,7 @@ class Driver:
 
     def _jvm_lost(self, status: int) -> None:
         if not self._leaving:
-            self._end(Exit.JVM_LOST, f"the JVM ended with {status}", within=0)
+            self._end(Exit.JVM_LOST, f"The JVM {ended_by(status)}.", within=0)
 
     def _end(self, code: int, reason: str, findings: Sequence[AgentFinding] = (), within: float = float("inf")) -> None:
         """Turn away every further batch, and end once nothing is in hand. The first reason counts; a JVM that is gone

@@ -125,8 +125,10 @@ def _lock_name(standby: bool) -> str:
 
 
 def _name_epoch(descriptor: int, epoch: int) -> None:
-    os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, str(epoch).encode(), 0)
+    """Over the last one, which stays where the disk is full: epochs only grow, and so does their length."""
+    text = str(epoch).encode()
+    os.pwrite(descriptor, text, 0)
+    os.ftruncate(descriptor, len(text))
     os.fsync(descriptor)
 
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from workers.agent.spark.jvm import Jvm
 
@@ -95,7 +95,20 @@ def connect(
         if value is not None:
             jconf.set(key, value)
     context = SparkContext(conf=jconf, gateway=gateway)
+    _end_quietly(context._accumulatorServer)
     return SparkSession(context)
+
+
+def _end_quietly(server: Any) -> None:
+    """PySpark's server of accumulators loses its connection when the JVM ends, which is no error: who notices the JVM's
+    end says so. It would print a traceback."""
+    report = server.handle_error
+
+    def handle_error(request: Any, address: Any) -> None:
+        if not isinstance(sys.exception(), EOFError | ConnectionError):
+            report(request, address)
+
+    server.handle_error = handle_error
 
 
 def without_rows(spark: SparkSession, like: DataFrame) -> DataFrame:

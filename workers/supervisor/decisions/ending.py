@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,7 +11,12 @@ from pipelines.domain.base.states import DesiredState, Phase, RunOutcome, StopRe
 from pipelines.domain.hosts.disk import DISK_FULL
 from pipelines.domain.ledger.journal import JOURNAL_DAMAGED
 from pipelines.domain.runs.crashes import CRASH_LOOP, SAME_CRASHES, recognised
+<<<<<<< ours
 from pipelines.domain.runs.protocol import BATCH_CANCELED, Exit, ExitRecord
+=======
+from pipelines.domain.runs.ends import signal_name
+from pipelines.domain.runs.protocol import Exit, ExitRecord
+>>>>>>> theirs
 from workers.ports import Now
 from workers.supervisor.decisions.actions import EndRun, Restart
 from workers.supervisor.decisions.command import INIT_TIMEOUT
@@ -298,14 +302,6 @@ def _restarted(snapshot: PipelineSnapshot, ended: Ended, findings: Findings, now
     reason = str(findings[0]["code"]) if findings else ended.outcome
     end = _end(ended, Phase.BACKOFF, reason.lower(), words, StopReason.SYSTEM)
     return replace(end, restart=restart, findings=findings, follows=follows)
-
-
-def signal_name(number: int) -> str:
-    """A signal by its name and number."""
-    try:
-        return f"{signal.Signals(number).name} (signal {number})"
-    except ValueError:
-        return f"signal {number}"
 
 
 def backoff(first: float, longest: float, restarts: int) -> float:

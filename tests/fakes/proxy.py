@@ -92,7 +92,8 @@ class Proxy:
         self._writers |= ends
         asked = self._pump(client_in, server_out, answers=False)
         answered = self._pump(server_in, client_out, answers=True)
-        await asyncio.gather(asked, answered)
+        with contextlib.suppress(asyncio.CancelledError):  # asyncio's servers take it for an error of the handler
+            await asyncio.gather(asked, answered)
         self._writers -= ends
 
     async def _pump(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, *, answers: bool) -> None:

@@ -20,6 +20,8 @@ _MEMBERS = 4
 _MEMBERSHIP = 1.0
 """Seconds that a member of another group reads."""
 _FLUSH_WITHIN = 60.0
+_BEHIND = 10.0
+"""Seconds by which the load may be late: a partition that was just added is not known at once."""
 
 
 class Load(threading.Thread):
@@ -33,6 +35,7 @@ class Load(threading.Thread):
         self.undeliverable = 0
         self.failures: list[str] = []
         self._rate = rate
+        self._started_at = time.monotonic()
         self._over = threading.Event()
         self._servers = servers
         self._lock = threading.Lock()
@@ -44,18 +47,21 @@ class Load(threading.Thread):
                 "compression.type": "lz4",
                 "message.max.bytes": 2 * HUGE,
                 "message.timeout.ms": 0,
+                "topic.metadata.refresh.interval.ms": 1000,
                 "log_level": 0,
             }
         )
 
     def run(self) -> None:
-        started = time.monotonic()
+        self._started_at = time.monotonic()
         while not self._over.wait(_TICK):
-            due = int((time.monotonic() - started) * self._rate)
-            for number in range(self.produced, due):
-                self._append(body(number), number % self.partitions)
-                self.produced = number + 1
+            for number in range(self.produced, self._due()):
+                if self._append(body(number), number % self.partitions):
+                    self.produced = number + 1
             self._producer.poll(0)
+
+    def _due(self) -> int:
+        return int((time.monotonic() - self._started_at) * self._rate)
 
     def poison(self, count: int) -> None:
         """Records that the sink refuses for ever."""
@@ -105,19 +111,21 @@ class Load(threading.Thread):
             time.sleep(0.2)
         raise KafkaException(f"the new partition of {self.topic} has no leader")
 
-    def _append(self, value: bytes, partition: int, headers: dict[str, str | bytes | None] | None = None) -> None:
-        while True:
+    def _append(self, value: bytes, partition: int, headers: dict[str, str | bytes | None] | None = None) -> bool:
+        """Whether it was done: an end of the load ends every wait."""
+        while not self._over.is_set():
             try:
                 self._producer.produce(
                     self.topic, value, partition=partition, headers=headers or {}, on_delivery=self._delivered
                 )
-                return
+                return True
             except BufferError:
                 self._producer.poll(0.1)
             except KafkaException as error:
                 if error.args[0].code() != KafkaError._UNKNOWN_PARTITION:
                     raise
                 self._producer.poll(0.1)  # a new one, which the producer has not heard of
+        return False
 
     def _delivered(self, error: object, _: object) -> None:
         if error is not None:
@@ -125,10 +133,10 @@ class Load(threading.Thread):
 
     def end(self) -> int:
         """Stop, and wait until the broker has everything; returns how many numbers there are."""
-        if not self.is_alive():
-            self.failures.append("the load has ended before its time")
+        if not self.is_alive() or self.produced < self._due() - self._rate * _BEHIND:
+            self.failures.append("the load did not keep its rate")
         self._over.set()
-        self.join()
+        self.join(_FLUSH_WITHIN)
         left = self._producer.flush(_FLUSH_WITHIN)
         if left or self.failures:
             raise RuntimeError(f"{left} records of {self.topic} were not produced: {self.failures[:3]}")

@@ -114,7 +114,10 @@ def _settled(site: Site, flow: Flow) -> str:
     name = flow.name
     if not _within(lambda: _runs(site, name)):
         return f"it does not run after {SETTLES_WITHIN:g} s"
-    flow.load.end()
+    try:
+        flow.load.end()
+    except RuntimeError as error:
+        return str(error)
     if not _within(lambda: _read_to_the_end(site, flow)):
         return f"it has not read everything after {SETTLES_WITHIN:g} s"
     return "" if _within(lambda: not _alerts(site, name)) else "an alert stays"

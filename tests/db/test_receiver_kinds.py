@@ -195,6 +195,37 @@ def test_a_flood_of_alerts_goes_out_at_a_bounded_rate(time: Time, secrets: FakeS
     assert len(posts.sent) == len({message.body for message in posts.sent}) == deliveries.MOST_A_MINUTE + 20
 
 
+def test_a_backlog_about_alerts_that_have_ended_is_dropped(time: Time, secrets: FakeSecrets) -> None:
+    slack()
+    receiver("alert.*", url="https://hook.example/")
+    number = deliveries.MOST_A_MINUTE + 20
+    for each in range(number):
+        alerts.raise_alert(rule="host_silent", key=f"host-{each}", message="Silent.")
+    posts = FakePosts()
+    worker = sender(posts, time, secrets)
+    for _ in range(20):
+        turn(worker)
+        time.pass_(2)
+    last = Alert.objects.get(key=f"host-{number - 1}")
+    alerts.acknowledge(alert_id=last.pk, actor=ANA)
+    turn(worker)
+    time.pass_(deliveries.LATE.total_seconds() - 40)
+    before = len([each for each in posts.sent if each.url == SLACK])
+    assert before == deliveries.MOST_A_MINUTE
+    for each in range(number):
+        alerts.clear_alert(rule="host_silent", key=f"host-{each}")
+    time.pass_(1)
+    for _ in range(200):
+        turn(worker)
+        time.pass_(2)
+    told = [json.loads(each.body)["text"] for each in posts.sent if each.url == SLACK]
+    assert len(told) == 2 * deliveries.MOST_A_MINUTE
+    assert not [each for each in told if f"host-{number - 1}" in each]
+    assert len([each for each in posts.sent if each.url != SLACK]) == 2 * number + 1
+    dropped = Delivery.objects.filter(state=DeliveryState.SUPPRESSED, silence=None).exclude(ended_at=None)
+    assert dropped.count() == 2 * 20 + 1
+
+
 def test_the_same_alert_is_not_sent_twice_however_often_it_is_found(time: Time, secrets: FakeSecrets) -> None:
     slack()
     pipeline = PipelineFactory.create(name="orders")

@@ -20,12 +20,8 @@ from pipelines.domain.definitions.document.spec import Definition
 from pipelines.domain.hosts.disk import disk_finding, is_disk_full
 from pipelines.domain.ledger.journal import CommandTaken, Exited, Interrupted, PhaseChanged
 from pipelines.domain.runs import protocol
-<<<<<<< ours
-from pipelines.domain.runs.protocol import AgentFinding, Control, Exit, Holding, Launch, PauseProof, Promotion
-=======
 from pipelines.domain.runs.ends import ended_by
-from pipelines.domain.runs.protocol import AgentFinding, Control, Exit, Launch, PauseProof, Promotion
->>>>>>> theirs
+from pipelines.domain.runs.protocol import AgentFinding, Control, Exit, Holding, Launch, PauseProof, Promotion
 from workers import crash_points
 from workers.agent.base.findings import Blocked
 from workers.agent.base.log import name_trace, say

@@ -38,6 +38,8 @@ CLAIMED_FOR = timedelta(seconds=60)
 LONGEST_ERROR = 500
 MOST_A_MINUTE = 60
 """Messages to one receiver that people read. More of them wait; Slack takes one a second."""
+LATE = timedelta(minutes=1)
+"""A message that has waited its turn for longer is not sent if its alert has ended."""
 TESTS = {PING, TEST}
 _OPEN = [state.value for state in OPEN]
 
@@ -92,6 +94,7 @@ def _routed(pairs: Sequence[Pair], kinds: Mapping[int, str]) -> list[Delivery]:
     about = _subjects(asked)
     alerts = _existing({about[event].alert for event in asked if event in about} - {None})
     silences = active_silences(now) if alerts else []
+    _drop_what_is_late({about[event].alert for event in asked if kinds[event] == "alert.resolved"} & alerts, now)
     never = _suppressed_firing(alerts)
     rows = []
     for each, event in pairs:
@@ -134,6 +137,21 @@ def _existing(alerts: Collection[int | None]) -> set[int | None]:
     """Those that are still there."""
     known = [each for each in alerts if each is not None]
     return set(Alert.objects.filter(pk__in=known).values_list("pk", flat=True)) if known else set()
+
+
+def _drop_what_is_late(resolved: Collection[int | None], now: datetime) -> None:
+    """Suppress messages to people that wait their turn since a while, about alerts that are over: nobody is told
+    half an hour later of what has passed."""
+    if not resolved:
+        return
+    waiting = Delivery.objects.filter(alert__in=resolved, state=DeliveryState.WAITING, attempts=0)
+    late = waiting.exclude(receiver__kind=ReceiverKind.WEBHOOK).filter(created_at__lt=now - LATE)
+    dropped: dict[str, Any] = {"state": DeliveryState.SUPPRESSED, "next_attempt_at": None, "ended_at": now}
+    if late.filter(event__kind="alert.opened").update(**dropped):
+        first = Delivery.objects.filter(
+            receiver=OuterRef("receiver"), alert=OuterRef("alert"), event__kind="alert.opened", ended_at=now
+        )
+        waiting.filter(Exists(first.filter(state=DeliveryState.SUPPRESSED))).update(**dropped)
 
 
 def _suppressed_firing(alerts: Collection[int | None]) -> set[tuple[int, int | None]]:

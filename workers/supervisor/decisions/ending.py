@@ -11,12 +11,8 @@ from pipelines.domain.base.states import DesiredState, Phase, RunOutcome, StopRe
 from pipelines.domain.hosts.disk import DISK_FULL
 from pipelines.domain.ledger.journal import JOURNAL_DAMAGED
 from pipelines.domain.runs.crashes import CRASH_LOOP, SAME_CRASHES, recognised
-<<<<<<< ours
-from pipelines.domain.runs.protocol import BATCH_CANCELED, Exit, ExitRecord
-=======
 from pipelines.domain.runs.ends import signal_name
-from pipelines.domain.runs.protocol import Exit, ExitRecord
->>>>>>> theirs
+from pipelines.domain.runs.protocol import BATCH_CANCELED, Exit, ExitRecord
 from workers.ports import Now
 from workers.supervisor.decisions.actions import EndRun, Restart
 from workers.supervisor.decisions.command import INIT_TIMEOUT

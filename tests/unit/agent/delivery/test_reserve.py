@@ -105,11 +105,7 @@ def test_nothing_is_half_written_where_the_room_was_taken_by_others(disk: Disk) 
 
 def test_the_room_is_taken_again_when_there_is_enough(disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
     now, free = [time.monotonic()], [0]
-<<<<<<< ours
-    monkeypatch.setattr("workers.agent.run_dir.reserve.time.monotonic", lambda: now[0])
-=======
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
->>>>>>> theirs
     found: Callable[[Path], DiskSpace] = lambda path: DiskSpace(str(path), free[0], 1 << 40)  # noqa: E731
     monkeypatch.setattr(DiskSpace, "of", staticmethod(found))
     disk.full = True

@@ -9,6 +9,7 @@ import pytest
 
 from pipelines.domain.positions.cluster_move import ClusterMove
 from pipelines.domain.positions.plan import InspectionRequest
+from tests.waiting import wait_for
 from workers.adapters.surveys import ChildSurveys
 from workers.ports import InspectionFailed
 
@@ -24,6 +25,11 @@ def children() -> list[int]:
     ]
 
 
+def waiting() -> list[int]:
+    """The same, once there is one: a process that has just been started has no command line for an instant."""
+    return wait_for(children, "a child")
+
+
 @pytest.fixture
 def surveys() -> Iterator[ChildSurveys]:
     found = ChildSurveys(20.0)
@@ -34,10 +40,9 @@ def surveys() -> Iterator[ChildSurveys]:
 
 def test_one_child_waits_until_nobody_wants_it(surveys: ChildSurveys) -> None:
     surveys.get_ready()
-    waiting = children()
+    (first,) = waiting()
     surveys.get_ready()
-    assert len(waiting) == 1
-    assert children() == waiting
+    assert waiting() == [first]
     surveys.stand_down()
     assert children() == []
     surveys.stand_down()
@@ -53,10 +58,10 @@ def test_the_child_that_waits_is_asked_once(surveys: ChildSurveys) -> None:
 
 def test_a_child_that_was_killed_is_replaced(surveys: ChildSurveys) -> None:
     surveys.get_ready()
-    (first,) = children()
+    (first,) = waiting()
     child = psutil.Process(first)
     child.kill()
     psutil.wait_procs([child], timeout=10)
     surveys.get_ready()
-    assert len(children()) == 1
-    assert children() != [first]
+    (second,) = waiting()
+    assert second != first

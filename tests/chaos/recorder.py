@@ -34,6 +34,7 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
             {
                 "finished": report.nodeid,
                 "passed": report.passed,
+                "skipped": report.skipped,
                 "seconds": round(report.duration, 1),
                 "figures": dict(report.user_properties),
                 "why": _why(report),

@@ -40,9 +40,11 @@ _TESTS = """
 
 
 def result(fault: Fault, outcomes: Sequence[Outcome], *, short: bool = False) -> dict[str, Any]:
-    """One row of the report. `short`: not all cases of its tests were run."""
-    own = [each for each in outcomes if any(belongs(each.node, test) for test in fault.tests)]
-    missed = [test for test in fault.tests if not any(belongs(each.node, test) for each in own)]
+    """One row of the report. `short`: not all cases of its tests were run, so that one that was skipped is no
+    failure."""
+    known = [each for each in outcomes if any(belongs(each.node, test) for test in fault.tests)]
+    own = [each for each in known if not (short and each.skipped)]
+    missed = [test for test in fault.tests if not any(belongs(each.node, test) for each in known)]
     failed = [f"{each.node}: {each.why}" for each in own if not each.passed]
     return {
         "fault": fault.number,
@@ -54,7 +56,7 @@ def result(fault: Fault, outcomes: Sequence[Outcome], *, short: bool = False) ->
         "shown_seconds": _shown(own),
         "recovery_seconds": _longest(own),
         "short": short,
-        "passed": None if fault.reason else not missed and not failed,
+        "passed": None if fault.reason else bool(own) and not missed and not failed,
         "reason_if_not_tested": fault.reason,
         "tests": list(fault.tests),
         "failures": [*failed, *(f"{test}: not run" for test in missed)],

@@ -34,13 +34,15 @@ _CHECK_EVERY = 0.5
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one test; `node`: its id with its parameters. `figures`: what it told the report."""
+    """What became of one test; `node`: its id with its parameters. `figures`: what it told the report. One that was
+    `skipped` has not passed."""
 
     node: str
     passed: bool
     seconds: float = 0.0
     figures: dict[str, Any] = field(default_factory=dict)
     why: str = ""
+    skipped: bool = False
 
 
 def run_tests(tests: Sequence[str], seeds: Sequence[int]) -> list[Outcome]:

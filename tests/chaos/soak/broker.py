@@ -68,7 +68,11 @@ class Broker:
         self.servers = f"{LOOPBACK}:{self._port}"
         self._over = threading.Event()
         self._child = self._started()
-        self._child.wait_ready(Interrupt())
+        try:
+            self._child.wait_ready(Interrupt())
+        except BaseException:
+            self._child.stop()
+            raise
         self._watcher = threading.Thread(target=self._watch, daemon=True)
         self._watcher.start()
 

@@ -67,6 +67,15 @@ def test_a_row_of_a_short_selection_says_so() -> None:
     assert rendered([result(FAULT, outcomes, short=True)], [1]).count("| passed (short selection) |") == 1
 
 
+def test_what_a_short_selection_skips_is_no_failure_and_no_try() -> None:
+    skipped = [Outcome(test, False, why="takes minutes", skipped=True) for test in FAULT.tests]
+    outcomes = [skipped[0], Outcome(FAULT.tests[1], True)]
+    row = result(FAULT, outcomes, short=True)
+    assert (row["passed"], row["tries"], row["failures"]) == (True, 1, [])
+    assert result(FAULT, outcomes)["passed"] is False
+    assert result(FAULT, skipped, short=True)["passed"] is False
+
+
 def test_a_row_of_an_earlier_report_can_still_be_shown() -> None:
     row = result(FAULT, [Outcome(test, True) for test in FAULT.tests])
     del row["shown_seconds"], row["short"]

@@ -16,6 +16,8 @@ from workers.agent.positions.checkpoint import Offsets, positions
 
 _INTERVAL = 1.0
 _FAILURES_BEFORE_AWAY = 2
+_AGAIN = 0.2
+"""Seconds after which a look that failed is repeated: what hangs answers no sooner, and each look takes its time."""
 _FAILURES_BETWEEN_COMPLAINTS = 30
 _LASTS = 3600.0
 """Seconds after which everything is written again, so that commits of a source at rest do not expire."""
@@ -40,7 +42,17 @@ class SourceWatch:
 
     def start(self) -> None:
         """Begin, in a daemon thread."""
-        threading.Thread(target=_every, args=(_INTERVAL, self.check), name=f"ends of {self._path}", daemon=True).start()
+        threading.Thread(target=self._run, name=f"ends of {self._path}", daemon=True).start()
+
+    def _run(self) -> None:
+        while True:
+            self.check()
+            time.sleep(self.pause)
+
+    @property
+    def pause(self) -> float:
+        """Seconds until the next look."""
+        return _AGAIN if 0 < self._failures < _FAILURES_BEFORE_AWAY else _INTERVAL
 
     def check(self) -> None:
         """One look; several failures in a row mean that the source is away."""

@@ -116,6 +116,7 @@ def test_a_source_is_away_after_two_looks_in_a_row_that_fail_and_back_after_one_
         for _ in range(failures):
             watch.check()
             assert query.source_away is None
+            assert watch.pause < 1, "a look that hung says little, and the next one may hang as long"
         watch.check()
     stage.source.away = 4
     for number in range(4):

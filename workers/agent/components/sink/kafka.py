@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 _CHECK_SECONDS = 300.0
 """How old the list of partitions may be: as old as the producer's own (metadata.max.age.ms)."""
 _COUNT_TIMEOUT = 60.0
+_ENDS_TIMEOUT = 5.0
+"""Seconds: a batch waits for the ends before its write begins, and nothing is shown meanwhile."""
 _CONSUME = 10_000
 _CLIENT = "kafka."
 _SERIALIZER = "org.apache.kafka.common.serialization.ByteArraySerializer"
@@ -94,7 +96,7 @@ class Builder(SinkBuilder):
         """End offsets of the topics. Topics that a prefix allows, and now and then partitions, are looked for again."""
         if self.spec.allowed_topic_prefix or time.monotonic() - self._checked > _CHECK_SECONDS:
             self._check_again()
-        return positions(self._cluster.latest(self._partitions))
+        return positions(self._cluster.latest(self._partitions, _ENDS_TIMEOUT))
 
     def reach(self) -> None:
         """The leaders of the partitions answer."""

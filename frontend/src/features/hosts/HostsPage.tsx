@@ -72,7 +72,7 @@ function HostTable({ hosts }: { hosts: Host[] }) {
             <th>Last seen</th>
             <th className="num">Agents</th>
             <th className="num">Reserved</th>
-            <th className="num">Disk free</th>
+            <th className={`num ${classes.wide}`}>Disk free</th>
             <th className={`num ${classes.wide}`}>Cores</th>
             <th className={classes.wide}>Version</th>
             <th className={classes.wide}>State directory</th>
@@ -97,6 +97,7 @@ function HostRow({ host, onShow }: { host: Host; onShow: (name: string) => void 
       <th scope="row">{host.name}</th>
       <td>
         <HostState state={host.state} /> <Drained host={host} />
+        <DiskState disk={host.disk} />
       </td>
       <td>
         <Supervision supervised={host.supervised} />
@@ -117,7 +118,7 @@ function HostRow({ host, onShow }: { host: Host; onShow: (name: string) => void 
         {bytes(host.memory_promised)}
         <div className="dim">of {bytes(host.memory_limit ?? host.memory_bytes)}</div>
       </td>
-      <td className="num">
+      <td className={`num ${classes.wide}`}>
         <DiskSpace disk={host.disk} />
       </td>
       <td className={`num ${classes.wide}`}>{count(host.cores)}</td>
@@ -163,27 +164,37 @@ function Messages({ messages }: Pick<Host, 'messages'>) {
   )
 }
 
-const DISK: Record<NonNullable<Host['disk']>['state'], { tone: Tone; icon: Icon; word: string }> = {
-  OK: { tone: 'ok', icon: IconCheck, word: 'enough' },
+const DISK: Record<'LOW' | 'FULL', { tone: Tone; icon: Icon; word: string }> = {
   LOW: { tone: 'warn', icon: IconAlertTriangle, word: 'disk low' },
   FULL: { tone: 'bad', icon: IconAlertTriangle, word: 'disk full' },
 }
 
-/** Room on the disk of runs and checkpoints; on a full one no batch starts. */
+/** Room on the disk of runs and checkpoints. */
 function DiskSpace({ disk }: Pick<Host, 'disk'>) {
   if (disk === null) return <span className="dim">-</span>
-  const { tone, icon, word } = DISK[disk.state]
-  const title = `${disk.path}: Headgate warns below ${bytes(disk.margin_bytes)}`
   return (
     <>
       {bytes(disk.free_bytes)}
       <div className="dim">of {bytes(disk.total_bytes)}</div>
-      {disk.state !== 'OK' && (
-        <ToneBadge tone={tone} icon={icon} plain title={title}>
-          {word}
-        </ToneBadge>
-      )}
     </>
+  )
+}
+
+/** A disk that is low, or full, so that no batch starts. */
+function DiskState({ disk }: Pick<Host, 'disk'>) {
+  if (disk === null || disk.state === 'OK') return null
+  const { tone, icon, word } = DISK[disk.state]
+  return (
+    <div>
+      <ToneBadge
+        tone={tone}
+        icon={icon}
+        plain
+        title={`${disk.path}: Headgate warns below ${bytes(disk.margin_bytes)}`}
+      >
+        {word}
+      </ToneBadge>
+    </div>
   )
 }
 

@@ -24,9 +24,9 @@ OPTIONS = {"sasl.mechanism": "PLAIN", "sasl.username": "shop", "sasl.password": 
 
 
 @pytest.fixture(scope="module")
-def stored(stream: Stream) -> Installation:
+def stored(shared_stream: Stream) -> Installation:
     """The canary, set by the command line from its standard input."""
-    installation = stream.installation
+    installation = shared_stream.installation
     http = installation.api._http
     url = str(http.base_url).removesuffix("/api/v1/").removesuffix("/api/v1")
     token = http.headers["Authorization"].removeprefix("Token ")

@@ -82,8 +82,22 @@ def findings(matchers: Matchers, *, path: str = "matchers") -> list[Finding]:
     """Everything that is wrong with matchers."""
     return [
         *_of_size(matchers, path),
-        *_of_pipelines(matchers.pipelines, path),
-        *_of_labels(matchers.labels, path),
+        *misshapen(
+            matchers.pipelines,
+            _PIPELINE,
+            f"{path}.pipelines",
+            code="invalid_name",
+            words="cannot be the name of a pipeline",
+            suggestion="Write the name as the list of pipelines shows it.",
+        ),
+        *misshapen(
+            matchers.labels,
+            _LABEL,
+            f"{path}.labels",
+            code="invalid_label",
+            words="is no label",
+            suggestion='Write "NAME:VALUE", or "NAME" for any value.',
+        ),
         *_of_names(matchers.rules, RULE_NAMES, f"{path}.rules", "unknown_rule", "is no rule"),
         *_of_names(matchers.severities, list(Severity), f"{path}.severities", "unknown_severity", "is no severity"),
     ]
@@ -96,26 +110,13 @@ def _of_size(matchers: Matchers, path: str) -> Iterator[Finding]:
             yield Finding(path=f"{path}.{name}", code="too_many", message=message, suggestion="Use labels instead.")
 
 
-def _of_pipelines(pipelines: Iterable[str], path: str) -> Iterator[Finding]:
-    for index, each in enumerate(pipelines):
-        if not _PIPELINE.fullmatch(each):
-            yield Finding(
-                path=f"{path}.pipelines[{index}]",
-                code="invalid_name",
-                message=f"{quote(each)} cannot be the name of a pipeline.",
-                suggestion="Write the name as the list of pipelines shows it.",
-            )
-
-
-def _of_labels(labels: Iterable[str], path: str) -> Iterator[Finding]:
-    for index, each in enumerate(labels):
-        if not _LABEL.fullmatch(each):
-            yield Finding(
-                path=f"{path}.labels[{index}]",
-                code="invalid_label",
-                message=f"{quote(each)} is no label.",
-                suggestion='Write "NAME:VALUE", or "NAME" for any value.',
-            )
+def misshapen(
+    given: Iterable[str], shape: re.Pattern[str], path: str, *, code: str, words: str, suggestion: str
+) -> Iterator[Finding]:
+    """A finding for each of the list at `path` that does not have the shape."""
+    for index, each in enumerate(given):
+        if not shape.fullmatch(each):
+            yield Finding(path=f"{path}[{index}]", code=code, message=f"{quote(each)} {words}.", suggestion=suggestion)
 
 
 def _of_names(given: Iterable[str], known: Collection[str], path: str, code: str, words: str) -> Iterator[Finding]:

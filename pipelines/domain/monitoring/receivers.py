@@ -168,14 +168,14 @@ def _of_recipients(recipients: Sequence[str]) -> Iterator[Finding]:
         message = f"It names {len(recipients)} recipients; 1 to {MOST_RECIPIENTS} are possible."
         suggestion = "Name at least one." if not recipients else "Use a distribution list."
         yield Finding(path="email.recipients", code="recipients_missing", message=message, suggestion=suggestion)
-    for index, each in enumerate(recipients):
-        if not _MAILBOX.fullmatch(each):
-            yield Finding(
-                path=f"email.recipients[{index}]",
-                code="invalid_mailbox",
-                message=f"{quote(each)} is no mail address.",
-                suggestion="Write name@example.com, without a display name.",
-            )
+    yield from matching.misshapen(
+        recipients,
+        _MAILBOX,
+        "email.recipients",
+        code="invalid_mailbox",
+        words="is no mail address",
+        suggestion="Write name@example.com, without a display name.",
+    )
 
 
 def _of_own_server(wanted: Wanted, reach: Reach) -> Iterator[Finding]:

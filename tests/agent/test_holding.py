@@ -14,7 +14,7 @@ from pipelines.domain.base.states import AgentPhase, Command
 from pipelines.domain.ledger.journal import Done, Exited, Planned, SinkFailed, SourceFailed
 from pipelines.domain.runs.protocol import SparkSettings, Status
 from tests.agent.conftest import MakePipeline, define
-from tests.agent.harness import Pipeline
+from tests.agent.harness import Pipeline, Run
 from tests.agent.topics import Topics
 from tests.chaos.extent import at_most
 from tests.waiting import wait_for
@@ -118,6 +118,16 @@ def make_slow(make_pipeline: MakePipeline, **parts: dict[str, Any]) -> Pipeline:
     return pipeline
 
 
+def drains_at_once(run: Run, away: str) -> None:
+    """A drain does not wait for the component that is away, and says so."""
+    started = time.monotonic()
+    run.order(Command.DRAIN_AND_STOP, term_in=60, kill_in=90)
+    record = run.wait_exit()
+    assert (record.exit_code, record.stop_stage) == (0, "DRAIN")
+    assert time.monotonic() - started < at_most(15)
+    assert f"{away} is failing" in run.of_kind(Exited)[0].reason
+
+
 def test_a_source_that_goes_away_inside_a_batch_is_named_and_no_sink_is_blamed(
     topics: Topics, make_pipeline: MakePipeline, tmp_path: Path
 ) -> None:
@@ -133,11 +143,7 @@ def test_a_source_that_goes_away_inside_a_batch_is_named_and_no_sink_is_blamed(
     wait_for(lambda: run.of_kind(SourceFailed), "the batch has failed")
     assert held_by("sources.shop")(run.wait_status(lambda s: s.queries[0].holding is not None, "held"))
     assert run.of_kind(SinkFailed) == []
-    started = time.monotonic()
-    run.order(Command.DRAIN_AND_STOP, term_in=60, kill_in=90)
-    assert run.wait_exit().exit_code == 0
-    assert time.monotonic() - started < at_most(15)
-    assert "sources.shop is failing" in run.of_kind(Exited)[0].reason
+    drains_at_once(run, "sources.shop")
     with running_kafka(tmp_path / "source", port=port):
         run = pipeline.start()
         run.wait_delivered(2400)
@@ -161,12 +167,7 @@ def test_a_drain_does_not_wait_for_a_sink_that_was_away_before_it(
         wait_for(lambda: run.of_kind(Planned), "a batch has begun")
     run.wait_status(held_by("sinks.lake"), "the sink is named while the write goes on")
     assert run.of_kind(SinkFailed) == []
-    started = time.monotonic()
-    run.order(Command.DRAIN_AND_STOP, term_in=60, kill_in=90)
-    record = run.wait_exit()
-    assert (record.exit_code, record.stop_stage) == (0, "DRAIN")
-    assert time.monotonic() - started < at_most(15)
-    assert "sinks.lake is failing" in run.of_kind(Exited)[0].reason
+    drains_at_once(run, "sinks.lake")
     with running_kafka(tmp_path / "sink", port=port):
         run = pipeline.start()
         run.wait_delivered(2400)

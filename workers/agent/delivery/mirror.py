@@ -7,17 +7,15 @@ import time
 from collections.abc import Callable, Sequence
 
 from pipelines.domain.base.causes import explain
-from pipelines.domain.runs.protocol import Holding, IngestBufferStatus
+from pipelines.domain.runs.protocol import IngestBufferStatus
 from workers.agent.base.log import say
+from workers.agent.delivery.absence import Absence
 from workers.agent.delivery.ledger import ChannelLedger
 from workers.agent.delivery.real_time import Query
 from workers.agent.graph.component import SourceBuilder
 from workers.agent.positions.checkpoint import Offsets, positions
 
 _INTERVAL = 1.0
-_FAILURES_BEFORE_AWAY = 2
-_AGAIN = 0.2
-"""Seconds after which a look that failed is repeated: what hangs answers no sooner, and each look takes its time."""
 _FAILURES_BETWEEN_COMPLAINTS = 30
 _LASTS = 3600.0
 """Seconds after which everything is written again, so that commits of a source at rest do not expire."""
@@ -36,23 +34,12 @@ class SourceWatch:
         self._path = source.place.path
         self._source = source
         self._queries = queries
-        self._failures = 0
-        self._since = 0.0
+        self.absence = Absence("source")
         self.ingest_buffer: IngestBufferStatus | None = None
 
     def start(self) -> None:
         """Begin, in a daemon thread."""
-        threading.Thread(target=self._run, name=f"ends of {self._path}", daemon=True).start()
-
-    def _run(self) -> None:
-        while True:
-            self.check()
-            time.sleep(self.pause)
-
-    @property
-    def pause(self) -> float:
-        """Seconds until the next look."""
-        return _AGAIN if 0 < self._failures < _FAILURES_BEFORE_AWAY else _INTERVAL
+        self.absence.watch(f"ends of {self._path}", self.check)
 
     def check(self) -> None:
         """One look; several failures in a row mean that the source is away."""
@@ -62,22 +49,13 @@ class SourceWatch:
             self.ingest_buffer = self._source.ingest_buffer()
             ends = self._source.ends(partitions)
         except Exception as error:
-            self._missed(error)
+            if away := self.absence.missed(self._path, error):
+                for query in self._queries:
+                    query.source_away = away
             return
-        self._failures = 0
+        self.absence.answered()
         for query in self._queries:
             query.saw_ends(ends)
-
-    def _missed(self, error: Exception) -> None:
-        self._failures += 1
-        if self._failures == 1:
-            self._since = time.time()
-        if self._failures >= _FAILURES_BEFORE_AWAY:
-            cause = f"The source cannot be reached: {explain(error)}"
-            for query in self._queries:
-                query.source_away = Holding(
-                    component=self._path, cause=cause, attempts=self._failures, since=self._since
-                )
 
 
 class Mirror:

@@ -6,18 +6,14 @@ sink is away can be known long before.
 
 from __future__ import annotations
 
-import threading
 import time
 
-from pipelines.domain.base.causes import explain
-from pipelines.domain.runs.protocol import Holding
 from workers.agent.base.frames import within
+from workers.agent.delivery.absence import Absence
 from workers.agent.delivery.ledger import ChannelLedger
 
-_INTERVAL = 1.0
 _SLOW = 2.0
 """Seconds that a write may take before its sink is asked."""
-_FAILURES_BEFORE_AWAY = 2
 
 
 class SinkWatch:
@@ -25,17 +21,11 @@ class SinkWatch:
 
     def __init__(self, ledger: ChannelLedger) -> None:
         self._ledger = ledger
-        self._failures = 0
-        self._since = 0.0
+        self._absence = Absence("sink")
 
     def start(self) -> None:
         """Begin, in a daemon thread."""
-        threading.Thread(target=self._run, name=f"sinks of {self._ledger.name}", daemon=True).start()
-
-    def _run(self) -> None:
-        while True:
-            self.check()
-            time.sleep(_INTERVAL)
+        self._absence.watch(f"sinks of {self._ledger.name}", self.check)
 
     def check(self) -> None:
         """One look; several failures in a row mean that the sink is away."""
@@ -52,16 +42,11 @@ class SinkWatch:
             self._answered()
 
     def _answered(self) -> None:
-        self._failures = 0
+        self._absence.answered()
         self._ledger.sink_away = None
 
     def _missed(self, path: str, error: Exception) -> None:
-        self._failures += 1
-        if self._failures == 1:
-            self._since = time.time()
-        if self._failures >= _FAILURES_BEFORE_AWAY:
-            cause = f"The sink cannot be reached: {explain(error)}"
-            first = self._ledger.sink_away is None
-            self._ledger.sink_away = Holding(component=path, cause=cause, attempts=self._failures, since=self._since)
+        if away := self._absence.missed(path, error):
+            first, self._ledger.sink_away = self._ledger.sink_away is None, away
             if first:
                 self._ledger.on_change()

@@ -56,7 +56,8 @@ class Stage:
         self.fast, self.slow = (bench.ledger for bench in self.benches)
         self.source: Any = Source()
         clock = SimpleNamespace(monotonic=lambda: self.now, time=lambda: self.now)
-        monkeypatch.setattr("workers.agent.delivery.mirror.time", clock)
+        for module in ("mirror", "absence"):
+            monkeypatch.setattr(f"workers.agent.delivery.{module}.time", clock)
         self.mirror = Mirror(self.source, [self.fast, self.slow])  # type: ignore[arg-type]
 
 
@@ -116,7 +117,7 @@ def test_a_source_is_away_after_two_looks_in_a_row_that_fail_and_back_after_one_
         for _ in range(failures):
             watch.check()
             assert query.source_away is None
-            assert watch.pause < 1, "a look that hung says little, and the next one may hang as long"
+            assert watch.absence.pause < 1, "a look that hung says little, and the next one may hang as long"
         watch.check()
     stage.source.away = 4
     for number in range(4):

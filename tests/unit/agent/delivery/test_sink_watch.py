@@ -20,7 +20,8 @@ class Watched:
         self.bench: Bench = stage.bench()
         self.ledger = self.bench.ledger
         clock = SimpleNamespace(monotonic=lambda: self.now, time=lambda: self.now)
-        monkeypatch.setattr("workers.agent.delivery.sink_watch.time", clock)
+        for module in ("sink_watch", "absence"):
+            monkeypatch.setattr(f"workers.agent.delivery.{module}.time", clock)
         stage.sink.reach = self.reach  # type: ignore[method-assign]
         self.watch = SinkWatch(self.ledger)
 

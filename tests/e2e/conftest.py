@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, expect, sync_playwright
 
 from controlplane.provision.setup import BROWSERS
 from tests.chaos.installation import Installation
-from tests.chaos.stream import streaming
+from tests.chaos.stream import Stream, streaming
 
 expect.set_options(timeout=30_000)  # the machine may be busy
 FLAGS = [
@@ -47,10 +47,18 @@ def people(installation: Installation) -> Stack:
 
 
 @pytest.fixture(scope="session")
-def stack(people: Stack, installation: Installation) -> Iterator[Stack]:
-    """The same with the pipeline `demo`, fed with 500 records a second."""
-    with streaming(installation, name="demo"):
-        yield people
+def demo(installation: Installation) -> Iterator[Stream]:
+    with streaming(installation, name="demo") as flowing:
+        flowing.watch.end()  # nobody looks for two agents of it
+        yield flowing
+
+
+@pytest.fixture(scope="module")
+def stack(people: Stack, demo: Stream) -> Iterator[Stack]:
+    """The same with the pipeline `demo`, fed with 500 records a second; between two modules it rests."""
+    demo.flow()
+    yield people
+    demo.producer.stop()
 
 
 @contextmanager

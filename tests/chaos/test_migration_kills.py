@@ -16,7 +16,7 @@ import psycopg
 import pytest
 
 from pipelines.domain.runs.protocol import IDENTITY, Identity
-from tests.chaos.extent import SEEDS, WHOLE
+from tests.chaos.extent import SEEDS, WHOLE, some
 from tests.chaos.installation import installed, wait_for
 from tests.chaos.migrating import ENDED_WITHIN, STUCK, Trial, asked, stamped
 from tests.chaos.stream import Stream, kill, streaming
@@ -112,7 +112,8 @@ VICTIMS: dict[str, Callable[[Struck, Trial], None]] = {
     "database": _database,
     "web": _service("web"),
 }
-CASES = [*product(SEEDS, STAGES, VICTIMS)] if WHOLE else [(1, "APPLYING", "worker"), (1, "RESUMING", "database")]
+SHORT = [(1, "APPLYING", "worker"), (1, "RESUMING", "database")]
+CASES = [*product(SEEDS, STAGES, VICTIMS)] if WHOLE else some(SHORT, 2)
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
+import psutil
 import pytest
 
 from controlplane.cli.base.errors import ExitCode
@@ -20,7 +21,7 @@ from controlplane.devstack.ledger import read_back
 from controlplane.install.services.kafka import running_kafka
 from pipelines.domain.runs.protocol import JOURNAL, ProcessIdentity
 from tests import command_line
-from tests.chaos.extent import WHOLE
+from tests.chaos.extent import WHOLE, some
 from tests.chaos.installation import Installation, wait_for
 from tests.chaos.stream import MOVING_WITHIN, Stream, streaming
 from tests.figures import RecordProperty
@@ -80,7 +81,7 @@ def headgate(installation: Installation, *arguments: str) -> tuple[int, str]:
     return command_line.headgate(installation.url, installation.token, *arguments)
 
 
-@pytest.mark.parametrize("damage", ["directory", "journal"])
+@pytest.mark.parametrize("damage", some(["directory", "journal"], 2))
 def test_a_run_that_lost_its_journal_is_never_shown_as_healthy(
     installation: Installation, damage: str, record_property: RecordProperty
 ) -> None:
@@ -123,10 +124,11 @@ def test_an_agent_that_is_halted_is_unknown_with_what_continues_it(
 
 
 class Brokers:
-    """Two brokers that the test stops and starts: `source` and `sink`."""
+    """Two brokers that the test takes away and brings back: `source` and `sink`. `hanging`: one that is away takes
+    connections and never answers, as it does with a halted process or a network that drops everything."""
 
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
+    def __init__(self, directory: Path, *, hanging: bool) -> None:
+        self._directory, self.hanging = directory, hanging
         self._running = {name: ExitStack() for name in ("source", "sink")}
         self.servers = {name: self.start(name) for name in self._running}
 
@@ -134,16 +136,39 @@ class Brokers:
         port = int(self.servers[name].rpartition(":")[2]) if hasattr(self, "servers") else None
         return self._running[name].enter_context(running_kafka(self._directory / name, port=port))
 
-    def stop(self, *names: str) -> None:
-        for name in names or self._running:
+    def close(self) -> None:
+        for running in self._running.values():
+            running.close()
+
+    def take_away(self, name: str) -> None:
+        if self.hanging:
+            self._process(name).suspend()
+        else:
             self._running[name].close()
 
+    def bring_back(self, name: str) -> None:
+        if self.hanging:
+            self._process(name).resume()
+        else:
+            self.start(name)
 
-@pytest.fixture
-def brokers(tmp_path: Path) -> Iterator[Brokers]:
-    made = Brokers(tmp_path)
+    def _process(self, name: str) -> psutil.Process:
+        place = str(self._directory / name)
+        return next(each for each in psutil.process_iter() if any(place in word for word in _words(each)))
+
+
+def _words(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
+
+
+@pytest.fixture(params=some(["stopped", "hanging"], 2))
+def brokers(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Brokers]:
+    made = Brokers(tmp_path, hanging=request.param == "hanging")
     yield made
-    made.stop()
+    made.close()
 
 
 def says_away(stream: Stream, component: str) -> bool:
@@ -163,18 +188,18 @@ def test_the_side_that_is_away_is_the_one_that_is_named(
     installation: Installation, brokers: Brokers, record_property: RecordProperty
 ) -> None:
     """A stop does not wait for what was away before it."""
-    name = "away"
+    name = "hanging" if brokers.hanging else "away"
     topic = f"{name}.clean"
     topics.create(brokers.servers["sink"], [topic], partitions=PARTITIONS, config=TOPIC_CONFIG)
     sink = {"type": "kafka", "bootstrap_servers": brokers.servers["sink"], "topic": topic}
     with streaming(installation, name=name, sink=sink, servers=brokers.servers["source"]) as stream:
-        brokers.stop("sink")
+        brokers.take_away("sink")
         seconds = {"sink": seconds_until(lambda: says_away(stream, "sinks.clean"), "the sink is named")}
-        brokers.start("sink")
+        brokers.bring_back("sink")
         stream.goes_on(stream.read)
         wait_for(lambda: not alerts(stream), MOVING_WITHIN, "the alert is resolved")
         stream.producer.stop()
-        brokers.stop("source")
+        brokers.take_away("source")
         seconds["source"] = seconds_until(lambda: says_away(stream, "sources.orders"), "the source is named")
         started = time.monotonic()
         stream.act("stop")
@@ -182,7 +207,7 @@ def test_the_side_that_is_away_is_the_one_that_is_named(
         record_property("seconds until shown", seconds["sink"])
         record_property("seconds until the source is shown", seconds["source"])
         record_property("seconds of the stop", seconds["stop"])
-        brokers.start("source")
+        brokers.bring_back("source")
         stream.act("start")
         produced = stream.run_out()
         found = read_back(topics.read_all(brokers.servers["sink"], topic), produced)

@@ -77,7 +77,7 @@ def _print(findings: list[ImportFinding]) -> None:
     rows = [
         (
             finding.severity,
-            finding.line,
+            finding.line or finding.path or finding.key,
             finding.code,
             finding.message,
             finding.done,
@@ -85,7 +85,7 @@ def _print(findings: list[ImportFinding]) -> None:
         )
         for finding in findings
     ]
-    columns = ("", "line", "code", "message", "result", "suggestion")
+    columns = ("", "line or path", "code", "message", "result", "suggestion")
     output.table(columns, rows, empty="No findings: the import is complete.", stderr=True)
 
 

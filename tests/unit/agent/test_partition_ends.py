@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import OFFSET_INVALID, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as ClientPartition
 
 from pipelines.domain.base.positions import TopicPartition
@@ -69,3 +69,10 @@ def test_another_error_is_told_at_once() -> None:
 
 def test_a_negative_offset_is_none() -> None:
     assert Answers(-1).earliest([KEY]) == {}
+
+
+def test_a_leader_that_does_not_answer_is_no_end_of_nothing() -> None:
+    """librdkafka gives an invalid offset and no error for it."""
+    with pytest.raises(KafkaException) as raised:
+        Answers(OFFSET_INVALID).latest([KEY])
+    assert raised.value.args[0].code() == KafkaError._TIMED_OUT

@@ -12,7 +12,7 @@ from workers.agent.base.frames import within
 from workers.agent.delivery.absence import Absence
 from workers.agent.delivery.ledger import ChannelLedger
 
-_SLOW = 2.0
+_SLOW = 1.0
 """Seconds that a write may take before its sink is asked."""
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from workers.agent.graph.batch import Attempt, Refusal
 
 
-REACH_TIMEOUT = 3.0
+REACH_TIMEOUT = 2.0
 """Seconds in which a sink that is there says so."""
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from confluent_kafka import (
+    OFFSET_INVALID,
     Consumer,
     ConsumerGroupTopicPartitions,
     IsolationLevel,
@@ -265,8 +266,9 @@ class KafkaCluster:
     ) -> Offsets:
         """Offsets by a specification each; a partition that fails with a code of `absent` is left out.
 
-        A leader that is being elected is waited for. A negative answer means that nothing was found; it is no offset
-        and never leaves this method.
+        A leader that is being elected is waited for. An answer of -1 means that nothing was found; it is no offset and
+        never leaves this method. Where a leader does not answer in time, librdkafka gives an invalid offset and no
+        error (2.16, `rd_kafka_ListOffsets`): that is a timeout here.
         """
 
         def ask(left: float) -> Offsets:
@@ -295,6 +297,8 @@ class KafkaCluster:
                 if error.args[0].code() not in absent:
                     raise
             else:
+                if offset == OFFSET_INVALID:
+                    raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
                 if offset >= 0:
                     found[TopicPartition(at.topic, at.partition)] = offset
         return found

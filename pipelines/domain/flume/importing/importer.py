@@ -61,7 +61,8 @@ def import_flume(text: str, agent: str | None = None) -> Imported:
     traps.check_batches(chosen, report)
     definition = _Importer(chosen, report).definition()
     validation = validate_data(definition)
-    findings = in_order([*report.findings, *map(report.located, validation.findings)], properties)
+    own = [] if report.has("nothing_left") else map(report.located, validation.findings)
+    findings = in_order([*report.findings, *own], properties)
     valid = validation.valid and not any(finding.is_error for finding in findings)
     return Imported(definition, findings, valid, frozenset(report.mapped_lines))
 

@@ -25,6 +25,21 @@ def reduce_to_effective(agent: Agent, report: Report) -> None:
     _drop_sources_without_channel(agent, report)
     _drop_sinks_without_channel(agent, report)
     _drop_unconnected_channels(agent, report)
+    _refuse_nothing(agent, report)
+
+
+def _refuse_nothing(agent: Agent, report: Report) -> None:
+    """Where Flume would start nothing, the file is no agent yet."""
+    if any(agent.listed[kind] for kind in ("sources", "channels", "sinks")):
+        return
+    report.note(
+        "nothing_left",
+        f"Flume would start nothing of the agent {agent.name}.",
+        "The definition is empty.",
+        about=agent.name,
+        severity="error",
+        suggestion="Correct what the warnings name: a source lists its channels, a sink names one.",
+    )
 
 
 def _drop_unlisted(agent: Agent, kind: str, report: Report) -> None:
@@ -53,7 +68,8 @@ def _drop_sources_without_channel(agent: Agent, report: Report) -> None:
         unknown = [channel for channel in wanted if channel not in agent.listed["channels"]]
         if property_ is None or len(unknown) == len(wanted):
             code = "unknown_channel" if unknown else "no_channel"
-            _note(_removed(agent, "sources", name), "sources", code, "has no channel that exists", report)
+            advice = f"Write {agent.name}.sources.{name}.channels with a channel of {agent.name}.channels."
+            _note(_removed(agent, "sources", name), "sources", code, "has no channel that exists", report, advice)
             continue
         for channel in unknown:
             message = f"The source {name} names the channel {channel}, which there is not."
@@ -66,7 +82,8 @@ def _drop_sinks_without_channel(agent: Agent, report: Report) -> None:
         channel = agent.sections["sinks"][name].get("channel")
         if channel not in agent.listed["channels"]:
             code = "unknown_channel" if channel else "no_channel"
-            _note(_removed(agent, "sinks", name), "sinks", code, "has no channel that exists", report)
+            advice = f"Write {agent.name}.sinks.{name}.channel with a channel of {agent.name}.channels."
+            _note(_removed(agent, "sinks", name), "sinks", code, "has no channel that exists", report, advice)
 
 
 def _drop_unconnected_channels(agent: Agent, report: Report) -> None:
@@ -84,10 +101,11 @@ def _removed(agent: Agent, kind: str, name: str) -> Section:
     return agent.sections[kind].pop(name)
 
 
-def _note(section: Section, kind: str, code: str, what: str, report: Report) -> None:
+def _note(section: Section, kind: str, code: str, what: str, report: Report, advice: str = "") -> None:
     """One finding for each of its lines, so that none is lost silently."""
+    message = f"The {_SINGULAR[kind]} {section.name} {what}."
     for property_ in _by_line(section):
-        report.note(code, f"The {_SINGULAR[kind]} {section.name} {what}.", _DROPPED, about=property_)
+        report.note(code, message, _DROPPED, about=property_, suggestion=advice)
 
 
 def _by_line(section: Section) -> list[Property]:

@@ -68,6 +68,10 @@ class Report:
         )
         self.findings.append(finding)
 
+    def has(self, code: str) -> bool:
+        """Whether there is a finding of this code."""
+        return any(finding.code == code for finding in self.findings)
+
     def located(self, finding: Finding) -> ImportFinding:
         """A finding about the definition, with the property that the place comes from."""
         place = self._nearest(finding.path)

@@ -49,7 +49,7 @@ def test_a_sink_is_asked_only_while_a_write_is_slow(watched: Watched) -> None:
     watched.away = True
     assert (watched.look(), watched.asked) == ("", 0)
     watched.write()
-    assert (watched.look(1.9), watched.asked) == ("", 0)
+    assert (watched.look(0.9), watched.asked) == ("", 0)
     assert (watched.look(0.2), watched.asked) == ("", 1)
 
 

@@ -189,6 +189,20 @@ def test_capacities_fit_each_other_whatever_is_written(written: str) -> None:
     assert imported.valid, imported.findings
 
 
+def test_an_agent_whose_components_name_no_channel_is_one_error_with_what_to_write() -> None:
+    text = MINIMAL.replace("a.sources.s.channels = c\n", "").replace("a.sinks.k.channel = c\n", "")
+    result = import_flume(text)
+    assert not result.valid
+    first, *others = result.findings
+    assert (first.code, first.severity) == ("nothing_left", "error")
+    assert {each.severity for each in others} == {"warning"}
+    advice = {each.suggestion for each in others if each.code == "no_channel"}
+    assert advice == {
+        "Write a.sources.s.channels with a channel of a.channels.",
+        "Write a.sinks.k.channel with a channel of a.channels.",
+    }
+
+
 def test_two_sinks_at_one_channel_become_a_group_that_takes_turns() -> None:
     extra = "a.sinks = k k2\na.sinks.k2.type = logger\na.sinks.k2.channel = c"
     imported = import_flume(f"{MINIMAL}\n{extra}")

@@ -26,7 +26,7 @@ from workers.agent.positions.guard import LogRange, Mirrored
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_INSPECTION_TIMEOUT = 3.0
+_INSPECTION_TIMEOUT = 2.0
 _READER = {
     "failOnDataLoss": "true",
     "includeHeaders": "true",

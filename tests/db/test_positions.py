@@ -20,6 +20,7 @@ from pipelines.domain.runs.protocol import SparkSettings
 from pipelines.models import (
     Alert,
     AuditRow,
+    ChannelTotals,
     Event,
     Host,
     LedgerBatch,
@@ -291,6 +292,31 @@ def test_open_batches_are_given_up_with_their_bound(
     batch = LedgerBatch.objects.get()
     assert (batch.state, batch.duplicates_max) == (LedgerState.ABANDONED, 10)
     assert open_batches(stopped.id) == ()
+
+
+@pytest.mark.parametrize(("open_records", "more"), [(0, 80), (10, 70), (90, 0)])
+def test_what_a_decision_rereads_is_announced_with_open_batches_counted_once(
+    operator: APIClient, stopped: Pipeline, surveys: FakeSurveys, open_records: int, more: int
+) -> None:
+    run = Run.objects.get()
+    if open_records:
+        ranges = [{"topic": "orders-in", "partition": 0, "start": 100, "end": 100 + open_records}]
+        LedgerBatchFactory.create(run=run, state=LedgerState.PLANNED, read=0, delivered=0, ranges=ranges)
+    made = plan(operator, {"offsets": {"orders-in": {"0": 20}}})
+    assert (made["replay"], made["possible_duplicates"]) == (80, open_records + more)
+    assert apply(operator, made["hash"])[0] == 200
+    rows = LedgerBatch.objects.filter(state=LedgerState.ABANDONED)
+    assert sum(row.duplicates_max for row in rows) == open_records + more
+    assert ChannelTotals.objects.get().duplicates_max == open_records + more
+    if more:
+        row = rows.order_by("-pk")[0]
+        assert (row.duplicates_max, row.ranges) == (
+            more,
+            [{"topic": "orders-in", "partition": 0, "start": 20, "end": 100}],
+        )
+    audited = AuditRow.objects.get(action="positions.apply").after
+    assert audited is not None
+    assert audited["possible_duplicates"] == open_records + more
 
 
 def test_partitions_that_are_gone_lose_their_positions_and_new_ones_get_one(

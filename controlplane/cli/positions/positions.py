@@ -90,7 +90,7 @@ def plan(
         return
     _print_moves(made)
     if duplicates := made["possible_duplicates"]:
-        output.print_line(f"Possible duplicates of unfinished batches: at most {duplicates}.")
+        output.print_line(f"Possible duplicates in the sinks: at most {duplicates}.")
     output.print_line(f"Apply it: headgate positions apply {name} {made['hash']}")
 
 

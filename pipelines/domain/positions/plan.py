@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
@@ -189,6 +190,16 @@ class Plan(Frozen):
     def gone(self) -> int:
         """Records among those that are skipped that have expired."""
         return sum(move.gone for move in self.moves)
+
+
+def reread(moves: Iterable[PlannedMove], open_batches: Mapping[tuple[str, str], int]) -> dict[tuple[str, str], int]:
+    """Records by (source, channel) that these moves read once more, and that sinks hold since the first time. Without
+    those of `open_batches`, so many of each, which may be the same ones."""
+    again: Counter[tuple[str, str]] = Counter()
+    for move in moves:
+        again[move.source, move.channel] += move.replay
+    again.subtract(open_batches)
+    return dict(+again)
 
 
 def plan(survey: Survey, target: Target, at_time: Mapping[str, Mapping[TopicPartition, int]] | None = None) -> Plan:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -10,7 +11,7 @@ from uuid import UUID
 from pipelines.domain.base.positions import FINDING_CODES, SourceIdentity
 from pipelines.domain.base.states import InspectionState, LedgerState
 from pipelines.domain.positions.choices import choices, why
-from pipelines.domain.positions.plan import Plan, PlannedMove, Survey
+from pipelines.domain.positions.plan import Plan, PlannedMove, Survey, reread
 from pipelines.foundation import clock
 from pipelines.models import LedgerBatch, LogIdentity, Pipeline, Position, PositionInspection
 from pipelines.selectors.hosts.hosts import supervised
@@ -184,7 +185,7 @@ def plan_schema(inspection: PositionInspection) -> PlanSchema:
         skip=made.skip,
         replay=made.replay,
         gone=made.gone,
-        possible_duplicates=possible_duplicates(inspection.pipeline_id),
+        possible_duplicates=possible_duplicates(inspection.pipeline_id, made.moves),
         partitions=move_schemas(made.moves),
         impossible=[ImpossibleSchema(**each.model_dump()) for each in made.impossible],
         asked_by=inspection.asked_by,
@@ -193,7 +194,15 @@ def plan_schema(inspection: PositionInspection) -> PlanSchema:
     )
 
 
-def possible_duplicates(pipeline_id: UUID) -> int:
-    """The most records of open batches that sinks may hold already."""
-    rows = LedgerBatch.objects.filter(pipeline_id=pipeline_id, state=LedgerState.PLANNED)
-    return sum(row.most_twice for row in rows)
+def possible_duplicates(pipeline_id: UUID, moves: Sequence[PlannedMove] = ()) -> int:
+    """The most records that sinks hold already and get once more: of open batches, and what these moves reread."""
+    known = most_twice(LedgerBatch.objects.filter(pipeline_id=pipeline_id, state=LedgerState.PLANNED))
+    return sum(known.values()) + sum(reread(moves, known).values())
+
+
+def most_twice(batches: Iterable[LedgerBatch]) -> Counter[tuple[str, str]]:
+    """The most records of open batches that sinks may hold, by (source, channel)."""
+    found: Counter[tuple[str, str]] = Counter()
+    for batch in batches:
+        found[batch.source, batch.channel] += batch.most_twice
+    return found

@@ -12,21 +12,21 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Max, Q, QuerySet
 
 from pipelines.domain.base.positions import Frozen, SourceIdentity
 from pipelines.domain.base.states import InspectionState, LedgerState, Phase
 from pipelines.domain.ledger import journal
 from pipelines.domain.positions.cluster_move import ClusterMove, PartitionTranslation, Translation
 from pipelines.domain.positions.cluster_move import identity as log_of
-from pipelines.domain.positions.plan import STALE_AFTER, Plan, PlannedMove, Survey, Target, digest
+from pipelines.domain.positions.plan import STALE_AFTER, Plan, PlannedMove, Survey, Target, digest, reread
 from pipelines.foundation import clock, dispatch
 from pipelines.foundation.errors import Conflict
 from pipelines.models import LedgerBatch, LogIdentity, Pipeline, Position, PositionInspection, Run
 from pipelines.selectors.hosts.hosts import supervised
 from pipelines.selectors.lifecycle.situations import live_run
 from pipelines.selectors.migration.migrations import inspection_in_use
-from pipelines.selectors.positions.positions import basis
+from pipelines.selectors.positions.positions import basis, most_twice
 from pipelines.selectors.runs.runs import last_active
 from pipelines.services.base import audit, events, totals
 from pipelines.services.base.audit import Actor
@@ -205,9 +205,10 @@ def carry_out(*, pipeline: Pipeline, found: PositionInspection, actor: Actor) ->
     _move(pipeline, moves, survey)
     identify(pipeline.id, survey.identities)
     abandoned = _abandon(pipeline)
+    twice = sum(row.duplicates_max for row in [*abandoned, *_announce_reread(pipeline, moves, abandoned)])
     _start_anew(pipeline)
     PositionInspection.objects.filter(pk=found.pk).update(state=InspectionState.APPLIED)
-    _record(pipeline, found, moves, abandoned, actor)
+    _record(pipeline, found, moves, twice, actor)
     found.state = InspectionState.APPLIED
     return found
 
@@ -353,14 +354,52 @@ def _last_lineage(pipeline: Pipeline) -> int:
     return last.lineage if last else 0
 
 
-def _abandon(pipeline: Pipeline) -> int:
-    """Open batches of the lineage that ends; returns the most records of theirs that sinks may hold."""
+def _abandon(pipeline: Pipeline) -> list[LedgerBatch]:
+    """End the open batches of the lineage, with the most records of theirs that sinks may hold."""
     batches = list(LedgerBatch.objects.filter(pipeline=pipeline, state=LedgerState.PLANNED))
     for batch in batches:
         batch.duplicates_max = batch.most_twice
         LedgerBatch.objects.filter(pk=batch.pk).update(state=LedgerState.ABANDONED, duplicates_max=batch.duplicates_max)
     totals.add_abandoned(batches)
-    return sum(batch.duplicates_max for batch in batches)
+    return batches
+
+
+def _announce_reread(
+    pipeline: Pipeline, moves: Sequence[PlannedMove], abandoned: Sequence[LedgerBatch]
+) -> list[LedgerBatch]:
+    """Write down what is read once more, one row for each channel, beyond what its open batches have announced."""
+    if (run := last_active(pipeline.id)) is None:
+        return []
+    rows = [
+        LedgerBatch(
+            run=run,
+            pipeline=pipeline,
+            lineage=run.lineage,
+            source=source,
+            channel=channel,
+            first_batch=(number := _last_batch(run, source, channel)),
+            last_batch=number,
+            state=LedgerState.ABANDONED,
+            ranges=[
+                {"topic": move.topic, "partition": move.partition, "start": move.new, "end": move.new + move.replay}
+                for move in moves
+                if (move.source, move.channel) == (source, channel) and move.replay
+            ],
+            duplicates_max=records,
+            done_at=clock.now(),
+        )
+        for (source, channel), records in reread(moves, most_twice(abandoned)).items()
+    ]
+    LedgerBatch.objects.bulk_create(rows)
+    totals.add_abandoned(rows)
+    return rows
+
+
+def _last_batch(run: Run, source: str, channel: str) -> int:
+    batches = LedgerBatch.objects.filter(
+        pipeline_id=run.pipeline_id, lineage=run.lineage, source=source, channel=channel
+    )
+    return batches.aggregate(last=Max("last_batch"))["last"] or 0
 
 
 def _start_anew(pipeline: Pipeline) -> None:

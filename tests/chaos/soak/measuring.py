@@ -180,6 +180,7 @@ class Topic:
             }
         )
         self.positions: dict[int, int] = {}
+        self._assigned: set[int] = set()
         self.numbers: dict[int, array[int]] = defaultdict(lambda: array("q"))
         """By partition; -1 where a record is none that must arrive. Index 0 is offset 0."""
         self.counts: dict[int, int] = defaultdict(int)
@@ -195,18 +196,24 @@ class Topic:
     def read_on(self) -> int:
         """Read to the present end; returns the number of records that are in the topic."""
         ends = self.ends()
-        if set(ends) != set(self.positions):
-            self.positions = {partition: self.positions.get(partition, 0) for partition in ends}
-            places = [TopicPartition(self.name, number, offset) for number, offset in self.positions.items()]
-            self._consumer.assign(places)
+        if set(ends) != self._assigned:
+            self._assign(set(ends))
         deadline = time.monotonic() + _READ_WITHIN
         while any(self.positions[partition] < end for partition, end in ends.items()):
             if time.monotonic() > deadline:
+                self._assigned = set()
                 raise Unreadable(f"{self.name} was not read to its end")
             for message in self._consumer.consume(_AT_A_TIME, timeout=_CONSUME_WITHIN):
                 self._take(message)
             self._go_on()
         return self.records
+
+    def _assign(self, partitions: set[int]) -> None:
+        """Read on from where each was left. A client whose broker was away too long fetches nothing more until it is
+        told anew."""
+        self.positions = {partition: self.positions.get(partition, 0) for partition in partitions}
+        self._consumer.assign([TopicPartition(self.name, *place) for place in self.positions.items()])
+        self._assigned = partitions
 
     def _go_on(self) -> None:
         """Beyond offsets that hold no record, too."""

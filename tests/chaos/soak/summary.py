@@ -9,6 +9,8 @@ from typing import Any
 from tests.chaos.soak.schedule import Strike
 
 Look = Mapping[str, Any]
+BLIND = 30.0
+"""Seconds for which the observer may not know what is in the topics, although they can be read."""
 
 
 @dataclass(frozen=True)
@@ -74,10 +76,28 @@ class Report:
         found = [f"{each.pipeline}: {problem}" for each in self.totals for problem in each.problems()]
         if len(self.looks) < 2:
             found.append("the observer has not looked")
+        for pipeline in sorted({look["pipeline"] for look in self.looks}):
+            blind = longest_blind([look for look in self.looks if look["pipeline"] == pipeline])
+            if blind > BLIND:
+                found.append(f"{pipeline}: the observer did not read the topics for {blind:.0f} s")
         return found + [
             f"{each['pipeline']}: {each['disagreement']} for {each['seconds']} s: {each['detail']}"
             for each in self.disagreements
         ]
+
+
+def longest_blind(looks: Sequence[Look]) -> float:
+    """Seconds for which the topics of a pipeline were not read, at most, while both of them answered: nobody knows what
+    was true of its totals."""
+    longest, since = 0.0, None
+    for look in looks:
+        measured = look["measured"]
+        if measured["records"] is not None or not (measured["source"] and measured["sink"]):
+            since = None
+            continue
+        since = look["at"] if since is None else since
+        longest = max(longest, look["at"] - since)
+    return longest
 
 
 def merged(disagreements: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -19,7 +19,7 @@ DISAGREEMENT = {"pipeline": "orders", "disagreement": "agent_dead", "since": 104
 
 def look(at: float, phase: str = "RUNNING", *alerts: str, name: str = "orders", **more: Any) -> dict[str, Any]:
     shown = {"phase": phase, "supervised": True, "refused": "", "alerts": list(alerts)} | more.pop("shown", {})
-    measured = {"healthy": True, "still": 0.0} | more
+    measured = {"healthy": True, "still": 0.0, "source": True, "sink": True, "records": 1} | more
     return {"at": at, "pipeline": name, "shown": shown, "measured": measured, "found": {}}
 
 
@@ -102,6 +102,16 @@ def test_a_disagreement_fails_it() -> None:
 
 def test_an_observer_that_never_looked_fails_it() -> None:
     assert report(looks=[]).problems() == ["the observer has not looked"]
+
+
+def test_an_observer_that_cannot_read_topics_that_answer_fails_it() -> None:
+    def seen(*blind: int, **more: Any) -> list[str]:
+        looks = [look(float(n), records=None if n in blind else 1, **(more if n in blind else {})) for n in range(60)]
+        return Report(1, 60.0, 20.0, [], looks, [WELL]).problems()
+
+    assert seen(*range(10, 40)) == []
+    assert seen(*range(10, 42)) == ["orders: the observer did not read the topics for 31 s"]
+    assert seen(*range(10, 55), sink=False) == []
 
 
 def test_a_disagreement_that_was_written_twice_is_one() -> None:

@@ -4267,7 +4267,8 @@ export interface components {
          * Plan
          * @description What a choice would do. `hash` applies it, null where it is not possible or not answered yet.
          *
-         *     `possible_duplicates`: records of unfinished batches, which sinks may hold already.
+         *     `possible_duplicates`: the most records that sinks hold already and get once more, of unfinished batches and of what
+         *     is reread.
          */
         Plan: {
             /**

@@ -16,7 +16,6 @@ import pytest
 
 from controlplane.install.services.interrupt import Interrupt
 from controlplane.install.services.ports import free_port
-from tests.java import quick_java
 
 PROJECT = Path(__file__).resolve().parents[2]
 PAGES = ("demo", "first-pipeline", "first-migration")
@@ -67,8 +66,7 @@ class Reader:
         cache = {"HEADGATE_CACHE": os.environ["HEADGATE_CACHE"]} if "HEADGATE_CACHE" in os.environ else {}
         chosen = {f"HEADGATE_{name}_PORT": str(port) for name, port in self.ports.items()}
         url = {"HEADGATE_URL": f"http://127.0.0.1:{self.ports['WEB']}"}
-        java = {"JAVA_HOME": quick_java(self.clone.parent / "java")}
-        return {**inherited, **cache, **chosen, **url, **java, "COLUMNS": "200"}
+        return {**inherited, **cache, **chosen, **url, "COLUMNS": "200"}
 
     def _here(self, text: str) -> str:
         """The text of a page with this test's ports."""

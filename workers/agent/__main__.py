@@ -10,7 +10,7 @@ import sys
 import traceback
 from pathlib import Path
 
-from workers.agent.base.log import name_trace, say
+from workers.agent.base.log import name_trace, say, take_in_logging
 from workers.agent.spark import jvm
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
@@ -33,6 +33,7 @@ def _hadoop() -> list[str]:
 
 def main(run_dir: Path) -> int:
     """Start the JVM, read the launch, and drive it to its end."""
+    take_in_logging()
     say(f"The driver starts as process {os.getpid()}.")
     try:
         read = json.loads((run_dir / "launch.json").read_bytes())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import time
 
@@ -26,6 +27,18 @@ def say(text: str, level: str = "INFO") -> None:
     run = os.environ.get(RUN_VARIABLE, "-")
     with contextlib.suppress(OSError, ValueError):
         print(f"{stamp} {level:<7} {_component} {run}: {text}{_trace}", flush=True)
+
+
+def take_in_logging() -> None:
+    """Have what libraries log from WARNING on become lines of this form. Py4J logs each connection that a stop closes
+    under it, with its trace; what matters of that is raised, too."""
+    logging.getLogger().addHandler(_Lines(logging.WARNING))
+
+
+class _Lines(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        if f"{os.sep}py4j{os.sep}" not in record.pathname:
+            say(record.getMessage(), record.levelname)
 
 
 def speak_as(component: str) -> None:

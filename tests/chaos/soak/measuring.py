@@ -169,16 +169,7 @@ class Topic:
     def __init__(self, servers: str, name: str) -> None:
         self.name = name
         self._servers = servers
-        self._consumer = Consumer(
-            {
-                "bootstrap.servers": servers,
-                "group.id": "headgate.soak",
-                "enable.auto.commit": False,
-                "auto.offset.reset": "error",
-                "fetch.message.max.bytes": 20_000_000,
-                **_SILENT,
-            }
-        )
+        self._consumer = self._client()
         self.positions: dict[int, int] = {}
         self._assigned: set[int] = set()
         self.numbers: dict[int, array[int]] = defaultdict(lambda: array("q"))
@@ -187,6 +178,23 @@ class Topic:
         """How often each number was read."""
         self.foreign = 0
         self.records = 0
+
+    def _client(self) -> Consumer:
+        return Consumer(
+            {
+                "bootstrap.servers": self._servers,
+                "group.id": "headgate.soak",
+                "enable.auto.commit": False,
+                "auto.offset.reset": "error",
+                "fetch.message.max.bytes": 20_000_000,
+                **_SILENT,
+            }
+        )
+
+    def _begin_anew(self) -> None:
+        """After a broker was away too long, a client goes on asking with the leader epoch from before, for ever."""
+        self._consumer.close()
+        self._consumer, self._assigned = self._client(), set()
 
     @property
     def doubled(self) -> int:
@@ -201,7 +209,7 @@ class Topic:
         deadline = time.monotonic() + _READ_WITHIN
         while any(self.positions[partition] < end for partition, end in ends.items()):
             if time.monotonic() > deadline:
-                self._assigned = set()
+                self._begin_anew()
                 raise Unreadable(f"{self.name} was not read to its end")
             for message in self._consumer.consume(_AT_A_TIME, timeout=_CONSUME_WITHIN):
                 self._take(message)
@@ -209,8 +217,7 @@ class Topic:
         return self.records
 
     def _assign(self, partitions: set[int]) -> None:
-        """Read on from where each was left. A client whose broker was away too long fetches nothing more until it is
-        told anew."""
+        """Read on from where each was left."""
         self.positions = {partition: self.positions.get(partition, 0) for partition in partitions}
         self._consumer.assign([TopicPartition(self.name, *place) for place in self.positions.items()])
         self._assigned = partitions
@@ -228,6 +235,7 @@ class Topic:
                 place.partition: self._consumer.get_watermark_offsets(place, timeout=_ASK_WITHIN)[1] for place in places
             }
         except KafkaException as error:
+            self._begin_anew()
             raise Unreadable(str(error)) from error
 
     def _take(self, message: Any) -> None:

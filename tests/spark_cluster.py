@@ -18,6 +18,7 @@ import psutil
 
 from controlplane.install.services.ports import LOOPBACK, free_port
 from controlplane.install.tools.java import find_java
+from tests.processes import words_of
 from tests.waiting import wait_for
 
 _READY = 180.0
@@ -34,7 +35,7 @@ class Worker:
     def executors(self) -> list[psutil.Process]:
         """Its executors' JVMs."""
         children = psutil.Process(self.process.pid).children(recursive=True)
-        return [child for child in children if "CoarseGrainedExecutorBackend" in " ".join(_argv(child))]
+        return [child for child in children if "CoarseGrainedExecutorBackend" in " ".join(words_of(child))]
 
 
 @dataclass
@@ -145,13 +146,6 @@ def _daemon(argv: list[str], directory: Path) -> subprocess.Popen[bytes]:
     }
     with (directory / "cluster.log").open("ab") as log:
         return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment)
-
-
-def _argv(process: psutil.Process) -> list[str]:
-    try:
-        return process.cmdline()
-    except psutil.Error:
-        return []
 
 
 def _end(processes: list[subprocess.Popen[bytes]]) -> None:

@@ -25,6 +25,7 @@ from tests.chaos.extent import WHOLE, some
 from tests.chaos.installation import Installation, wait_for
 from tests.chaos.stream import MOVING_WITHIN, Stream, streaming
 from tests.figures import RecordProperty
+from tests.processes import words_of
 from workers.adapters.processes import HostProcesses
 
 TRUE_WITHIN = 10.0 if WHOLE else MOVING_WITHIN
@@ -154,14 +155,7 @@ class Brokers:
 
     def _process(self, name: str) -> psutil.Process:
         place = str(self._directory / name)
-        return next(each for each in psutil.process_iter() if any(place in word for word in _words(each)))
-
-
-def _words(process: psutil.Process) -> list[str]:
-    try:
-        return process.cmdline()
-    except psutil.Error:
-        return []
+        return next(each for each in psutil.process_iter() if any(place in word for word in words_of(each)))
 
 
 @pytest.fixture(params=some(["stopped", "hanging"], 2))

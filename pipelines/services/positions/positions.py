@@ -370,6 +370,7 @@ def _announce_reread(
     """Write down what is read once more, one row for each channel, beyond what its open batches have announced."""
     if (run := last_active(pipeline.id)) is None:
         return []
+    last = _last_batches(run)
     rows = [
         LedgerBatch(
             run=run,
@@ -377,8 +378,8 @@ def _announce_reread(
             lineage=run.lineage,
             source=source,
             channel=channel,
-            first_batch=(number := _last_batch(run, source, channel)),
-            last_batch=number,
+            first_batch=last.get((source, channel), 0),
+            last_batch=last.get((source, channel), 0),
             state=LedgerState.ABANDONED,
             ranges=[
                 {"topic": move.topic, "partition": move.partition, "start": move.new, "end": move.new + move.replay}
@@ -395,11 +396,10 @@ def _announce_reread(
     return rows
 
 
-def _last_batch(run: Run, source: str, channel: str) -> int:
-    batches = LedgerBatch.objects.filter(
-        pipeline_id=run.pipeline_id, lineage=run.lineage, source=source, channel=channel
-    )
-    return batches.aggregate(last=Max("last_batch"))["last"] or 0
+def _last_batches(run: Run) -> dict[tuple[str, str], int]:
+    """The last batch of the run's lineage, by (source, channel)."""
+    rows = LedgerBatch.objects.filter(pipeline_id=run.pipeline_id, lineage=run.lineage).values("source", "channel")
+    return {(row["source"], row["channel"]): row["last"] for row in rows.annotate(last=Max("last_batch"))}
 
 
 def _start_anew(pipeline: Pipeline) -> None:

@@ -24,7 +24,7 @@ CODES = {
     "AGENT_NAME_MISSING": {"agent_name_missing"},
     "PROPERTY_NAME_NULL": {"property_name_missing"},
     "PROPERTY_VALUE_NULL": {"empty_value", "no_channel", "unknown_channel"},
-    "AGENT_CONFIGURATION_INVALID": {"empty", "nothing_left"},
+    "AGENT_CONFIGURATION_INVALID": {"nothing_left"},
     "PROPERTY_PART_OF_ANOTHER_GROUP": {"sink_in_two_groups"},
     "INVALID_PROPERTY": {"unknown_sink"},
     "CONFIG_ERROR": {"group_without_sinks"},

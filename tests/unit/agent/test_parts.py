@@ -13,11 +13,11 @@ from pipelines.domain.ledger.journal import Exited, PhaseChanged, read_entries
 from pipelines.domain.runs.protocol import Control, boot_id
 from workers.agent.delivery.delivery import cause_of
 from workers.agent.delivery.gate import Cancelled, Gate
-from workers.agent.delivery.mirror import slowest
 from workers.agent.kafka.admin import jvm_options, librdkafka_options
 from workers.agent.run_dir.control import ControlFile
 from workers.agent.run_dir.journal_writer import Journal, JournalUnwritable
 from workers.agent.spark.jvm import FLAGS, command
+from workers.agent.watching.mirror import slowest
 
 
 def test_the_journal_numbers_its_entries_and_every_line_is_whole(tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ from workers import crash_points
 from workers.agent.base.findings import Refused
 from workers.agent.base.log import say
 from workers.agent.delivery.gate import Gate
-from workers.agent.delivery.guard_watch import GuardWatch
 from workers.agent.delivery.range_replay import RangeReplays
 from workers.agent.delivery.warming import warm_up
 from workers.agent.graph import compile as compiler
@@ -29,6 +28,7 @@ from workers.agent.startup.slots import Slots, too_few
 from workers.agent.startup.standby import Standby
 from workers.agent.startup.starting import OnEnd, Starting, set_pace
 from workers.agent.startup.watching import Watches
+from workers.agent.watching.guard_watch import GuardWatch
 
 
 class Launcher:

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from pipelines.domain.definitions.document.spec import BUFFER
 from pipelines.domain.runs.protocol import IngestBufferStatus
 from workers.agent.delivery.gate import Gate
-from workers.agent.delivery.guard_watch import SourceGuard, before_batch
-from workers.agent.delivery.mirror import Mirror, SourceWatch
 from workers.agent.delivery.query import ReadQuery
 from workers.agent.delivery.real_time import Query
-from workers.agent.delivery.sink_watch import SinkWatch
 from workers.agent.graph.compile import Graph
 from workers.agent.run_dir.journal_writer import Journal
 from workers.agent.startup.positions import Starts
+from workers.agent.watching.guard_watch import SourceGuard, before_batch
+from workers.agent.watching.mirror import Mirror, SourceWatch
+from workers.agent.watching.sink_watch import SinkWatch
 
 
 class Watches:

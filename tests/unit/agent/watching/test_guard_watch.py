@@ -15,14 +15,14 @@ from pipelines.domain.ledger.journal import Identified, Noticed, read_entries
 from workers.agent.base.batch_limits import BatchLimits
 from workers.agent.base.findings import Blocked
 from workers.agent.delivery.gate import Gate
-from workers.agent.delivery.guard_watch import GuardWatch, SourceGuard, before_batch
-from workers.agent.delivery.mirror import Mirror
 from workers.agent.graph.component import Place, SourceBuilder
 from workers.agent.kafka import admin
 from workers.agent.kafka.admin import TIMEOUT, Commit, KafkaCluster
 from workers.agent.positions.checkpoint import Offsets
 from workers.agent.positions.guard import LogRange, Mirrored
 from workers.agent.run_dir.journal_writer import Journal
+from workers.agent.watching.guard_watch import GuardWatch, SourceGuard, before_batch
+from workers.agent.watching.mirror import Mirror
 
 KEY = TopicPartition("t", 0)
 KNOWN = SourceIdentity(source="shop", cluster_id="c", topics={"t": "one"})

@@ -16,12 +16,12 @@ from workers.agent.base.findings import Blocked
 from workers.agent.base.log import say
 from workers.agent.delivery.delivery import cause_of
 from workers.agent.delivery.gate import Gate, Position
-from workers.agent.delivery.mirror import Mirror, slowest
 from workers.agent.delivery.real_time import Query
 from workers.agent.graph.component import SourceBuilder
 from workers.agent.positions import guard
 from workers.agent.positions.checkpoint import Offsets, positions
 from workers.agent.run_dir.journal_writer import Journal
+from workers.agent.watching.mirror import Mirror, slowest
 
 _RETRY = 0.5
 

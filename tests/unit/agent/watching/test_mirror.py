@@ -11,8 +11,8 @@ import pytest
 from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.runs.protocol import Holding
 from tests.batch_bench import KEY, TOPIC, Bench, DeadLetterStore, Disk, Store
-from workers.agent.delivery.mirror import Mirror, SourceWatch
 from workers.agent.positions.checkpoint import Offsets, as_offsets
+from workers.agent.watching.mirror import Mirror, SourceWatch
 
 OTHER = TopicPartition(TOPIC, 1)
 HOUR = 3600.0
@@ -57,7 +57,7 @@ class Stage:
         self.source: Any = Source()
         clock = SimpleNamespace(monotonic=lambda: self.now, time=lambda: self.now)
         for module in ("mirror", "absence"):
-            monkeypatch.setattr(f"workers.agent.delivery.{module}.time", clock)
+            monkeypatch.setattr(f"workers.agent.watching.{module}.time", clock)
         self.mirror = Mirror(self.source, [self.fast, self.slow])  # type: ignore[arg-type]
 
 

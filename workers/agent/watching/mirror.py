@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 from pipelines.domain.base.causes import explain
 from pipelines.domain.runs.protocol import IngestBufferStatus
 from workers.agent.base.log import say
-from workers.agent.delivery.absence import Absence
 from workers.agent.delivery.ledger import ChannelLedger
 from workers.agent.delivery.real_time import Query
 from workers.agent.graph.component import SourceBuilder
 from workers.agent.positions.checkpoint import Offsets, positions
+from workers.agent.watching.absence import Absence
 
 _INTERVAL = 1.0
 _FAILURES_BETWEEN_COMPLAINTS = 30

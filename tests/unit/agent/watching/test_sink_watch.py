@@ -9,7 +9,7 @@ import pytest
 
 from tests.batch_bench import Bench, Stage
 from workers.agent.delivery.delivery import Writing
-from workers.agent.delivery.sink_watch import SinkWatch
+from workers.agent.watching.sink_watch import SinkWatch
 
 
 class Watched:
@@ -21,7 +21,7 @@ class Watched:
         self.ledger = self.bench.ledger
         clock = SimpleNamespace(monotonic=lambda: self.now, time=lambda: self.now)
         for module in ("sink_watch", "absence"):
-            monkeypatch.setattr(f"workers.agent.delivery.{module}.time", clock)
+            monkeypatch.setattr(f"workers.agent.watching.{module}.time", clock)
         stage.sink.reach = self.reach  # type: ignore[method-assign]
         self.watch = SinkWatch(self.ledger)
 

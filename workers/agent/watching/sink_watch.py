@@ -9,8 +9,8 @@ from __future__ import annotations
 import time
 
 from workers.agent.base.frames import within
-from workers.agent.delivery.absence import Absence
 from workers.agent.delivery.ledger import ChannelLedger
+from workers.agent.watching.absence import Absence
 
 _SLOW = 1.0
 """Seconds that a write may take before its sink is asked."""

@@ -173,7 +173,9 @@ def await_exit(pid: int, timeout: float) -> None:
     except OSError:
         return
     try:
-        select.select([handle], [], [], timeout)
+        poll = select.poll()
+        poll.register(handle, select.POLLIN)
+        poll.poll(1000 * timeout)
     finally:
         os.close(handle)
 

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 import warnings
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +136,13 @@ def test_lines_that_a_command_prints_are_events(vector: Vector, tmp_path: Path) 
     command, shell = vector.config["command"], vector.config["shell"].split()
     found = printed(tmp_path, command=command, shell=shell)
     assert [(event.body or b"").decode() for event in found] == vector.expected["bodies"]
+
+
+def test_a_command_is_read_beside_thousands_of_open_files(tmp_path: Path) -> None:
+    with ExitStack() as files:
+        for _ in range(1100):
+            files.enter_context(Path(os.devnull).open())
+        assert [event.body for event in printed(tmp_path, command="echo one")] == [b"one"]
 
 
 @drives("EX-018")

@@ -160,12 +160,14 @@ class CommandPump:
         """Append full batches at once, and what waits after `batch_timeout_ms`."""
         if child.stdout is None:
             raise RuntimeError("the command has no output")
-        source = child.stdout.fileno()
+        source, poll = child.stdout.fileno(), select.poll()
+        poll.register(source, select.POLLIN)
         lines = Lines(self._spec.max_line_bytes, self._spec.charset)
         waiting: list[Event] = []
         flush_at, settled_at = 0.0, time.monotonic() + _SETTLED
         while not self._stopping.is_set():
-            if select.select([source], [], [], _POLL if not waiting else max(0.0, flush_at - time.monotonic()))[0]:
+            seconds = max(0.0, flush_at - time.monotonic()) if waiting else _POLL
+            if poll.poll(1000 * seconds):
                 chunk = os.read(source, _CHUNK)
                 if not chunk:
                     break

@@ -110,7 +110,8 @@ def _payloads(journal: bytes) -> list[Any]:
 
 class Store(SinkBuilder):
     """A sink that keeps offsets in a list. `bad`: it refuses these for good; `failing`: so many attempts end by
-    `failure` after half of the batch; `asked`: called when a write begins; `silent`: it cannot say what it holds."""
+    `failure` after half of the batch; `asked`: called when a write begins; `silent`: it cannot say what it holds;
+    `unreachable`: so often it does not answer before a write."""
 
     def __init__(self, name: str = "lake") -> None:
         super().__init__(SimpleNamespace(write_deadline=60.0), Place("p", 1, f"sinks.{name}"))
@@ -119,7 +120,13 @@ class Store(SinkBuilder):
         self.failing = 0
         self.failure: BaseException = ConnectionError(f"{name} is away")
         self.silent = False
+        self.unreachable = 0
         self.asked: Callable[[], None] = lambda: None
+
+    def reach(self) -> None:
+        if self.unreachable:
+            self.unreachable -= 1
+            raise ConnectionError("away")
 
     def ends(self) -> list[PartitionPosition]:
         return [PartitionPosition(topic="out", partition=0, offset=len(self.records))]
@@ -206,7 +213,7 @@ class Bench:
         processor: Processor | None = None,
         classifier: Any = CLASSIFIER,
         gate: Gate | None = None,
-        **kind: bool,
+        **kind: Any,
     ) -> None:
         self.gate = gate or Gate(1)
         self.checkpoint = Checkpoint(directory)

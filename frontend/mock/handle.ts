@@ -117,6 +117,14 @@ function validation(text: string) {
     findings,
     definition: { name: nameIn(text) },
     digest: 'f'.repeat(64),
+    guarantees: [
+      {
+        source: 'shop',
+        channel: 'main',
+        guarantee: 'exactly_once',
+        conditions: ['The topic is not compacted, and its retention is longer than an outage.'],
+      },
+    ],
   }
 }
 

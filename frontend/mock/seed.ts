@@ -189,6 +189,8 @@ export function queriesOf(sim: Simulated, topic: string): QueryStatus[] {
               since: sim.pipeline.phase_since,
             }
           : null,
+      guarantee: 'exactly_once',
+      checking: null,
       group: null,
     },
   ]

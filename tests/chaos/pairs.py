@@ -172,10 +172,9 @@ class FromExec(Feed):
 
 
 class Store(ABC):
-    """A sink. `exactly_once`: nothing may be there twice; `counts_exactly`: as often twice as the ledger says."""
+    """A sink. `exactly_once`: nothing may be there twice."""
 
     exactly_once = False
-    counts_exactly = False
 
     def __init__(self, topics: Topics, directory: Path) -> None:
         self.topics, self.directory = topics, directory
@@ -195,7 +194,7 @@ class Store(ABC):
 
 
 class ToKafka(Store):
-    counts_exactly = True
+    exactly_once = True
 
     def spec(self) -> dict[str, Any]:
         return self.topics.as_sink()

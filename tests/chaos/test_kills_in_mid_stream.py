@@ -63,7 +63,7 @@ def _positions(stream: Stream) -> list[int]:
 
 
 def test_nothing_is_missing_and_there_was_never_a_second_agent(stream: Stream) -> None:
-    stream.nothing_is_missing()
+    stream.delivered_once()
     assert stream.watch.together == []
     assert len(stream.watch.seen) == len(stream.runs)
     assert stream.pipeline["phase"] == "STOPPED"

@@ -40,6 +40,7 @@ KINDS = {
     journal.Resolved: EntryKind.RESOLVED,
     journal.Positions: EntryKind.POSITIONS,
     journal.SinkFailed: EntryKind.SINK_FAILED,
+    journal.SourceFailed: EntryKind.SOURCE_FAILED,
     journal.Exited: EntryKind.EXIT,
     journal.Replayed: EntryKind.REPLAYED,
     journal.SinkSwitched: EntryKind.SINK_SWITCHED,
@@ -92,10 +93,24 @@ def test_a_planned_batch_is_open_until_it_is_done(run: Run) -> None:
     take(run, entry)
     (row,) = batches()
     assert row.state == "planned"
-    assert [head.planned for head in ledger_heads(run.pipeline_id, run.lineage, [("shop", "main")])] == [entry]
+    assert planned_heads(run) == [entry.attempted()]
     take(run, done(0, rng(0, 10), duplicates_max=3, attempts=2))
     (row,) = batches()
     assert (row.state, row.duplicates_max, row.attempts) == ("done", 3, 2)
+
+
+def planned_heads(run: Run) -> list[journal.Planned | None]:
+    return [head.planned for head in ledger_heads(run.pipeline_id, run.lineage, [("shop", "main")])]
+
+
+def test_the_next_run_knows_how_often_an_open_batch_was_attempted(run: Run) -> None:
+    first = planned(0, rng(0, 10))
+    failed = journal.SinkFailed(**Q, batch=0, sink="out", attempt=1, cause="away")
+    take(run, first, failed)
+    take(run, journal.SourceFailed(**Q, batch=0, attempt=2, cause="away"))
+    assert planned_heads(run) == [first.attempted(3)]
+    take(run, first.attempted(3), failed)
+    assert planned_heads(run) == [first.attempted(5)]
 
 
 def test_a_batch_that_a_later_run_of_the_lineage_finishes_has_one_row(run: Run) -> None:
@@ -212,7 +227,7 @@ def test_the_heads_of_a_launch_are_the_ledgers_last_word(run: Run) -> None:
     take(run, done(0, rng(0, 10)), done(1, rng(10, 20)), planned(2, rng(20, 25)))
     (head, empty) = ledger_heads(run.pipeline_id, run.lineage, [("shop", "main"), ("shop", "other")])
     assert (head.done_batch, head.positions[0].offset) == (1, 20)
-    assert head.planned == planned(2, rng(20, 25))
+    assert head.planned == planned(2, rng(20, 25)).attempted()
     assert (empty.done_batch, empty.positions, empty.planned) == (None, [], None)
 
 

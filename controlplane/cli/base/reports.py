@@ -41,7 +41,8 @@ def status(found: Document) -> Group:
     ]
     parts.append(output.grid(("condition", "status", "message"), map(_condition, found["conditions"])))
     if found["queries"]:
-        columns = ("source", "channel", "batch", "in flight", "records/s", "delivered", "lag", "last batch", "retrying")
+        progress = ("batch", "in flight", "records/s", "delivered", "lag", "last batch", "delayed by")
+        columns = ("source", "channel", "guarantee", *progress)
         parts.append(output.grid(columns, map(_query, found["queries"])))
     if found["ingest_buffers"]:
         names = ("push source", "accepted", "buffered", "capacity", "answers", "blocked by")
@@ -73,20 +74,28 @@ def _condition(condition: Document) -> tuple[object, ...]:
 
 def _query(query: Document) -> tuple[object, ...]:
     lags = [position["lag"] for position in query["positions"]]
-    holding = query["holding"]
     return (
         query["source"],
         query["channel"],
+        (query["guarantee"] or "").replace("_", " ") or None,
         query["batch"],
         "yes" if query["in_flight"] else "no",
         query["records_per_second"],
         query["delivered"],
         sum(lags) if lags and None not in lags else None,
         output.ago(query["last_batch_at"]),
-        f"{holding['component']}: {holding['cause']} ({output.counted(holding['attempts'], 'attempt', 'attempts')})"
-        if holding
-        else None,
+        _delay(query),
     )
+
+
+def _delay(query: Document) -> str | None:
+    """What the in-flight batch waits for."""
+    if holding := query["holding"]:
+        attempts = output.counted(holding["attempts"], "attempt", "attempts")
+        return f"{holding['component']}: {holding['cause']} ({attempts})"
+    if checking := query["checking"]:
+        return f"{checking['sink']}: checking {checking['looked_at']:,} of {checking['records']:,} records"
+    return None
 
 
 def _ingest_buffer(found: Document) -> tuple[object, ...]:

@@ -74,10 +74,14 @@ def _document(spec: type[ComponentSpec]) -> dict[str, Any]:
 
 def _print(spec: type[ComponentSpec]) -> None:
     from controlplane.cli.base import output
+    from pipelines.domain.definitions.document.guarantees import of_sink
     from pipelines.domain.definitions.document.reference import keys
+    from pipelines.domain.definitions.parts.component import SinkSpec
 
     output.print_line(f"{spec.kind} {spec.type_name()}: {spec.title}", style="bold")
     output.print_line(_description(spec))
+    if issubclass(spec, SinkSpec):
+        output.print_line(f"Guarantee: {of_sink(spec)}")
     rows = [
         (
             key.name,

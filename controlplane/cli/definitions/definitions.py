@@ -21,15 +21,20 @@ File = Annotated[str, typer.Option("--file", "-f", help="A definition in YAML or
 def validate(session: Session, file: File) -> None:
     """Check a definition without a server, and show all findings. The exit code is 4 where there is an error."""
     from controlplane.cli.base import output
+    from pipelines.domain.definitions.document.guarantees import guarantees
 
     validation = _validated(file)
     findings = [finding.model_dump() for finding in validation.findings]
     digest = validation.definition.digest() if validation.definition else None
-    if not session.printed({"valid": validation.valid, "findings": findings, "digest": digest}):
+    promised = guarantees(validation.definition) if validation.definition else []
+    answer = {"guarantees": [each.model_dump(mode="json") for each in promised]}
+    if not session.printed({"valid": validation.valid, "findings": findings, "digest": digest, **answer}):
         if findings:
             output.console().print(output.findings_grid(findings))
         errors = sum(finding.is_error for finding in validation.findings)
         output.print_line("Valid." if validation.valid else f"Invalid: {output.counted(errors, 'error', 'errors')}.")
+        for each in promised:
+            output.print_line(f"{each.source}.{each.channel}: {each.guarantee.words}. {' '.join(each.conditions)}")
     if not validation.valid:
         raise typer.Exit(ExitCode.REFUSED)
 

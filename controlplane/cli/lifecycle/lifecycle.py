@@ -51,12 +51,12 @@ def resume(session: Session, name: Name, waiting: Waiting) -> None:
 
 
 def stop(session: Session, name: Name, waiting: Waiting, drain: Drain = True, on_timeout: StopOnTimeout = None) -> None:
-    """Stop a pipeline and end its process. No record is lost; without draining, records may be delivered twice."""
+    """Stop a pipeline and end its process. No record is lost; without draining, the next run completes the batch."""
     _request(session, "stop", name, waiting, drain=drain, on_timeout=on_timeout)
 
 
 def force_stop(session: Session, name: Name, waiting: Waiting) -> None:
-    """Kill a pipeline's processes immediately. No record is lost; the in-flight batch may be delivered twice."""
+    """Kill a pipeline's processes immediately. No record is lost; the next run completes the in-flight batch."""
     _request(session, "force-stop", name, waiting)
 
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 from django.conf import settings
 
 from controlplane.management.rendered import RenderPages
-from pipelines.domain.definitions.document import reference
+from pipelines.domain.definitions.document import guarantees, reference
 from pipelines.domain.definitions.document.reference import SettingReference
 from pipelines.domain.definitions.parts import registry
-from pipelines.domain.definitions.parts.component import ComponentSpec
+from pipelines.domain.definitions.parts.component import ComponentSpec, SinkSpec
 
 FOLDER = "docs/reference/components"
 
@@ -107,7 +108,10 @@ def _events(case: dict[str, Any]) -> str:
 
 def _description(spec: type[ComponentSpec]) -> str:
     lines = (spec.__doc__ or "").splitlines()
-    return "\n".join(line.strip() for line in lines).strip()
+    text = "\n".join(line.strip() for line in lines).strip()
+    if not issubclass(spec, SinkSpec):
+        return text
+    return f"{text}\n\n{fill(f'**Guarantee:** {guarantees.of_sink(spec)}', 116)}"
 
 
 def _first_sentence(spec: type[ComponentSpec]) -> str:

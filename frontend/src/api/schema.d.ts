@@ -1808,6 +1808,19 @@ export interface components {
             new: unknown;
         };
         /**
+         * ChannelGuarantee
+         * @description The guarantee of one (source, channel). `conditions`: sentences, of what it rests on or why it is not more.
+         */
+        ChannelGuarantee: {
+            /** Source */
+            source: string;
+            /** Channel */
+            channel: string;
+            guarantee: components["schemas"]["Guarantee"];
+            /** Conditions */
+            conditions: string[];
+        };
+        /**
          * ChannelLedgerTotals
          * @description The ledger totals of one (source, channel). `open_batches`: planned and not acknowledged yet.
          */
@@ -1844,6 +1857,18 @@ export interface components {
             open_batches: number;
             /** Balanced */
             balanced: boolean;
+        };
+        /**
+         * Checking
+         * @description The sink at a path is read for what it has of an unfinished batch: `looked_at` of `records` were looked at.
+         */
+        Checking: {
+            /** Sink */
+            sink: string;
+            /** Looked At */
+            looked_at: number;
+            /** Records */
+            records: number;
         };
         /**
          * Choice
@@ -2860,6 +2885,12 @@ export interface components {
             to: string;
         };
         /**
+         * Guarantee
+         * @description How often a record that was read is in the sink, whatever has failed meanwhile.
+         * @enum {string}
+         */
+        Guarantee: "exactly_once" | "at_least_once";
+        /**
          * Guest
          * @description A pipeline of a host. `tied`: why it is not moved from there by itself, in words; empty where it can be.
          */
@@ -3584,8 +3615,8 @@ export interface components {
          * MigrationPlan
          * @description Everything that is decided before anything is touched. `basis`: what of the present it was made against.
          *
-         *     `translation` and `sink_ends` are of a move to another cluster, with the positions and the logs of now; after the
-         *     pause it is looked once more.
+         *     `guarantees`: of the channels afterwards. `translation` and `sink_ends` are of a move to another cluster, with the
+         *     positions and the logs of now; after the pause it is looked once more.
          */
         MigrationPlan: {
             kind: components["schemas"]["MigrationKind"];
@@ -3661,6 +3692,11 @@ export interface components {
              * @default []
              */
             warnings: components["schemas"]["Finding"][];
+            /**
+             * Guarantees
+             * @default []
+             */
+            guarantees: components["schemas"]["ChannelGuarantee"][];
         };
         /**
          * MigrationStage
@@ -4590,7 +4626,8 @@ export interface components {
         };
         /**
          * Query
-         * @description Progress of one (source, channel); `delivered` is of this run. `group`: null for a sink on its own.
+         * @description Progress of one (source, channel); `delivered` is of this run. `group`: null for a sink on its own. `checking`:
+         *     what an unfinished batch waits for before it is delivered again. `guarantee`: null of an agent that does not say.
          */
         Query: {
             /** Source */
@@ -4610,6 +4647,8 @@ export interface components {
             /** Last Batch At */
             last_batch_at: string | null;
             holding: components["schemas"]["Holding"] | null;
+            guarantee: components["schemas"]["Guarantee"] | null;
+            checking: components["schemas"]["Checking"] | null;
             group: components["schemas"]["Group"] | null;
         };
         /**
@@ -5737,7 +5776,8 @@ export interface components {
         ThenEnum: "commit" | "ask";
         /**
          * Validation
-         * @description Every finding on a definition; `definition` is its canonical form where it is valid.
+         * @description Every finding on a definition; `definition` is its canonical form where it is valid, and `guarantees` what each
+         *     of its channels promises then.
          */
         Validation: {
             /** Valid */
@@ -5750,6 +5790,8 @@ export interface components {
             } | null;
             /** Digest */
             digest: string | null;
+            /** Guarantees */
+            guarantees: components["schemas"]["ChannelGuarantee"][];
         };
         /**
          * WhyBody

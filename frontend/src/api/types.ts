@@ -42,6 +42,7 @@ export type MigrationAction = Schemas['MigrationAction']
 export type MigrationChoice = Schemas['MigrationChoice']
 export type MigrationDetail = Schemas['MigrationDetail']
 export type MigrationKind = Schemas['MigrationKind']
+export type ChannelGuarantee = Schemas['ChannelGuarantee']
 export type MigrationPlan = Schemas['MigrationPlan']
 export type MigrationRequest = Omit<Schemas['MigrationBody'], 'spec'> & { spec: MigrationSpec }
 export type MigrationStage = Schemas['MigrationStage']

@@ -419,6 +419,14 @@ export function migrationPlan(fields: Partial<MigrationPlan> = {}): MigrationPla
     gates: [],
     blockers: [],
     warnings: [],
+    guarantees: [
+      {
+        source: 'shop',
+        channel: 'lake',
+        guarantee: 'exactly_once',
+        conditions: ['Complete files stay where they are.'],
+      },
+    ],
     ...fields,
   }
 }

@@ -31,6 +31,7 @@ from pipelines.api.http.requests import (
     SeriesQuery,
 )
 from pipelines.domain.definitions.checks.validate import Validation, validate_data, validate_text
+from pipelines.domain.definitions.document.guarantees import guarantees
 from pipelines.foundation.errors import NotFound
 from pipelines.models import Pipeline
 from pipelines.selectors.base.labels import with_label
@@ -188,6 +189,7 @@ class Validate(View):
                 findings=validation.findings,
                 definition=definition.plain() if definition else None,
                 digest=definition.digest() if definition else None,
+                guarantees=guarantees(definition) if definition else [],
             )
         )
 

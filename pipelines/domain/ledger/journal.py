@@ -50,6 +50,7 @@ class Planned(Frozen):
     """A batch is about to touch its sinks. `sink_ends`: by sink, its own end offsets at that moment, where it has any.
 
     `open_ended`: it began at the starts of its ranges, and where it ends is known when it has ended (real-time mode).
+    `attempts`: of earlier runs, each of which may have given the sinks some of it.
     """
 
     source: str
@@ -58,6 +59,7 @@ class Planned(Frozen):
     ranges: list[PartitionRange]
     sink_ends: dict[str, list[PartitionPosition]] = {}
     open_ended: bool = False
+    attempts: int = Field(default=0, ge=0)
 
     def ends_of(self, sink: str) -> list[PartitionPosition]:
         """What was noted of one sink."""
@@ -67,6 +69,10 @@ class Planned(Frozen):
     def bound(self) -> int:
         """The most records that the ranges can hold."""
         return sum(item.end - item.start for item in self.ranges)
+
+    def attempted(self, more: int = 1) -> Planned:
+        """The same batch after so many more attempts."""
+        return self.model_copy(update={"attempts": self.attempts + more})
 
 
 class Done(Frozen):
@@ -86,7 +92,8 @@ class Done(Frozen):
 class Resolved(Frozen):
     """What the sink said of a batch that was planned and never done: records of it that it holds already.
 
-    `complete` is false where the sink could not be asked and `delivered_before` is the announced upper bound.
+    `complete` is false where the sink could not be asked, for the `cause`, and `delivered_before` is the announced
+    upper bound. `left_out`: the next attempt delivers the others alone.
     """
 
     source: str
@@ -94,6 +101,8 @@ class Resolved(Frozen):
     batch: Offset
     delivered_before: int = Field(ge=0)
     complete: bool = True
+    left_out: bool = False
+    cause: str = ""
 
 
 class Replayed(Frozen):

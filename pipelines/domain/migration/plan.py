@@ -13,6 +13,7 @@ from pipelines.domain.base.findings import Finding
 from pipelines.domain.base.positions import Frozen
 from pipelines.domain.base.states import MigrationKind, MigrationStage
 from pipelines.domain.definitions.document.consequences import Consequence, EvaluatedChange
+from pipelines.domain.definitions.document.guarantees import ChannelGuarantee
 from pipelines.domain.migration.observation import ObservationRules
 from pipelines.domain.migration.steps import PlannedStep, ordered
 from pipelines.domain.positions.cluster_move import PartitionTranslation, SinkEnd
@@ -45,8 +46,8 @@ class MigrationTarget(Frozen):
 class MigrationPlan(Frozen):
     """Everything that is decided before anything is touched. `basis`: what of the present it was made against.
 
-    `translation` and `sink_ends` are of a move to another cluster, with the positions and the logs of now; after the
-    pause it is looked once more.
+    `guarantees`: of the channels afterwards. `translation` and `sink_ends` are of a move to another cluster, with the
+    positions and the logs of now; after the pause it is looked once more.
     """
 
     kind: MigrationKind
@@ -66,6 +67,7 @@ class MigrationPlan(Frozen):
     gates: list[MigrationStage] = []
     blockers: list[Finding] = []
     warnings: list[Finding] = []
+    guarantees: list[ChannelGuarantee] = []
 
     @model_validator(mode="after")
     def _in_order(self) -> MigrationPlan:

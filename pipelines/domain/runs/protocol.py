@@ -358,10 +358,21 @@ class Holding(BaseModel):
     since: float
 
 
+class Checking(BaseModel):
+    """A sink is read for what it holds of an unfinished batch: `looked_at` of `records` were looked at."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    sink: str
+    looked_at: int
+    records: int
+
+
 class QueryStatus(BaseModel):
     """Progress of one (source, channel). Totals are of this run. Times are wall seconds; `progress_heartbeat` is the
     CLOCK_BOOTTIME at which it last finished a batch, found nothing to read, or was not meant to move. `batch_interval`:
-    seconds that events may wait for a fuller batch."""
+    seconds that events may wait for a fuller batch. `checking`: what the in-flight batch waits for. `guarantee`: as of
+    `ChannelGuarantee`."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -381,6 +392,8 @@ class QueryStatus(BaseModel):
     group: GroupStatus | None = None
     progress_heartbeat: float = 0.0
     batch_interval: float = 0.0
+    checking: Checking | None = None
+    guarantee: str = ""
 
     @property
     def lag(self) -> int | None:

@@ -10,6 +10,7 @@ from pydantic import ConfigDict, Field, RootModel
 
 from pipelines.domain.base.findings import Finding
 from pipelines.domain.base.states import DesiredState, OperationKind, OperationState, Phase, StopReason
+from pipelines.domain.definitions.document.guarantees import ChannelGuarantee
 from pipelines.domain.lifecycle.conditions import ConditionStatus, ConditionType
 from pipelines.domain.lifecycle.reconciling import SourceOfTruth
 from pipelines.selectors.base.schemas import AllowedActionSchema, Schema
@@ -108,12 +109,14 @@ class DiffSchema(Schema):
 
 
 class ValidationSchema(Schema):
-    """Every finding on a definition; `definition` is its canonical form where it is valid."""
+    """Every finding on a definition; `definition` is its canonical form where it is valid, and `guarantees` what each
+    of its channels promises then."""
 
     valid: bool
     findings: list[Finding]
     definition: dict[str, Any] | None
     digest: str | None
+    guarantees: list[ChannelGuarantee]
 
 
 class SampleEventSchema(Schema):

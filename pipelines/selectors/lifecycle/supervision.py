@@ -280,4 +280,5 @@ def _planned(row: LedgerBatch) -> Planned:
         ranges=[PartitionRange.model_validate(each) for each in row.ranges],
         sink_ends=row.sink_ends,
         open_ended=row.open_ended,
+        attempts=row.attempts,
     )

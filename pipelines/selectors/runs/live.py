@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from pipelines.domain.definitions.document.guarantees import Guarantee
 from pipelines.domain.runs.protocol import ComponentStatus, IngestBufferStatus, QueryStatus
 from pipelines.models import Pipeline, Run
 from pipelines.selectors.runs.schemas import (
+    CheckingSchema,
     ComponentStateSchema,
     FailedSinkSchema,
     GroupSchema,
@@ -75,6 +77,8 @@ def _query_schema(query: QueryStatus) -> QuerySchema:
         delivered=query.delivered,
         last_batch_at=_time(query.last_batch_at),
         holding=_holding_schema(query),
+        guarantee=Guarantee(query.guarantee) if query.guarantee else None,
+        checking=CheckingSchema(**query.checking.model_dump()) if query.checking else None,
         group=_group_schema(query),
     )
 

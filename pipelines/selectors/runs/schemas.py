@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from pipelines.domain.base.states import RunOutcome, RunRole, RunState
+from pipelines.domain.definitions.document.guarantees import Guarantee
 from pipelines.selectors.base.schemas import OperationSchema, Schema
 
 
@@ -69,6 +70,14 @@ class HoldingSchema(Schema):
     since: datetime
 
 
+class CheckingSchema(Schema):
+    """The sink at a path is read for what it has of an unfinished batch: `looked_at` of `records` were looked at."""
+
+    sink: str
+    looked_at: int
+    records: int
+
+
 class FailedSinkSchema(Schema):
     """A sink that failed its last attempts (`failures` in a row) and is tried again at `until`."""
 
@@ -89,7 +98,8 @@ class GroupSchema(Schema):
 
 
 class QuerySchema(Schema):
-    """Progress of one (source, channel); `delivered` is of this run. `group`: null for a sink on its own."""
+    """Progress of one (source, channel); `delivered` is of this run. `group`: null for a sink on its own. `checking`:
+    what an unfinished batch waits for before it is delivered again. `guarantee`: null of an agent that does not say."""
 
     source: str
     channel: str
@@ -100,6 +110,8 @@ class QuerySchema(Schema):
     delivered: int
     last_batch_at: datetime | None
     holding: HoldingSchema | None
+    guarantee: Guarantee | None
+    checking: CheckingSchema | None
     group: GroupSchema | None
 
 

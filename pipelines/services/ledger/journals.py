@@ -170,6 +170,7 @@ class _Ingestion:
             row.ranges = _plain(planned.ranges)
             row.sink_ends = {sink: _plain(ends) for sink, ends in planned.sink_ends.items()}
             row.open_ended = planned.open_ended
+            row.attempts = planned.attempts + 1
             row.planned_at = at
             self.planned[key] = row
             self.touched.add(key)
@@ -244,11 +245,13 @@ class _Ingestion:
             self._forget(key)
             return
         if row is not None:
-            row.duplicates_max = resolved.delivered_before
+            row.duplicates_max = 0 if resolved.left_out else resolved.delivered_before
             self.touched.add(key)
         known = "holds" if resolved.complete else "may hold up to"
         batch = f"{resolved.source}.{resolved.channel} {resolved.batch}"
-        message = f"Open batch {batch}: the sink {known} {resolved.delivered_before} of its records."
+        rest = " They are not delivered again." if resolved.left_out else ""
+        why = f" It is not known how many: {resolved.cause}" if resolved.cause else ""
+        message = f"Open batch {batch}: the sink {known} {resolved.delivered_before} of its records.{rest}{why}"
         self._event("batch.resolved", message, resolved)
 
     def _forget(self, key: tuple[Query, int]) -> None:
@@ -265,10 +268,21 @@ class _Ingestion:
         self._event("position.changed", message, change)
 
     def on_sink_failed(self, failed: journal.SinkFailed, _at: datetime) -> None:
-        self.failures[((failed.source, failed.channel), failed.batch, failed.sink)] = failed
+        key = ((failed.source, failed.channel), failed.batch)
+        self.failures[(*key, failed.sink)] = failed
+        self._count_attempt(key)
 
     def on_source_failed(self, failed: journal.SourceFailed, _at: datetime) -> None:
-        self.unread[((failed.source, failed.channel), failed.batch)] = failed
+        key = ((failed.source, failed.channel), failed.batch)
+        self.unread[key] = failed
+        self._count_attempt(key)
+
+    def _count_attempt(self, key: tuple[Query, int]) -> None:
+        """Another one follows: each may have given the sinks some of the batch."""
+        row = self._open_row(key)
+        if row is not None:
+            row.attempts += 1
+            self.touched.add(key)
 
     def on_switched(self, switched: journal.SinkSwitched, _at: datetime) -> None:
         """One event for each switch; failures without a penalty, which may come with every batch, are summed up."""

@@ -14,6 +14,7 @@ from pipelines.domain.base.states import DesiredState, InspectionState, Migratio
 from pipelines.domain.definitions.checks.validate import validate_data, validate_text
 from pipelines.domain.definitions.document.consequences import Consequence, EvaluatedChange, evaluate, heaviest
 from pipelines.domain.definitions.document.diff import diff
+from pipelines.domain.definitions.document.guarantees import guarantees
 from pipelines.domain.definitions.document.spec import ANY_HOST, Definition
 from pipelines.domain.migration import blockers as blocking
 from pipelines.domain.migration.blockers import Facts, Place
@@ -164,6 +165,7 @@ def make(
             *blocking.warnings(changes, old, new),
             *cluster_move.warnings(seen.rows),
         ],
+        guarantees=guarantees(new) if new else [],
     )
 
 

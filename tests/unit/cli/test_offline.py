@@ -44,7 +44,7 @@ def test_an_import_prints_a_definition_that_validate_accepts_and_its_findings_on
 
     file = tmp_path / "orders.yaml"
     file.write_text(imported.stdout)
-    assert run("validate", "-f", file).stdout == "Valid.\n"
+    assert run("validate", "-f", file).stdout.startswith("Valid.\n")
 
 
 def test_an_import_writes_into_a_file(tmp_path: Path) -> None:

@@ -13,6 +13,9 @@ PROBLEM_TYPE = "struct<component:string,cause:string>"
 ORIGIN_HEADER = "headgate.origin"
 """Tells where a record came from; it belongs to the sink that wrote the record and is not passed on."""
 
+COPY_MARK = "+"
+"""Between the offset in an origin and the number of the event, where a record has become several."""
+
 ORIGIN = ("topic", "partition", "offset")
 """Columns that every frame of a source has, beside what its event refers to."""
 

@@ -9,9 +9,9 @@ import itertools
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
 
@@ -26,12 +26,17 @@ from workers.agent.base import at_work
 from workers.agent.base.findings import Blocked, Refused, blocked_by, refuse
 from workers.agent.base.frames import within
 from workers.agent.delivery.attribution import Side, side_of
+from workers.agent.delivery.deduplication import Deduplication
 from workers.agent.delivery.gate import Gate
 from workers.agent.graph.batch import Attempt, Batch
 from workers.agent.graph.component import Resolution, SinkBuilder
+from workers.agent.positions.held import Held
 from workers.agent.sink_processors import AllFailed, Processor
-from workers.agent.spark.cluster import repeats
+from workers.agent.spark import repeats
 from workers.agent.spark.deadline import Deadline, DeadlineExceeded, SlotsLost, check_slots
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 T = TypeVar("T")
 Patience = Callable[[], bool]
@@ -146,6 +151,7 @@ class SinkGroup:
         self.processor = processor
         self.writing: Writing | None = None
         self.unready: set[str] = set()
+        self._suspected: set[str] = set()
         self.source_is_away: Callable[[], bool] = lambda: False
         self._gate = gate
         self._share = share
@@ -164,15 +170,19 @@ class SinkGroup:
             found = {name: _ends(sink) for name, sink in self.sinks.items() if name in live}
         return {name: ends for name, ends in found.items() if ends}
 
-    def resolve(self, planned: Planned) -> Resolution:
-        """What the sinks say of a batch that was planned and never done, together."""
-        each = [self.resolve_in(sink, planned) for sink in self.sinks]
+    def hold(self, seconds: float) -> None:
+        """Wait with a batch in hand. Raises Cancelled as soon as a stop gives the batch up."""
+        self._gate.hold(seconds)
+
+    def resolve(self, planned: Planned, asked: Collection[str]) -> Resolution:
+        """What these sinks say of a batch that was planned and never done, together."""
+        each = [self.resolve_in(sink, planned) for sink in asked]
         if planned.open_ended and not all(one.complete for one in each):
             raise _tail_unreadable(planned)
         return Resolution(
             delivered_before=sum(one.delivered_before for one in each),
             complete=all(one.complete for one in each),
-            committed=len(each) == 1 and each[0].committed,
+            committed=len(self.sinks) == len(each) == 1 and each[0].committed,
         )
 
     def resolve_in(self, sink: str, planned: Planned) -> Resolution:
@@ -182,7 +192,7 @@ class SinkGroup:
         except Py4JNetworkError:
             raise
         except Exception:
-            return Resolution(delivered_before=planned.bound, complete=False)
+            return Resolution(delivered_before=max(1, planned.attempts) * planned.bound, complete=False)
 
     def pools(self) -> Pools:
         """Who is live and who is out."""
@@ -194,17 +204,25 @@ class SinkGroup:
             sink = self.sinks[name]
             within(sink.place.path, sink.warm_up)(batch.attempt(sink.place.path, sink.refuses()))
 
-    def deliver(self, batch: Batch, listener: Listener, patient: Patience = always) -> Delivery:
+    def deliver(
+        self,
+        batch: Batch,
+        listener: Listener,
+        patient: Patience = always,
+        deduplication: Deduplication | None = None,
+    ) -> Delivery:
         """Write the batch, however long that takes; `patient` is asked after each round that failed whether there is
-        another one.
+        another one. `deduplication`: leaves out of each attempt what sinks hold of earlier ones.
 
         Raises Cancelled where a stop gives the batch up, SourceLost where its records are gone, Blocked where no
         attempt can finish it, Py4JNetworkError where the JVM is gone, AllFailed where there is no other round,
         SlotsLost where writes that were cancelled hold too many slots.
         """
         numbers = itertools.count(1)
-        done = self._try(lambda sink: self._write(sink, batch, next(numbers)), listener, patient)
+        done = self._try(lambda sink: self._write(sink, batch, next(numbers), deduplication), listener, patient)
         attempt, counts = done.result
+        if deduplication is not None:
+            deduplication.delivered(done.sink, attempt.written, batch.spark)
         return Delivery(attempt, counts, done.sink, done.failed, done.abandoned)
 
     def _try(self, action: Callable[[str], T], listener: Listener, patient: Patience) -> _Done[T]:
@@ -244,17 +262,40 @@ class SinkGroup:
         """Who failed. Where the error itself does not tell, the sink is to blame only while the source answers."""
         return side_of(error) or (Side.SOURCE if self.source_is_away() else Side.SINK)
 
-    def _write(self, sink: str, batch: Batch, number: int) -> tuple[Attempt, Counts]:
+    def _write(
+        self, sink: str, batch: Batch, number: int, deduplication: Deduplication | None
+    ) -> tuple[Attempt, Counts]:
+        self._make_ready(sink, batch.spark)
+        held = deduplication.held(batch.spark) if deduplication else None
+        try:
+            attempt, counts = self._attempt(sink, batch, number, held)
+        except Exception:
+            self._suspected.add(sink)
+            if deduplication:
+                deduplication.failed(sink, batch.spark)
+            raise
+        self._suspected.discard(sink)
+        if deduplication and attempt.repeats:
+            deduplication.repeated(sink)
+        return attempt, counts
+
+    def _make_ready(self, sink: str, spark: SparkSession) -> None:
+        """What fails here has given the sink nothing. One whose last write failed is asked first whether it is there: a
+        write that cannot succeed would have to be looked for."""
         builder = self.sinks[sink]
-        spark = batch.frame.sparkSession
-        context = spark.sparkContext
         if self._left_behind:
-            check_slots(context, self._share, self._gate.hold)
+            check_slots(spark.sparkContext, self._share, self._gate.hold)
         if sink in self.unready:
             within(builder.place.path, builder.probe)()
             within(builder.place.path, builder.initialise)(spark)
             self.unready.discard(sink)
-        attempt = batch.attempt(builder.place.path, builder.refuses())
+        elif sink in self._suspected:
+            within(builder.place.path, builder.reach)()
+
+    def _attempt(self, sink: str, batch: Batch, number: int, held: Held | None) -> tuple[Attempt, Counts]:
+        builder = self.sinks[sink]
+        context = batch.spark.sparkContext
+        attempt = batch.attempt(builder.place.path, builder.refuses(), held)
         planned = batch.planned
         group = f"{planned.source}.{planned.channel}/{planned.batch}/{sink}/{number}"
         deadline = Deadline(context, group, builder.write_deadline)
@@ -263,7 +304,7 @@ class SinkGroup:
         try:
             with deadline:
                 counts = within(builder.place.path, builder.write)(attempt)
-                attempt.repeats = repeats(context, group)
+                attempt.repeats = repeats.count(context, group)
                 return attempt, counts
         except DeadlineExceeded:
             self._left_behind = True

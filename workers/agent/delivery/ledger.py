@@ -6,8 +6,9 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pipelines.domain.base.positions import PartitionPosition, PartitionRange
 from pipelines.domain.definitions.document.spec import Read
@@ -24,24 +25,48 @@ from pipelines.domain.ledger.journal import (
 )
 from pipelines.domain.ledger.ledger import Counts
 from pipelines.domain.ledger.sink_groups import GroupStatus, Switch
-from pipelines.domain.runs.protocol import Holding, PartitionProgress, QueryStatus
+from pipelines.domain.runs.protocol import Checking, Holding, PartitionProgress, QueryStatus
 from workers import crash_points
 from workers.agent.base.log import say
+from workers.agent.delivery import deduplication as dedup
 from workers.agent.delivery.attribution import Side
 from workers.agent.delivery.dead_letters import DeadLetterQueue
+from workers.agent.delivery.deduplication import Deduplication, Policy
 from workers.agent.delivery.delivery import Delivery, Failure, Listener, SinkGroup, cause_of
+from workers.agent.delivery.gate import Cancelled
 from workers.agent.graph.batch import Batch, Classifier
+from workers.agent.graph.component import Look
 from workers.agent.positions.checkpoint import Offsets, ranges
+from workers.agent.positions.held import Held
 from workers.agent.run_dir.journal_writer import Journal
 from workers.agent.sink_processors import AllFailed
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 _RATE_WINDOW = 5.0
 _LEFT_ALONE = 60.0
 """Seconds without an attempt after an optional channel has kept others waiting."""
 _SINK_ENDS_AGE = 1.0
+
+
+@dataclass(frozen=True)
+class _Open:
+    """A batch that was planned and never done. `before`: records of it in sinks that do not deduplicate; `committed`:
+    the only sink has all of it."""
+
+    planned: Planned
+    before: int
+    committed: bool
+
+
+@dataclass(frozen=True)
+class _Started:
+    """A batch that goes on in real-time mode, since `at` of the monotonic clock."""
+
+    planned: Planned
+    at: float
+    deduplication: Deduplication | None
 
 
 @dataclass
@@ -51,11 +76,13 @@ class Progress:
     interval: float = 0.0
     finished: int = 0
     idle_checks: int = 0
+    looks: int = 0
     counts: Counts = field(default_factory=Counts)
     balanced: bool = True
     first_delivered_at: float | None = None
     last_batch_at: float | None = None
     holding: Holding | None = None
+    checking: Checking | None = None
     recent: deque[tuple[float, int]] = field(default_factory=lambda: deque([(time.monotonic(), 0)]))
 
     def start(self) -> None:
@@ -77,7 +104,8 @@ class ChannelLedger:
     """`optional`: a failing sink holds nobody up; what it does not take in one round is counted as dropped.
     `sometimes_optional`: so it is with a batch in which the channel is required for no event. `overrun`: offsets count
     events, and those that the source let go of before they were read are counted as dropped. `interval`: seconds that
-    events may wait for a fuller batch."""
+    events may wait for a fuller batch; `deduplicates`: how a batch that comes again is kept from being there twice,
+    None where it may be; `guarantee`: what the definition promises."""
 
     def __init__(
         self,
@@ -92,6 +120,8 @@ class ChannelLedger:
         sometimes_optional: bool = False,
         overrun: bool = False,
         interval: float = 0.0,
+        deduplicates: Policy | None = None,
+        guarantee: str = "",
     ) -> None:
         self.source, self.channel = source, channel
         self.name = f"{source}.{channel}"
@@ -111,8 +141,9 @@ class ChannelLedger:
         self._asking = threading.Lock()
         self._left_alone_until = 0.0
         self._overrun = overrun
-        self._open: tuple[Planned, Resolved, bool] | None = None
-        self._started: tuple[Planned, float] | None = None
+        self._open: _Open | None = None
+        self._deduplicates, self._guarantee = deduplicates, guarantee
+        self._started: _Started | None = None
         self._waits_since = time.monotonic()
         self._sink_ends: tuple[float, dict[str, list[PartitionPosition]]] | None = None
         self.sink_away: Holding | None = None
@@ -123,18 +154,56 @@ class ChannelLedger:
         self.done_batch = -1 if done_batch is None else done_batch
 
     def resolve(self, planned: Planned) -> None:
-        """Ask the sinks how much of a batch is there that was planned and never done, and write that down."""
-        resolution = self.group.resolve(planned)
-        resolved = Resolved(
-            source=self.source,
-            channel=self.channel,
-            batch=planned.batch,
-            delivered_before=resolution.delivered_before,
-            complete=resolution.complete,
+        """Ask the sinks how much of a batch is there that was planned and never done, and write that down. Those that
+        deduplicate are asked before its next attempt."""
+        asked = self.group.sinks.keys() - self._deduplicating
+        resolution = self.group.resolve(planned, asked)
+        if asked:
+            self._note_resolved(planned, resolution.delivered_before, complete=resolution.complete)
+        self._open = _Open(planned, resolution.delivered_before, resolution.committed)
+
+    @property
+    def _deduplicating(self) -> set[str]:
+        if self._deduplicates is None:
+            return set()
+        return {name for name, sink in self.group.sinks.items() if sink.deduplicates}
+
+    def _note_resolved(self, planned: Planned, records: int, **more: Any) -> None:
+        entry = Resolved(
+            source=self.source, channel=self.channel, batch=planned.batch, delivered_before=records, **more
         )
-        self._journal.append(resolved)
+        self._journal.append(entry)
         crash_points.reach("agent.resolved")
-        self._open = planned, resolved, resolution.committed
+
+    def _deduplication(self, planned: Planned) -> Deduplication | None:
+        """What keeps the batch in hand from being delivered twice."""
+        if self._deduplicates is None or not self._deduplicating:
+            return None
+
+        def looking(checking: Checking | None) -> None:
+            self.progress.checking = checking
+            self.progress.looks += 1
+            self.on_change()
+
+        def delayed(holding: Holding | None) -> None:
+            self.progress.holding = holding
+            self.on_change()
+
+        def found(look: Look | None, cause: str) -> None:
+            self.progress.holding = None
+            if look is None:
+                self._note_resolved(planned, planned.bound, complete=False, cause=cause)
+            else:
+                self._note_resolved(planned, look.held.records, left_out=True)
+
+        return Deduplication(
+            planned,
+            self.group.sinks,
+            self._deduplicates,
+            wait=self.group.hold,
+            listener=dedup.Listener(looking, found, delayed),
+            suspects=frozenset(self._deduplicating) if self._open else frozenset(),
+        )
 
     def replayed(self, number: int) -> None:
         """Spark ran a batch again that is done."""
@@ -159,19 +228,24 @@ class ChannelLedger:
         nothing = Planned(source=self.source, channel=self.channel, batch=0, ranges=[])
         self.group.warm_up(Batch(events, nothing, self._classifier))
 
-    def start(self, number: int) -> None:
-        """Plan a batch whose end is not known yet (real-time mode)."""
+    def start(self, number: int, spark: SparkSession) -> Held | None:
+        """Plan a batch whose end is not known yet (real-time mode). Returns what the sink holds of it, which must not
+        be written again. Raises Blocked where nobody can know that."""
         planned = Planned(
             source=self.source,
             channel=self.channel,
             batch=number,
             open_ended=True,
             ranges=_from_here(self.positions),
-            sink_ends=self._open[0].sink_ends if self._open else self._known_ends(number),
+            sink_ends=self._open.planned.sink_ends if self._open else self._known_ends(number),
+            attempts=self._open.planned.attempts if self._open else 0,
         )
+        deduplication = self._deduplication(planned)
+        held = deduplication.held(spark) if deduplication else None
         self._journal.append(planned)
         self.progress.start()
-        self._started = planned, time.monotonic()
+        self._started = _Started(planned, time.monotonic(), deduplication)
+        return held
 
     def probe_sinks(self, number: int) -> None:
         """Keep the sinks' ends fresh: a batch that begins by itself needs those from before its beginning."""
@@ -180,36 +254,60 @@ class ChannelLedger:
     def _known_ends(self, number: int) -> dict[str, list[PartitionPosition]]:
         return self._sink_ends[1] if self._sink_ends else self._ends_of_sinks(number)
 
-    def end(self, number: int, ends: Offsets, counts: Counts, sink: str) -> None:
+    def end(self, number: int, ends: Offsets, counts: Counts, sink: str, spark: SparkSession) -> None:
         """The batch that was begun is over, and its sink has all of it (real-time mode)."""
         self._journal_added_partitions(ends)
+        whole = ranges(self.positions, ends)
         done = Done(
             source=self.source,
             channel=self.channel,
             batch=number,
-            ranges=ranges(self.positions, ends),
+            ranges=whole,
             counts=counts,
-            duplicates_max=self._open[1].delivered_before if self._open else 0,
+            duplicates_max=self._duplicates_of_ended(whole, spark),
             sink=sink,
             attempts=1,
-            ms=_ms_since(self._started[1]) if self._started else 0,
+            ms=_ms_since(self._started.at) if self._started else 0,
         )
         self._journal.append(done)
         self._started = None
         self._finish(done, ends)
 
-    def broken_off(self) -> None:
-        """The batch that was begun was given up; whatever of it the sink holds comes again, and is announced."""
-        if self._started:
-            self.resolve(self._started[0])
-            self._started = None
+    def _duplicates_of_ended(self, whole: list[PartitionRange], spark: SparkSession) -> int:
+        """Nothing is read while the query has the task slots: what the sink had before it began is known. A batch that
+        an earlier run has written to its end is looked for now."""
+        if self._started is not None:
+            found = self._started.deduplication
+            return found.found_twice if found else self._before
+        if self._open is None or (found := self._deduplication(self._open.planned)) is None:
+            return self._before
+        found.ended(whole)
+        found.held(spark)
+        return found.found_twice
+
+    @property
+    def _before(self) -> int:
+        return self._open.before if self._open else 0
+
+    def broken_off(self, spark: SparkSession) -> None:
+        """The batch that was begun was given up: whatever of it the sink holds is found now, or before its next
+        attempt, where a stop leaves no time."""
+        if self._started is None:
+            return
+        planned, self._started = self._started.planned.attempted(), None
+        self.resolve(planned)
+        if deduplication := self._deduplication(planned):
+            with suppress(Cancelled):
+                deduplication.failed(next(iter(self.group.sinks)), spark)
+                deduplication.held(spark)
 
     def _done(self, planned: Planned, frame: DataFrame, started: float) -> Done:
         batch = Batch(frame, planned, self._classifier)
         if time.monotonic() < self._left_alone_until and not self.must_arrive():
             return self._dropped(batch, started)
+        deduplication = self._deduplication(planned)
         try:
-            delivery = self.group.deliver(batch, self._listener(planned.batch), self.must_arrive)
+            delivery = self.group.deliver(batch, self._listener(planned.batch), self.must_arrive, deduplication)
         except AllFailed:
             return self._dropped(batch, started)
         crash_points.reach("agent.delivered")
@@ -222,7 +320,7 @@ class ChannelLedger:
             batch=planned.batch,
             ranges=planned.ranges,
             counts=delivery.counts,
-            duplicates_max=self._duplicates(planned, delivery),
+            duplicates_max=self._duplicates(planned, delivery, deduplication),
             sink=delivery.sink,
             attempts=delivery.attempts,
             ms=_ms_since(started),
@@ -293,7 +391,8 @@ class ChannelLedger:
             channel=self.channel,
             batch=number,
             ranges=ranges(self.positions, ends),
-            sink_ends=self._open[0].sink_ends if self._open else self._ends_of_sinks(number),
+            sink_ends=self._open.planned.sink_ends if self._open else self._ends_of_sinks(number),
+            attempts=self._open.planned.attempts if self._open else 0,
         )
 
     def _ends_of_sinks(self, number: int) -> dict[str, list[PartitionPosition]]:
@@ -309,17 +408,24 @@ class ChannelLedger:
             self._sink_ends = now, found
         return self._sink_ends[1]
 
-    def _duplicates(self, planned: Planned, delivery: Delivery) -> int:
+    def _duplicates(self, planned: Planned, delivery: Delivery, deduplication: Deduplication | None) -> int:
         """Records that sinks may hold twice: counted in the sinks where an attempt went before this delivery."""
-        before = self._open[1].delivered_before if self._open else 0
-        if (self._open and self._open[2]) or (before == 0 and not delivery.before):
+        if deduplication is None:
+            return self._bound(planned, delivery, frozenset(), 0)
+        unknown = deduplication.unknown_before
+        return deduplication.duplicates + self._bound(planned, delivery, deduplication.covered, unknown)
+
+    def _bound(self, planned: Planned, delivery: Delivery, covered: frozenset[str], unknown: int) -> int:
+        """The same for sinks that are not `covered`; `unknown`: records of earlier runs that some of them may have."""
+        before = self._before + unknown
+        failed = delivery.before.keys() - covered
+        if (self._open and self._open.committed) or (before == 0 and not failed):
             return 0
-        if not delivery.before:
+        if not failed:
             return before
-        touched = self.group.sinks.keys() if before else delivery.before.keys()
-        return self._duplicates_here(planned, delivery, before) + sum(
-            self._copies_elsewhere(planned, sink, delivery) for sink in touched - {delivery.sink}
-        )
+        touched = (self.group.sinks.keys() if before else failed) - covered
+        here = 0 if delivery.sink in covered else self._duplicates_here(planned, delivery, before)
+        return here + sum(self._copies_elsewhere(planned, sink, delivery) for sink in touched - {delivery.sink})
 
     def _duplicates_here(self, planned: Planned, delivery: Delivery, before: int) -> int:
         found = self.group.resolve_in(delivery.sink, planned)
@@ -335,7 +441,7 @@ class ChannelLedger:
         found = self.group.resolve_in(sink, planned)
         if found.complete and sink not in delivery.abandoned:
             return found.delivered_before
-        return max(1, delivery.before[sink]) * planned.bound
+        return max(1, planned.attempts + delivery.before[sink]) * planned.bound
 
     def _listener(self, number: int) -> Listener:
         def failed(failure: Failure) -> None:
@@ -443,6 +549,8 @@ class ChannelLedger:
             holding=next(iter(self.holdings), holding),
             group=self._group_status(),
             batch_interval=progress.interval,
+            checking=progress.checking,
+            guarantee=self._guarantee,
         )
 
     def _group_status(self) -> GroupStatus | None:

@@ -18,7 +18,7 @@ from workers import crash_points
 from workers.agent.delivery.gate import Cancelled, Gate, Position
 from workers.agent.delivery.ledger import ChannelLedger
 from workers.agent.positions.checkpoint import Checkpoint, Offsets
-from workers.agent.spark.session import generate_code
+from workers.agent.spark.session import generate_code, is_local
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -104,7 +104,8 @@ class ReadQuery:
     @property
     def progressed(self) -> int:
         """A number that grows with everything that happens."""
-        return sum(ledger.progress.finished + ledger.progress.idle_checks for ledger in self.channels)
+        own = [ledger.progress for ledger in self.channels]
+        return sum(progress.finished + progress.idle_checks + progress.looks for progress in own)
 
     @property
     def balanced(self) -> bool:
@@ -212,8 +213,8 @@ def _kept(frame: DataFrame) -> Iterator[DataFrame]:
     an executor."""
     from pyspark import StorageLevel
 
-    local = (frame.sparkSession.sparkContext.master or "local").startswith("local")
-    kept = frame.persist(StorageLevel.MEMORY_AND_DISK_DESER if local else StorageLevel.MEMORY_AND_DISK_2)
+    once = is_local(frame.sparkSession.sparkContext)
+    kept = frame.persist(StorageLevel.MEMORY_AND_DISK_DESER if once else StorageLevel.MEMORY_AND_DISK_2)
     try:
         yield kept
     finally:

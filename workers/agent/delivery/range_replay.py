@@ -18,11 +18,21 @@ from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
 
 from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.definitions.document.spec import Definition, Read
-from pipelines.domain.ledger.journal import Done, EntryKind, Exited, JournalCorrupt, Planned, read_entries
+from pipelines.domain.ledger.journal import (
+    Done,
+    EntryKind,
+    Exited,
+    JournalCorrupt,
+    Planned,
+    SinkFailed,
+    SourceFailed,
+    read_entries,
+)
 from pipelines.domain.reprocessing.range_replay import ORDER, Order, journal_name
 from pipelines.domain.runs.protocol import Launch
 from workers.agent.base.log import say
 from workers.agent.delivery.dead_letters import DeadLetterQueue
+from workers.agent.delivery.deduplication import policy
 from workers.agent.delivery.delivery import SinkGroup, cause_of
 from workers.agent.delivery.gate import Cancelled, Gate, Position, TurnedAway
 from workers.agent.delivery.ledger import ChannelLedger
@@ -64,7 +74,9 @@ def progress(place: Path) -> Before:
         for entry in entries:
             payload = entry.payload()
             if isinstance(payload, Planned) and payload.batch > found.done:
-                found = replace(found, planned=payload)
+                found = replace(found, planned=payload.attempted())
+            elif isinstance(payload, SinkFailed | SourceFailed) and found.planned:
+                found = replace(found, planned=found.planned.attempted())
             elif isinstance(payload, Done) and payload.batch > found.done:
                 found = Before(done=payload.batch)
             elif entry.kind is EntryKind.EXIT:
@@ -176,6 +188,7 @@ class RangeReplays:
             classifier=classifier,
             dead_letter_queue=dead_letter_queue,
             journal=journal,
+            deduplicates=policy(self.definition.delivery),
         )
 
 

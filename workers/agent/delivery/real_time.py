@@ -2,8 +2,8 @@
 
 There is no gate between source and sink. A batch's end is the boundary: Spark's offset and commit logs are written
 there and nowhere else. A pause or a drain waits for it and stops the query at once, before the next batch has read
-anything; if that or a crash leaves records of a later batch in the sink, they are counted there by their origin and
-announced.
+anything; if that or a crash leaves records of a later batch in the sink, they are found there by their origin and left
+out of the next attempt.
 """
 
 from __future__ import annotations
@@ -11,21 +11,25 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 from pipelines.domain.definitions.document.spec import Read
 from pipelines.domain.ledger.ledger import Counts
 from pipelines.domain.runs.protocol import Holding, QueryStatus
 from workers.agent.base.log import say
-from workers.agent.delivery.gate import Gate, Position
+from workers.agent.delivery.gate import Cancelled, Gate, Position
 from workers.agent.delivery.ledger import ChannelLedger
 from workers.agent.delivery.query import ReadQuery
+from workers.agent.graph.batch import counted
 from workers.agent.graph.component import SinkBuilder
 from workers.agent.positions.checkpoint import Checkpoint, Offsets
+from workers.agent.positions.held import Held
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
 COUNTED = "counted"
@@ -42,9 +46,11 @@ class CountsMissing(Exception):
 
 @dataclass(frozen=True)
 class Flow:
-    """What a query needs to run and to recount: the endless frame in given columns, and the counts of a past range."""
+    """What a query needs to run and to recount: the session, the endless frame in given columns but for what the sink
+    holds, and the counts of a past range."""
 
-    written: Callable[[Sequence[Column]], DataFrame]
+    spark: SparkSession
+    written: Callable[[Held | None, Sequence[Column]], DataFrame]
     count: Callable[[Offsets, Offsets], Counts]
 
 
@@ -99,25 +105,29 @@ class RealTimeQuery:
         if self.checkpoint.is_committed(number):
             ends = self.checkpoint.ends(number)
             counts = flow.count(self._ledger.positions, ends)
-            self._ledger.end(number, ends, counts, self._sink.place.name)
+            self._ledger.end(number, ends, counts, self._sink.place.name, flow.spark)
 
     def _run(self, flow: Flow) -> None:
         """One stretch of the query, from an open gate to a boundary at a closed or stopped one."""
-        self._start(flow)
+        with suppress(Cancelled):
+            self._start(flow)
+            self._follow(flow)
+        self._end(flow)
+
+    def _follow(self, flow: Flow) -> None:
         query = self._query
         while query is not None:
             self._raise_what_ended(query)
-            if self._settle_a_batch(query) and self._gate.position is not Position.OPEN:
+            if self._settle_a_batch(query, flow) and self._gate.position is not Position.OPEN:
                 break
             if self._gate.cancelled:
                 break
             self._ledger.probe_sinks(self._ledger.done_batch + 1)
             time.sleep(_POLL)
-        self._end(query)
 
     def _start(self, flow: Flow) -> None:
-        self._ledger.start(self._ledger.done_batch + 1)
-        writer = self._sink.stream(flow.written, self.read.source, self._ledger.channel)
+        held = self._ledger.start(self._ledger.done_batch + 1, flow.spark)
+        writer = self._sink.stream(partial(flow.written, held), self.read.source, self._ledger.channel)
         writer = writer.queryName(self.name).option("checkpointLocation", str(self.checkpoint.path))
         length = f"{self._duration * 1000:.0f} milliseconds"
         self._query = writer.outputMode("update").trigger(realTime=length).start()  # type: ignore[call-overload]
@@ -127,25 +137,24 @@ class RealTimeQuery:
         if not query.isActive:
             raise query.exception() or RuntimeError("the query ended by itself")
 
-    def _settle_a_batch(self, query: StreamingQuery) -> bool:
+    def _settle_a_batch(self, query: StreamingQuery, flow: Flow) -> bool:
         """Write a batch that Spark has committed into the books, and plan the next."""
         number = self._ledger.done_batch + 1
         if not self.checkpoint.is_committed(number):
             return False
         counts = _counts_of(query, number)
-        self._ledger.end(number, self.checkpoint.ends(number), counts, self._sink.place.name)
+        self._ledger.end(number, self.checkpoint.ends(number), counts, self._sink.place.name, flow.spark)
         self._batch = number
-        self._ledger.start(number + 1)
+        self._ledger.start(number + 1, flow.spark)
         self.on_change()
         return True
 
-    def _end(self, query: StreamingQuery | None) -> None:
-        if query is not None:
-            query.stop()
+    def _end(self, flow: Flow) -> None:
+        self.stop()
         self._query = None
         if self._gate.cancelled:
             say(f"{self.name}: stopped in the middle of a batch; what the sink has of it is reread")
-        self._ledger.broken_off()
+        self._ledger.broken_off(flow.spark)
         self.on_change()
 
     def stop(self) -> None:
@@ -202,13 +211,9 @@ def _counts_of(query: StreamingQuery, number: int) -> Counts:
     while time.monotonic() < deadline:
         for progress in query.recentProgress:
             if progress["batchId"] == number:
-                return _counts(progress["observedMetrics"])
+                return counted(progress["observedMetrics"][COUNTED].asDict())[0]
         time.sleep(_POLL / 10)
     raise CountsMissing(f"Spark did not report the counts of batch {number}")
-
-
-def _counts(observed: dict[str, Any]) -> Counts:
-    return Counts(**observed[COUNTED].asDict())
 
 
 Query = ReadQuery | RealTimeQuery

@@ -1,14 +1,14 @@
 """One batch of a query: what it reads, what becomes of each event, and the attempts to deliver it.
 
 Every attempt counts the verdicts in the same pass as the write. The order of verdicts: filtered, dead, unrouted, routed
-elsewhere, refused by the sink, delivered.
+elsewhere, refused by the sink, held by it since an earlier attempt, delivered. What is held counts as delivered.
 """
 
 from __future__ import annotations
 
 import base64
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from pipelines.domain.ledger.journal import Planned
 from pipelines.domain.ledger.ledger import Counts
 from workers.agent.base.event import ORIGIN
 from workers.agent.graph.quarantine import is_marked
+from workers.agent.positions.held import Held
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 _COUNTS_TIMEOUT = 30.0
 _EVENT = ("key", "body", "headers", *ORIGIN)
 DELIVERED = "delivered"
+_HELD = "held"
 _IS_DELIVERED = f"verdict = '{DELIVERED}'"
 _DEAD = ("dead_lettered", "unrouted")
 
@@ -66,16 +68,25 @@ class Classifier:
     keeps_bad: bool
     _known: dict[str, Classification] = field(default_factory=dict, compare=False)
 
-    def classification(self, frame: DataFrame, sink: str, refused: Column | None) -> Classification:
+    def classification(
+        self, frame: DataFrame, sink: str, refused: Column | None, held: Held | None = None
+    ) -> Classification:
         """How the events of this judge's frames, which all have the same columns, are judged and counted on their way
-        to the sink at path `sink`. Expressions are made once: making them costs more than a small batch."""
+        to the sink at path `sink`, which holds some of them already. Expressions are made once: making them costs more
+        than a small batch."""
+        if held is not None:
+            return self._classification(frame.columns, sink, refused, held)
         known = self._known.get(sink)
         if known is None or known.refused is not refused:
             known = self._known[sink] = self._classification(frame.columns, sink, refused)
         return known
 
-    def _classification(self, columns: list[str], sink: str, refused: Column | None) -> Classification:
+    def _classification(
+        self, columns: list[str], sink: str, refused: Column | None, held: Held | None = None
+    ) -> Classification:
         verdicts = list(self._verdicts(frozenset(columns), refused))
+        if held is not None and (there := held.column(copies="copy" in columns)) is not None:
+            verdicts.append((_HELD, there))
         return Classification(
             verdicts=verdicts,
             refused=refused,
@@ -175,14 +186,19 @@ class Batch:
     planned: Planned
     classifier: Classifier
 
-    def attempt(self, sink: str = "", refused: Column | None = None) -> Attempt:
-        """Try to deliver it to the sink at path `sink`; counts belong to one attempt only."""
-        return Attempt(self, self.classifier.classification(self.frame, sink, refused))
+    @property
+    def spark(self) -> SparkSession:
+        """The session of the frame."""
+        return self.frame.sparkSession
+
+    def attempt(self, sink: str = "", refused: Column | None = None, held: Held | None = None) -> Attempt:
+        """Try to deliver it to the sink at path `sink`, but for what is `held`; counts belong to one attempt only."""
+        return Attempt(self, self.classifier.classification(self.frame, sink, refused, held))
 
 
 class Attempt:
-    """One pass over a batch: `events`, or what `written` gives, must be written by one action; then there are `counts`.
-    `repeats`: tasks of the write that ran more than once, because a cluster lost them."""
+    """One pass over a batch: `events`, or what `in_columns` gives, must be written by one action; then there are
+    `counts`. `repeats`: tasks of the write that ran more than once, because a cluster lost them."""
 
     def __init__(self, batch: Batch, classification: Classification) -> None:
         self.planned = batch.planned
@@ -191,16 +207,22 @@ class Attempt:
         self._refusals: list[Refusal] = []
         self._counted = Observation()
         self._counts: Counts | None = None
-        self._held: Counts | None = None
+        self._already: Counts | None = None
+        self._held = 0
 
     @cached_property
     def events(self) -> DataFrame:
         """What the sink must take: key, body, headers and origin, and `copy` where a record can be several events."""
         return self._classification.delivered(self._batch.frame, self._counted).select(*self._classification.own)
 
-    def written(self, columns: Sequence[Column]) -> DataFrame:
+    def in_columns(self, columns: Sequence[Column]) -> DataFrame:
         """The same in the sink's own columns, with others that it has to pass over."""
         return self._classification.written(self._batch.frame, self._counted, columns)
+
+    @property
+    def copies(self) -> bool:
+        """Whether a record can be several events."""
+        return "copy" in self._classification.own
 
     def peek(self, most: int) -> DataFrame:
         """A few events of the batch, whatever becomes of them; they are not counted."""
@@ -217,15 +239,20 @@ class Attempt:
 
     def already(self, counts: Counts) -> None:
         """The sink holds this batch since an earlier attempt, which had these counts; nothing is evaluated."""
-        self._held = counts
+        self._already = counts
+
+    @property
+    def written(self) -> int:
+        """How many events this pass has given to the sink. Raises TimeoutError where Spark does not report it."""
+        return self.counts.delivered - self._held
 
     @property
     def counts(self) -> Counts:
         """Row counts of the pass. Raises TimeoutError where Spark does not report them."""
-        if self._held is not None:
-            return self._held
+        if self._already is not None:
+            return self._already
         if self._counts is None:
-            self._counts = Counts(**_values(self._counted))
+            self._counts, self._held = counted(_values(self._counted))
         refused = len(self._refusals)
         return self._counts.model_copy(
             update={
@@ -242,6 +269,13 @@ class Attempt:
     def refusals(self) -> list[Refusal]:
         """What the sink refused in this pass."""
         return list(self._refusals)
+
+
+def counted(values: Mapping[str, int]) -> tuple[Counts, int]:
+    """The counts of a pass, and how many of the delivered events the sink had before."""
+    held = values.get(_HELD, 0)
+    others = {name: value for name, value in values.items() if name != _HELD}
+    return Counts(**{**others, DELIVERED: others[DELIVERED] + held}), held
 
 
 def verdict(verdicts: Verdicts) -> Column:

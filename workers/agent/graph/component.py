@@ -17,6 +17,7 @@ from pipelines.domain.runs.protocol import AgentFinding, IngestBufferStatus
 from workers.agent.base.batch_limits import BatchLimits
 from workers.agent.positions.checkpoint import Offsets
 from workers.agent.positions.guard import LogRange, Mirrored, within_log
+from workers.agent.positions.held import Held
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -207,8 +208,25 @@ class Resolution:
     committed: bool = False
 
 
+class Unverifiable(Exception):
+    """It cannot be known which events of a batch the sink holds; the text says why."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a look at a sink's tail has found, and up to where it went."""
+
+    held: Held
+    until: Offsets
+
+
 class SinkBuilder(Builder, ABC):
     """Delivers batches."""
+
+    @property
+    def deduplicates(self) -> bool:
+        """It can be read for the events of an unfinished batch that it has, so that the others alone are delivered."""
+        return type(self).look is not SinkBuilder.look
 
     @property
     def write_deadline(self) -> float:
@@ -231,6 +249,21 @@ class SinkBuilder(Builder, ABC):
     def ends(self) -> list[PartitionPosition]:
         """The sink's own end offsets, where it has any; noted in `planned`. Raises any exception where it is away."""
         return []
+
+    def look(
+        self, planned: Planned, spark: SparkSession, since: Offsets | None, told: Callable[[int, int], None]
+    ) -> Look:
+        """Which events of an unfinished batch the sink has got since its noted ends, or since an earlier look. `told`
+        hears of so many records that were looked at, and of how many there are.
+
+        Raises Unverifiable where nobody can know it, any exception where the sink does not answer now.
+        """
+        raise NotImplementedError
+
+    def abandon(self, spark: SparkSession) -> float:
+        """An attempt has failed: have nothing of it sent any more. Returns the seconds in which that may happen all the
+        same."""
+        return 0.0
 
     def warm_up(self, attempt: Attempt) -> None:
         """Go through a batch without events, so that the first real one takes no longer than others. Nothing may be

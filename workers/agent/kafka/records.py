@@ -9,7 +9,7 @@ from pyspark.sql import functions as f
 
 from pipelines.domain.base.positions import TopicPartition
 from workers.agent.base import event_values, flume_avro
-from workers.agent.base.event import HEADERS_TYPE, ORIGIN_HEADER
+from workers.agent.base.event import COPY_MARK, HEADERS_TYPE, ORIGIN_HEADER
 
 _BATCH_OVERHEAD = 61
 _RECORD_OVERHEAD = 21
@@ -21,10 +21,14 @@ _RUN = 1000
 _LEGAL_TOPIC = r"^[A-Za-z0-9._-]{1,249}$"
 
 
-def columns(spec: Any, origin_prefix: str, partitions: int = 1) -> list[Column]:
+def columns(spec: Any, origin_prefix: str, partitions: int = 1, *, copies: bool = False) -> list[Column]:
     """What Spark's Kafka sink writes of events. `origin_prefix`: of the header that says where a record came from;
-    `partitions`: how many the one topic has that is written to."""
-    place = f.concat_ws("/", f.lit(origin_prefix), event_values.origin())
+    `partitions`: how many the one topic has that is written to; `copies`: a record can be several events."""
+    origin = event_values.origin()
+    if copies:
+        nth = f.concat(f.lit(COPY_MARK), f.col("copy").cast("string"))
+        origin = f.concat(origin, f.when(f.col("copy") > 0, nth).otherwise(f.lit("")))
+    place = f.concat_ws("/", f.lit(origin_prefix), origin)
     pair = f.struct(f.lit(ORIGIN_HEADER).alias("key"), place.cast("binary").alias("value"))
     own = f.array(pair).cast(HEADERS_TYPE)
     headers = own if spec.use_flume_event_format else f.concat(f.col("headers"), own)

@@ -42,7 +42,8 @@ def main() -> int:
 
 def _run_command(options: dict[str, Any], spec: ExecSource) -> int:
     pump = CommandPump(spec, _open(options, spec), partial(command_state.write, Path(options["directory"])))
-    signal.signal(signal.SIGTERM, lambda *_: pump.stop())
+    # In a thread: a handler that interrupts the pump inside its event would wait for that event's lock for ever.
+    signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=pump.stop, name="stop", daemon=True).start())
     _watch_cord(pump.stop)
     pump.run()
     return 0

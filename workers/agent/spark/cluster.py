@@ -1,4 +1,4 @@
-"""Running on the executors of a Spark cluster: its settings, its checks before a start, and tasks that ran twice.
+"""Running on the executors of a Spark cluster: its settings, and its checks before a start.
 
 The driver stays in the agent (client mode), so that gate, ledger and kill are those of a local run.
 """
@@ -32,11 +32,10 @@ if TYPE_CHECKING:
 PATH = "placement.launcher"
 _CONNECT_TIMEOUT = 3.0
 _PORTS = {"https": 443, "http": 80}
-_REPORT_TIMEOUT = 10.0
 _KEPT = "500"
 _FIXED = {
     "spark.submit.deployMode": "client",
-    # A task that fails fails the attempt, as it does locally: the attempt is counted, and its doubles are.
+    # A task that fails fails the attempt, as it does locally.
     "spark.task.maxFailures": "1",
     "spark.speculation": "false",
     "spark.dynamicAllocation.enabled": "false",
@@ -49,7 +48,7 @@ _FIXED = {
     "spark.executor.failuresValidityInterval": "1h",
     "spark.scheduler.barrier.maxConcurrentTasksCheck.interval": "2s",
     "spark.scheduler.barrier.maxConcurrentTasksCheck.maxFailures": "10",
-    # What `repeats` looks at.
+    # What `repeats.count` looks at.
     "spark.ui.retainedJobs": _KEPT,
     "spark.ui.retainedStages": _KEPT,
 }
@@ -238,20 +237,3 @@ def _is_not_frozen(launcher: SparkLauncher) -> None:
     except standalone.Silent as silent:
         if silent.frozen:
             raise Refused(unreachable(launcher, str(silent))) from silent
-
-
-def repeats(context: SparkContext, group: str) -> int:
-    """Tasks of a job group that were lost and run again within a write that succeeded; what they had written before
-    may be there twice. Spark does this by itself where an executor is lost. Raises TimeoutError where it is silent."""
-    if (context.master or "local").startswith("local"):
-        return 0
-    tracker = context.statusTracker()
-    numbers = tracker.getJobIdsForGroup(group)
-    deadline = time.monotonic() + _REPORT_TIMEOUT
-    while any((job := tracker.getJobInfo(number)) and job.status == "RUNNING" for number in numbers):
-        if time.monotonic() > deadline:
-            raise TimeoutError("Spark did not report the end of a finished write")
-        time.sleep(0.005)
-    jobs = [job for number in numbers if (job := tracker.getJobInfo(number))]
-    stages = [stage for job in jobs for number in job.stageIds if (stage := tracker.getStageInfo(number))]
-    return sum(stage.numFailedTasks for stage in stages)

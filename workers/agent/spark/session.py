@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from workers.agent.spark.jvm import Jvm
 
 if TYPE_CHECKING:
+    from pyspark import SparkContext
     from pyspark.sql import DataFrame, SparkSession
 
 STOP_TIMEOUT = 5.0
@@ -109,6 +110,11 @@ def _end_quietly(server: Any) -> None:
             report(request, address)
 
     server.handle_error = handle_error
+
+
+def is_local(context: SparkContext) -> bool:
+    """Whether its tasks run in this JVM, and not on a cluster."""
+    return (context.master or "local").startswith("local")
 
 
 def without_rows(spark: SparkSession, like: DataFrame) -> DataFrame:

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipelines.domain.definitions.components.processor.default import DefaultProcessor
+from pipelines.domain.definitions.document.guarantees import guarantee_of
 from pipelines.domain.definitions.document.spec import BUFFER, Read
 from pipelines.domain.ledger.sink_groups import Penalty
 from pipelines.domain.runs.protocol import Launch
 from workers.agent.delivery.dead_letters import DeadLetterQueue
+from workers.agent.delivery.deduplication import policy
 from workers.agent.delivery.delivery import SinkGroup
 from workers.agent.delivery.gate import Gate
 from workers.agent.delivery.ledger import ChannelLedger
@@ -87,6 +89,8 @@ class _Building:
             sometimes_optional=waited_for and channel in definition.sometimes_optional(read.source),
             overrun=overruns and definition.is_optional(read),
             interval=definition.batch_interval(read),
+            deduplicates=policy(definition.delivery),
+            guarantee=guarantee_of(definition, read, channel).guarantee,
         )
 
     def _group(self, source: str, channel: str) -> SinkGroup:

@@ -14,10 +14,11 @@ from workers.agent.delivery.real_time import COUNTED, Flow, Query, RealTimeQuery
 from workers.agent.graph import compile as compiler
 from workers.agent.graph.batch import Classifier
 from workers.agent.positions.checkpoint import Offsets
+from workers.agent.positions.held import Held
 from workers.agent.spark.session import generate_code
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 _IDLE_CHECK_MS = 250
 """How soon a source that had nothing new is looked at again; each look takes a few milliseconds of a core."""
@@ -52,8 +53,12 @@ class Starting:
     def _start(self, query: Query, starts: Offsets) -> None:
         if isinstance(query, RealTimeQuery):
             frame = compiler.flow(self.spark, self.graph, query.read, starts)
-            written = partial(self._classifier(query).classification(frame, "", None).written, frame, COUNTED)
-            query.start(Flow(written, partial(self._recount, query)), self.on_end)
+
+            def written(held: Held | None, columns: Sequence[Column]) -> DataFrame:
+                found = self._classifier(query).classification(frame, "", None, held)
+                return found.written(frame, COUNTED, columns)
+
+            query.start(Flow(self.spark, written, partial(self._recount, query)), self.on_end)
         else:
             definition = self.graph.definition
             limits = BatchLimits(definition.max_events(query.read), definition.batch_interval(query.read))

@@ -1,5 +1,6 @@
 import { IconAlertTriangle, IconCheck, IconCircleX, IconLoader2 } from '@tabler/icons-react'
 import type { Finding } from '@/api/types'
+import { Guarantees } from '@/components/definitions/Guarantees'
 import { ErrorNote } from '@/components/ui/Feedback'
 import { FindingList } from '@/components/ui/Findings'
 import { Panel } from '@/components/ui/Panel'
@@ -16,7 +17,7 @@ interface ProblemsProps {
 
 /** Every finding of the last check; each leads to its place in the text. */
 export function Problems({ state, text, onShow }: ProblemsProps) {
-  const findings = state.validation?.findings ?? []
+  const { findings = [], guarantees = [] } = state.validation ?? {}
   return (
     <Panel title="Findings" actions={<Verdict state={state} />} flush>
       {state.error && <ErrorNote error={state.error} onRetry={() => void state.retry()} />}
@@ -24,6 +25,7 @@ export function Problems({ state, text, onShow }: ProblemsProps) {
         {findings.length > 0 && <FindingList findings={findings} onShow={onShow} />}
         {findings.length === 0 && !state.error && <p className={classes.fine}>{quiet(state, text)}</p>}
       </div>
+      {guarantees.length > 0 && <Guarantees guarantees={guarantees} />}
     </Panel>
   )
 }

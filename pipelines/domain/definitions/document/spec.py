@@ -67,9 +67,30 @@ class Delivery(Spec):
         default="micro_batch",
         example="real_time",
     )
+    guarantee: Literal["exactly_once", "at_least_once"] = field(
+        "`exactly_once`: after a crash or an attempt that failed, a Kafka sink is asked which records of the "
+        "unfinished batch it has, and the others alone are delivered. Other sinks keep their own guarantee. "
+        "`at_least_once`: the whole batch is delivered again, and its possible duplicates are counted.",
+        default="exactly_once",
+        example="at_least_once",
+    )
+    on_unknown: Literal["deliver", "wait"] = field(
+        "What becomes of an unfinished batch while a sink does not report what it has of it. `deliver`: after "
+        "`unknown_timeout` the whole batch is delivered again, with its possible duplicates counted. `wait`: it is "
+        "held.",
+        default="deliver",
+        example="wait",
+    )
+    unknown_timeout: Duration = field(
+        "With `on_unknown: deliver`, how long that is waited for. A sink group delivers to its next member after this "
+        "time.",
+        default=10.0,
+        example="60s",
+        unit="seconds",
+    )
     batch_duration: Annotated[Duration, Field(ge=5, le=3600)] = field(
-        "Real-time mode: how long a batch lasts, at least 5 s. Pause, drain and stop wait for its end, and a crash "
-        "repeats what was read since its start; at its end, records wait for about a tenth of a second.",
+        "Real-time mode: how long a batch lasts, at least 5 s. Pause, drain and stop wait for its end, and after a "
+        "crash what was read since its start is read again; at its end, records wait for about a tenth of a second.",
         default=30.0,
         example="60s",
         unit="seconds",

@@ -96,9 +96,13 @@ class ChannelSpec(ComponentSpec):
 
 
 class SinkSpec(ComponentSpec):
-    """Delivers the events of one channel."""
+    """Delivers the events of one channel. `once`: no event is there twice, under the `condition`; otherwise that says
+    when one is. `deduplicates`: it can be read for what it has of an unfinished batch."""
 
     kind: ClassVar[Kind] = "sink"
+    once: ClassVar[bool] = False
+    deduplicates: ClassVar[bool] = False
+    condition: ClassVar[str]
     channel: ComponentName = field("The channel whose events this sink delivers.", example="lake")
     write_deadline: Duration = field(
         "The longest a write of one batch may take. Then it is canceled and counts as failed: the next sink of a "

@@ -39,6 +39,18 @@ def test_a_failed_attempt_is_told_and_held_and_what_it_left_is_counted(stage: St
     assert bench.ledger.progress.holding is None
 
 
+def test_a_sink_that_failed_is_asked_whether_it_is_there_before_it_is_given_anything(stage: Stage) -> None:
+    writes: list[int] = []
+    stage.sink.failing, stage.sink.unreachable = 1, 3
+    stage.sink.asked = lambda: writes.append(len(stage.held))
+    bench = stage.bench()
+    bench.run(0, 6)
+    bench.run(1, 12)
+    assert writes == [0, 4, 4], "three attempts ended before a write; afterwards it is not asked any more"
+    assert [each.attempt for each in stage.disk.of_kind(SinkFailed)] == [1, 2, 3, 4]
+    assert [done.duplicates_max for done in stage.disk.of_kind(Done)] == [3, 0]
+
+
 def test_copies_in_every_member_of_a_group_are_counted(stage: Stage) -> None:
     stage.sink.failing = 1
     bench = stage.bench(group=True)
@@ -71,7 +83,7 @@ def test_a_write_that_was_abandoned_may_put_all_of_its_batch_there_yet(
 
 
 def test_tasks_that_a_cluster_ran_again_are_counted_in_the_sink(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("workers.agent.delivery.delivery.repeats", lambda *_: 1)
+    monkeypatch.setattr("workers.agent.spark.repeats.count", lambda *_: 1)
     stage.sink.asked = lambda: stage.sink.records.extend([0, 1])
     stage.bench().run(0, 6)
     assert [done.duplicates_max for done in stage.disk.of_kind(Done)] == [2]
@@ -105,6 +117,8 @@ def test_a_sink_that_cannot_be_asked_after_a_crash_may_hold_the_whole_batch(stag
     assert stage.disk.of_kind(Resolved)[-1].model_dump(exclude={"source", "channel", "batch"}) == {
         "delivered_before": 6,
         "complete": False,
+        "left_out": False,
+        "cause": "",
     }
     with pytest.raises(Refused) as raised:
         bench.ledger.resolve(planned.model_copy(update={"open_ended": True}))

@@ -1,7 +1,7 @@
-"""Records of a Kafka topic, at least once.
+"""Records of a Kafka topic, exactly once: what the topic has of a batch is not written again.
 
-Every record tells its origin in one header, `headgate.origin: pipeline/source/channel/topic/partition/offset`, so that
-what arrived can be counted, and consumers can drop what comes twice. One header, since six halve the throughput.
+Every record tells its origin in one header, `headgate.origin: pipeline/source/channel/topic/partition/offset`, with
+`+1` and so on where a record has become several events. One header, since six halve the throughput.
 """
 
 from __future__ import annotations
@@ -18,18 +18,24 @@ from pyspark.sql import Column
 from pipelines.domain.base.positions import PartitionPosition, TopicPartition
 from pipelines.domain.ledger.journal import Planned
 from pipelines.domain.ledger.ledger import Counts
-from workers.agent.base.event import ORIGIN_HEADER
+from workers.agent.base.event import COPY_MARK, ORIGIN_HEADER
 from workers.agent.graph.batch import Attempt
-from workers.agent.graph.component import REACH_TIMEOUT, Place, Resolution, SinkBuilder
+from workers.agent.graph.component import REACH_TIMEOUT, Look, Place, Resolution, SinkBuilder, Unverifiable
+from workers.agent.kafka import producers
 from workers.agent.kafka import records as kafka_records
 from workers.agent.kafka.admin import KafkaCluster, jvm_options
+from workers.agent.kafka.tail import Tail
 from workers.agent.positions.checkpoint import Offsets, positions
+from workers.agent.spark import repeats
+from workers.agent.spark.session import is_local
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 _CHECK_SECONDS = 300.0
+_LOST_EXECUTOR = 15.0
+"""Seconds in which a cluster has ended an executor that its driver has lost: a worker kills it after ten."""
 """How old the list of partitions may be: as old as the producer's own (metadata.max.age.ms)."""
 _COUNT_TIMEOUT = 60.0
 _ENDS_TIMEOUT = 5.0
@@ -47,8 +53,9 @@ class Builder(SinkBuilder):
     def __init__(self, spec: Any, place: Place) -> None:
         super().__init__(spec, place)
         self._cluster = KafkaCluster.of(spec.bootstrap_servers, spec.options)
-        self._made: dict[str, list[Column]] = {}
+        self._made: dict[tuple[str, bool], list[Column]] = {}
         self._checked = time.monotonic()
+        self._abandoned = 0
 
     def probe(self) -> None:
         """Every topic exists and may be written."""
@@ -105,8 +112,8 @@ class Builder(SinkBuilder):
     def write(self, attempt: Attempt) -> Counts:
         """Spark writes and waits for all acknowledgements."""
         planned = attempt.planned
-        records = attempt.written(self._columns(planned.source, planned.channel))
-        records.write.format("kafka").mode("append").options(**self._options()).save()
+        records = attempt.in_columns(self._columns(planned.source, planned.channel, copies=attempt.copies))
+        repeats.refused(records).write.format("kafka").mode("append").options(**self._options()).save()
         return attempt.counts
 
     def warm_up(self, attempt: Attempt) -> None:
@@ -130,18 +137,19 @@ class Builder(SinkBuilder):
         records = written(self._columns(source, channel))
         return records.writeStream.format("kafka").options(**{**self._options(), "kafka.linger.ms": "0"})
 
-    def _columns(self, source: str, channel: str) -> list[Column]:
+    def _columns(self, source: str, channel: str, *, copies: bool = False) -> list[Column]:
         prefix = _origin_prefix(self.place.pipeline, source, channel)
-        if prefix not in self._made:
-            self._made[prefix] = kafka_records.columns(self.spec, prefix, len(self._partitions))
-        return self._made[prefix]
+        if (prefix, copies) not in self._made:
+            made = kafka_records.columns(self.spec, prefix, len(self._partitions), copies=copies)
+            self._made[prefix, copies] = made
+        return self._made[prefix, copies]
 
     def _options(self) -> dict[str, str]:
         timeout = max(1000, round(self.spec.write_timeout * 1000))
         # The client refuses a delivery timeout that is shorter than linger and one request together.
         request = int(self.spec.options.get("request.timeout.ms", max(500, min(10_000, timeout // 2))))
         return {
-            "kafka.client.id": f"headgate.{self.place.pipeline}.{self.place.path}",
+            "kafka.client.id": self._client_id,
             "kafka.batch.size": str(512 * 1024),
             "kafka.buffer.memory": str(64 * 1024 * 1024),
             "kafka.request.timeout.ms": str(request),
@@ -155,6 +163,44 @@ class Builder(SinkBuilder):
             "kafka.max.block.ms": str(timeout),
             "kafka.delivery.timeout.ms": str(timeout + self.spec.linger_ms + request),
         }
+
+    @property
+    def _client_id(self) -> str:
+        """Another one after each attempt that failed, since its producers are closed."""
+        attempt = f".{self._abandoned}" if self._abandoned else ""
+        return f"headgate.{self.place.pipeline}.{self.place.path}{attempt}"
+
+    def abandon(self, spark: SparkSession) -> float:
+        """Close the producers of this JVM at once, whatever they still have to send. Those of
+        executors cannot be reached: they give up at their delivery timeout."""
+        client, self._abandoned = self._client_id, self._abandoned + 1
+        if is_local(spark.sparkContext):
+            producers.close(spark, client)
+            return 0.0
+        return max(_LOST_EXECUTOR, int(self._options()["kafka.delivery.timeout.ms"]) / 1000)
+
+    def look(
+        self, planned: Planned, spark: SparkSession, since: Offsets | None, told: Callable[[int, int], None]
+    ) -> Look:
+        """Read the topics from the noted ends on; of partitions that are newer than the note, from the beginning."""
+        starts = since or {item.key: item.offset for item in planned.ends_of(self.place.name)}
+        if not starts:
+            raise Unverifiable("the ends of the topic were not noted before the batch")
+        starts = {**dict.fromkeys(self._check(), 0), **starts}
+        ends = self._cluster.latest(starts)
+        firsts = self._cluster.earliest(starts)
+        if deleted := sum(max(0, firsts[key] - starts[key]) for key in starts):
+            raise Unverifiable(f"{deleted:,} records of the topic were deleted since")
+        reader = jvm_options(self.spec.bootstrap_servers, self.spec.options)
+        prefix = _origin_prefix(self.place.pipeline, planned.source, planned.channel)
+        seen = Tail(reader, planned, prefix).read(spark, starts, ends, told)
+        if seen.gaps and self._is_compacted({topic for topic, _ in starts}):
+            raise Unverifiable(f"the topic is compacted, and {seen.gaps:,} of its records are gone")
+        return Look(seen.held, ends)
+
+    def _is_compacted(self, topics: set[str]) -> bool:
+        found = self._cluster.settings_of(sorted(topics))
+        return any("compact" in settings.get("cleanup.policy", "") for settings in found.values())
 
     def resolve(self, planned: Planned) -> Resolution:
         """Count, from the noted end offsets on, the records whose origin lies in the batch's ranges; of partitions that
@@ -219,7 +265,7 @@ class _Origin:
             return False
         origin = dict(message.headers() or []).get(ORIGIN_HEADER) or b""
         partition, _, offset = origin.rpartition(b"/")
-        item = self._ranges.get(partition)
-        if item is None or int(offset) < item.start:
+        item, at = self._ranges.get(partition), int(offset.partition(COPY_MARK.encode())[0] or 0)
+        if item is None or at < item.start:
             return False
-        return self._open_ended or int(offset) < item.end
+        return self._open_ended or at < item.end

@@ -5,6 +5,7 @@ import { ShowCall } from '@/components/actions/ShowCall'
 import { Empty } from '@/components/ui/Feedback'
 import { FindingList } from '@/components/ui/Findings'
 import { Panel } from '@/components/ui/Panel'
+import { Guarantees } from '@/components/definitions/Guarantees'
 import { Copy } from '@/components/ui/CodeBlock'
 import { Table } from '@/components/ui/Table'
 import { Moment } from '@/components/ui/Time'
@@ -36,6 +37,11 @@ export function PlanPage({ migration, readOnly }: StepProps) {
           <Blockers plan={plan} />
           <Figures plan={plan} />
           <Changes plan={plan} />
+          {plan.guarantees.length > 0 && (
+            <Panel title="Delivery guarantees" note="of each channel afterwards" flush>
+              <Guarantees guarantees={plan.guarantees} />
+            </Panel>
+          )}
           {plan.moves.length > 0 && (
             <Panel title="Positions" note="as counted when the plan was made" flush>
               <Moves moves={plan.moves} />

@@ -1,4 +1,5 @@
 import type { Phase, QueryStatus } from '@/api/types'
+import { GuaranteeBadge } from '@/components/definitions/Guarantees'
 import { Empty } from '@/components/ui/Feedback'
 import { Panel } from '@/components/ui/Panel'
 import { Table } from '@/components/ui/Table'
@@ -38,9 +39,16 @@ function Channel({ query }: { query: QueryStatus }) {
           {query.in_flight && ` · batch ${count(query.batch)} in flight`} · last batch{' '}
           <Ago at={query.last_batch_at} />
         </span>
+        {query.guarantee && <GuaranteeBadge guarantee={query.guarantee} />}
       </h3>
       {query.group && <SinkGroup group={query.group} />}
       {query.holding && <Holding query={query} />}
+      {query.checking && (
+        <p>
+          Checking {count(query.checking.looked_at)} of {plural(query.checking.records, 'record')} in{' '}
+          {query.checking.sink}: what it has of the unfinished batch is not delivered again.
+        </p>
+      )}
       <Table
         label={`Positions of ${title}`}
         maxHeight={360}

@@ -89,6 +89,8 @@ class FileSink(SinkSpec):
     """Writes files, exactly once. A file appears under its name when it is complete, and never changes."""
 
     title: ClassVar[str] = "File"
+    once: ClassVar[bool] = True
+    condition: ClassVar[str] = "Complete files stay where they are until the batch after them is finished."
     type: Literal["file"] = field("Chooses this sink.", example="file")
     path: FilePath = field(
         "An absolute directory on the owning host, or a directory of a file system that Hadoop knows "

@@ -25,9 +25,15 @@ TopicPrefix = Annotated[
 
 
 class KafkaSink(SinkSpec):
-    """Writes to topics, at least once, acknowledged by all replicas. Records carry their origin in headers."""
+    """Writes to topics, exactly once, acknowledged by all replicas. Each record carries its origin in a header."""
 
     title: ClassVar[str] = "Kafka"
+    once: ClassVar[bool] = True
+    deduplicates: ClassVar[bool] = True
+    condition: ClassVar[str] = (
+        "The topic keeps every record, with the header `headgate.origin`, until an unfinished batch has been checked: "
+        "it is not compacted, and its retention is longer than an outage."
+    )
     type: Literal["kafka"] = field("Chooses this sink.", example="kafka")
     bootstrap_servers: BootstrapServers = field(
         "Brokers to ask first: host:port, with commas between.", example="broker:9092"

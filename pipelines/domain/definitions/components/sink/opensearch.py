@@ -27,6 +27,8 @@ class OpensearchSink(HttpSinkSpec):
     """
 
     title: ClassVar[str] = "OpenSearch"
+    once: ClassVar[bool] = True
+    condition: ClassVar[str] = "An event that is sent twice replaces the document with its id."
     type: Literal["opensearch"] = field("Chooses this sink.", example="opensearch")
     hosts: Annotated[list[Url], Field(min_length=1, max_length=100)] = field(
         "Addresses of nodes; the next one is tried if one is unreachable.", example=["https://search-1.example:9200"]

@@ -38,7 +38,7 @@ class ChannelGuarantee(Frozen):
 
 
 _STORED = "The channel's store takes a batch as a whole."
-_ASKED_FOR = "`delivery.guarantee` asks for no more: an unfinished batch is delivered again as a whole."
+_ASKED_FOR = "delivery.guarantee asks for no more: an unfinished batch is delivered again as a whole."
 _GROUP = "A member of the sink group that failed may have taken a batch that another one takes then."
 _MEMBERS = "Every member of the sink group can be read after one of them has failed."
 _CLUSTER = "An executor that Spark has lost ends before the batch is attempted again."

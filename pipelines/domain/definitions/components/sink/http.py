@@ -19,7 +19,7 @@ class HttpSink(HttpSinkSpec):
 
     title: ClassVar[str] = "HTTP"
     condition: ClassVar[str] = (
-        "A request that was not answered is sent again, with the same `Idempotency-Key`: the server can drop it."
+        "A request that was not answered is sent again, with the same Idempotency-Key: the server can drop it."
     )
     type: Literal["http"] = field("Chooses this sink.", example="http")
     url: Url = field("Where to send to.", example="https://collector.example/events")

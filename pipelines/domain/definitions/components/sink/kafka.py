@@ -31,7 +31,7 @@ class KafkaSink(SinkSpec):
     once: ClassVar[bool] = True
     deduplicates: ClassVar[bool] = True
     condition: ClassVar[str] = (
-        "The topic keeps every record, with the header `headgate.origin`, until an unfinished batch has been checked: "
+        "The topic keeps every record, with the header headgate.origin, until an unfinished batch has been checked: "
         "it is not compacted, and its retention is longer than an outage."
     )
     type: Literal["kafka"] = field("Chooses this sink.", example="kafka")

@@ -35,7 +35,7 @@ class PostgresSink(SinkSpec):
 
     title: ClassVar[str] = "PostgreSQL"
     once: ClassVar[bool] = True
-    condition: ClassVar[str] = "The rows and the table `headgate_batches` are restored together."
+    condition: ClassVar[str] = "The rows and the table headgate_batches are restored together."
     type: Literal["postgres"] = field("Chooses this sink.", example="postgres")
     dsn: Dsn = field("The database's address. One with a password is a reference.", example="${secret:audit-dsn}")
     ca: str | None = field(

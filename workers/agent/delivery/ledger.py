@@ -231,33 +231,53 @@ class ChannelLedger:
     def start(self, number: int, spark: SparkSession) -> Held | None:
         """Plan a batch whose end is not known yet (real-time mode). Returns what the sink holds of it, which must not
         be written again. Raises Blocked where nobody can know that."""
-        planned = Planned(
-            source=self.source,
-            channel=self.channel,
-            batch=number,
-            open_ended=True,
-            ranges=_from_here(self.positions),
-            sink_ends=self._open.planned.sink_ends if self._open else self._known_ends(number),
-            attempts=self._open.planned.attempts if self._open else 0,
+        planned = self._without_end(
+            number,
+            self.positions,
+            self._open.planned.sink_ends if self._open else self._known_ends(number),
+            self._open.planned.attempts if self._open else 0,
         )
         deduplication = self._deduplication(planned)
         held = deduplication.held(spark) if deduplication else None
         self._journal.append(planned)
-        self.progress.start()
-        self._started = _Started(planned, time.monotonic(), deduplication)
+        self._go_on(planned, deduplication)
         return held
 
-    def probe_sinks(self, number: int) -> None:
-        """Keep the sinks' ends fresh: a batch that begins by itself needs those from before its beginning."""
+    def _without_end(
+        self, number: int, starts: Offsets, sink_ends: dict[str, list[PartitionPosition]], attempts: int = 0
+    ) -> Planned:
+        return Planned(
+            source=self.source,
+            channel=self.channel,
+            batch=number,
+            open_ended=True,
+            ranges=_from_here(starts),
+            sink_ends=sink_ends,
+            attempts=attempts,
+        )
+
+    def _go_on(self, planned: Planned, deduplication: Deduplication | None) -> None:
+        self.progress.start()
+        self._started = _Started(planned, time.monotonic(), deduplication)
+
+    def probe_sinks(self, number: int, is_over: Callable[[], bool]) -> None:
+        """Keep the sinks' ends fresh while a batch goes on: the next one begins by itself, and needs those from before
+        its beginning. Where the batch `is_over` when they are known, they may be from after that."""
+        before = self._sink_ends
         self._ends_of_sinks(number)
+        if is_over():
+            self._sink_ends = before
 
     def _known_ends(self, number: int) -> dict[str, list[PartitionPosition]]:
         return self._sink_ends[1] if self._sink_ends else self._ends_of_sinks(number)
 
     def end(self, number: int, ends: Offsets, counts: Counts, sink: str, spark: SparkSession) -> None:
-        """The batch that was begun is over, and its sink has all of it (real-time mode)."""
+        """A batch is over, its sink has all of it, and the next one has begun by itself (real-time mode): in this run,
+        or in the one before, which died then. Both are written at once: records of the next one may be in the sink, and
+        a run that did not know of it would not look for them."""
         self._journal_added_partitions(ends)
         whole = ranges(self.positions, ends)
+        started = self._started
         done = Done(
             source=self.source,
             channel=self.channel,
@@ -267,11 +287,22 @@ class ChannelLedger:
             duplicates_max=self._duplicates_of_ended(whole, spark),
             sink=sink,
             attempts=1,
-            ms=_ms_since(self._started.at) if self._started else 0,
+            ms=_ms_since(started.at) if started else 0,
         )
-        self._journal.append(done)
+        following = self._without_end(number + 1, ends, self._ends_before_next())
+        self._journal.append(done, following)
         self._started = None
         self._finish(done, ends)
+        if started:
+            self._go_on(following, self._deduplication(following))
+        else:
+            self.resolve(following.attempted())
+
+    def _ends_before_next(self) -> dict[str, list[PartitionPosition]]:
+        """Ends of the sinks from before the batch that follows the one in hand; older ones are as good."""
+        if self._started is None:
+            return self._open.planned.sink_ends if self._open else {}
+        return self._sink_ends[1] if self._sink_ends else self._started.planned.sink_ends
 
     def _duplicates_of_ended(self, whole: list[PartitionRange], spark: SparkSession) -> int:
         """Nothing is read while the query has the task slots: what the sink had before it began is known. A batch that

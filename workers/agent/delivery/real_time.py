@@ -100,7 +100,8 @@ class RealTimeQuery:
         on_end(self, error)
 
     def _recount_a_committed_batch(self, flow: Flow) -> None:
-        """A crash fell between Spark's commit of a batch and its `done`: the counts are taken from the source."""
+        """A crash fell between Spark's commit of a batch and its `done`: the counts are taken from the source. What the
+        sink has of the batch after it is found when that one starts."""
         number = self._ledger.done_batch + 1
         if self.checkpoint.is_committed(number):
             ends = self.checkpoint.ends(number)
@@ -122,7 +123,8 @@ class RealTimeQuery:
                 break
             if self._gate.cancelled:
                 break
-            self._ledger.probe_sinks(self._ledger.done_batch + 1)
+            number = self._ledger.done_batch + 1
+            self._ledger.probe_sinks(number, partial(self.checkpoint.is_committed, number))
             time.sleep(_POLL)
 
     def _start(self, flow: Flow) -> None:
@@ -138,14 +140,13 @@ class RealTimeQuery:
             raise query.exception() or RuntimeError("the query ended by itself")
 
     def _settle_a_batch(self, query: StreamingQuery, flow: Flow) -> bool:
-        """Write a batch that Spark has committed into the books, and plan the next."""
+        """Write a batch that Spark has committed into the books, and the next one, which it has begun."""
         number = self._ledger.done_batch + 1
         if not self.checkpoint.is_committed(number):
             return False
         counts = _counts_of(query, number)
         self._ledger.end(number, self.checkpoint.ends(number), counts, self._sink.place.name, flow.spark)
         self._batch = number
-        self._ledger.start(number + 1, flow.spark)
         self.on_change()
         return True
 

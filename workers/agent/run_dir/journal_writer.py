@@ -73,25 +73,29 @@ class Journal:
         self._size = os.fstat(self._file).st_size
         self._lock = threading.Lock()
 
-    def append(self, payload: Frozen) -> None:
-        """Write one entry; what recovery depends on is on disk when this returns.
+    def append(self, *payloads: Frozen) -> None:
+        """Write entries, all of them or none; what recovery depends on is on disk when this returns.
 
         Raises JournalUnwritable, DiskFull, JournalDamaged, or NotGranted where a standby writes of records.
         """
-        kind = _KINDS[type(payload)]
+        kinds = {_KINDS[type(payload)] for payload in payloads}
         with self._lock:
             self._check()
-            if not self._epoch and kind not in journal.OWN_LIFE:
-                raise NotGranted(f"a standby must not record {kind}")
-            entry = journal.Entry(
-                n=self._number + 1,
-                epoch=self._epoch,
-                at=time.time(),
-                kind=kind,
-                data=masking.prose(payload.model_dump(mode="json")),
-            )
-            self._write(journal.encode(entry), kind)
-            self._number += 1
+            if not self._epoch and (foreign := kinds - journal.OWN_LIFE):
+                raise NotGranted(f"a standby must not record {', '.join(sorted(foreign))}")
+            lines = [self._encoded(payload, number) for number, payload in enumerate(payloads, self._number + 1)]
+            self._write(b"".join(lines), kinds)
+            self._number += len(payloads)
+
+    def _encoded(self, payload: Frozen, number: int) -> bytes:
+        entry = journal.Entry(
+            n=number,
+            epoch=self._epoch,
+            at=time.time(),
+            kind=_KINDS[type(payload)],
+            data=masking.prose(payload.model_dump(mode="json")),
+        )
+        return journal.encode(entry)
 
     def check(self) -> None:
         """Raises JournalDamaged where the file is not as it was left. Does not wait: while an entry is being written,
@@ -122,32 +126,32 @@ class Journal:
         """Let the file go; nothing may be appended any more."""
         os.close(self._file)
 
-    def _write(self, line: bytes, kind: journal.EntryKind) -> None:
+    def _write(self, lines: bytes, kinds: set[journal.EntryKind]) -> None:
         """What a batch begins with is never written into the reserve."""
-        begins = kind is journal.EntryKind.PLANNED
+        begins, durable = journal.EntryKind.PLANNED in kinds, not kinds.isdisjoint(_DURABLE)
         if begins and self._reserve is not None and self._reserve.released:
             raise DiskFull("the disk of the run directory is full")
         try:
-            self._put(line, durable=kind in _DURABLE)
+            self._put(lines, durable=durable)
         except OSError as error:
             if self._reserve is None or not is_disk_full(error):
                 raise JournalUnwritable(f"the journal cannot be written: {error}") from error
             self._reserve.release()
             if begins:
                 raise DiskFull(f"the journal cannot be written: {error}") from error
-            self._put_again(line, durable=kind in _DURABLE)
-        self._size += len(line)
+            self._put_again(lines, durable=durable)
+        self._size += len(lines)
 
-    def _put_again(self, line: bytes, *, durable: bool) -> None:
+    def _put_again(self, lines: bytes, *, durable: bool) -> None:
         try:
-            self._put(line, durable=durable)
+            self._put(lines, durable=durable)
         except OSError as error:
             raise JournalUnwritable(f"the journal cannot be written: {error}") from error
 
-    def _put(self, line: bytes, *, durable: bool) -> None:
+    def _put(self, lines: bytes, *, durable: bool) -> None:
         """Write all of it, or leave nothing of it. Raises OSError."""
         try:
-            if os.write(self._file, line) != len(line):
+            if os.write(self._file, lines) != len(lines):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             if durable:
                 os.fdatasync(self._file)

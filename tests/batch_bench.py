@@ -15,9 +15,9 @@ from typing import Any, TypeVar
 
 import pytest
 
-from pipelines.domain.base.positions import Frozen, PartitionPosition, TopicPartition
+from pipelines.domain.base.positions import Frozen, TopicPartition
 from pipelines.domain.definitions.document.spec import Read
-from pipelines.domain.ledger.journal import Planned, read_entries
+from pipelines.domain.ledger.journal import Planned, SinkPosition, read_entries
 from pipelines.domain.ledger.ledger import Counts
 from pipelines.domain.ledger.sink_groups import Penalty, Pools, Switch
 from workers.agent.delivery.dead_letters import DeadLetterQueue
@@ -128,8 +128,8 @@ class Store(SinkBuilder):
             self.unreachable -= 1
             raise ConnectionError("away")
 
-    def ends(self) -> list[PartitionPosition]:
-        return [PartitionPosition(topic="out", partition=0, offset=len(self.records))]
+    def ends(self) -> list[SinkPosition]:
+        return [SinkPosition(topic="out", partition=0, offset=len(self.records))]
 
     def write(self, attempt: Attempt) -> Counts:
         self.asked()

@@ -19,7 +19,16 @@ from pipelines.domain.base.positions import PartitionPosition, SourceIdentity, T
 from pipelines.domain.base.states import Command, RunRole
 from pipelines.domain.definitions.document.spec import Definition
 from pipelines.domain.ledger import journal
-from pipelines.domain.ledger.journal import Done, Entry, Identified, Planned, Positions, Resolved
+from pipelines.domain.ledger.journal import (
+    Done,
+    Entry,
+    Identified,
+    Planned,
+    Positions,
+    Resolved,
+    SinkFailed,
+    SourceFailed,
+)
 from pipelines.domain.positions.plan import Plan, Survey
 from pipelines.domain.runs import protocol
 from pipelines.domain.runs.protocol import (
@@ -190,18 +199,37 @@ class Run:
         """SIGKILL keeper, driver or jvm."""
         os.kill(self.pid(which), signal.SIGKILL)
 
+    def processes(self) -> dict[int, str]:
+        """Those that live now by pid: keeper, driver or jvm."""
+        return {pid: label for pid in holders(self.token) if (label := _label(pid))}
+
+    def kill_what_there_is(self, which: str, processes: Mapping[int, str] | None = None) -> list[str]:
+        """SIGKILL keeper, driver, jvm or `all`, at whatever instant; returns which of them there were. `processes`: as
+        they were found before, where the instant matters."""
+        known = self.processes() if processes is None else processes
+        found = {pid: label for pid, label in known.items() if which in ("all", label)}
+        for pid in found:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        return sorted(found.values())
+
     def pss(self) -> dict[str, int]:
         """Proportional set size in kB per process of the run."""
         found = {}
         for pid in holders(self.token):
-            try:
+            with suppress(OSError):  # a child of the JVM that changed a file's mode and is gone
                 rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
-                name = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-            except OSError:  # a child of the JVM that changed a file's mode and is gone
-                continue
-            label = "jvm" if b"java" in name[0] else "keeper" if b"workers.keeper" in name else "driver"
-            found[label] = int(rollup.split("Pss:")[1].split()[0])
+                found[_label(pid)] = int(rollup.split("Pss:")[1].split()[0])
         return found
+
+
+def _label(pid: int) -> str:
+    """Which process of a run it is; empty where it is gone."""
+    try:
+        name = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return ""
+    return "jvm" if b"java" in name[0] else "keeper" if b"workers.keeper" in name else "driver"
 
 
 def holders(token: str) -> list[int]:
@@ -359,7 +387,10 @@ class Pipeline:
             elif isinstance(payload, Identified):
                 self.identities[payload.source] = payload
             elif isinstance(payload, Planned):
-                self.ledger[payload.source, payload.channel].planned = payload
+                self.ledger[payload.source, payload.channel].planned = payload.attempted()
+            elif isinstance(payload, SinkFailed | SourceFailed):
+                ledger = self.ledger[payload.source, payload.channel]
+                ledger.planned = ledger.planned.attempted() if ledger.planned else None
             elif isinstance(payload, Done):
                 ledger = self.ledger[payload.source, payload.channel]
                 ledger.done.append(payload)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import pytest
 from confluent_kafka import Producer
@@ -11,18 +11,24 @@ from pyspark.errors import SparkRuntimeException
 from pyspark.sql import SparkSession
 
 from pipelines.domain.base.positions import PartitionRange, TopicPartition
-from pipelines.domain.ledger.journal import Planned
+from pipelines.domain.ledger.journal import Planned, Resolved
+from tests.agent import sinks
 from tests.agent.conftest import MakePipeline
+from tests.agent.harness import Pipeline, Run
 from tests.agent.topics import Topics
+from tests.chaos.extent import WHOLE, whole_only
 from tests.counts import not_once
+from tests.figures import RecordProperty, report_arrival
 from tests.waiting import wait_for
 from workers.agent.delivery.delivery import cause_of
+from workers.agent.graph.component import Resolution, Unverifiable
 from workers.agent.kafka import tail
 from workers.agent.kafka.admin import jvm_options
 from workers.agent.kafka.tail import Tail
 from workers.agent.positions.held import BITS, Bits, Copies, Held, joined, union
 from workers.agent.spark import repeats
 
+COUNT = 200_000
 PREFIX = "p/shop/lake"
 HERE = TopicPartition("orders", 0)
 
@@ -100,6 +106,70 @@ def test_the_tail_of_a_topic_is_read_for_the_events_of_one_batch(
     assert len(told) == -(-len(origins) // records_in_a_slice)
 
 
+GONE = {
+    "deleted by retention": "4 records of the topic were deleted since",
+    "created again": "the topic {} was deleted since, with what it had of the batch",
+    "rewritten without headers": "the topic {} was deleted since, with what it had of the batch",
+    **({"compacted": "the topic is compacted, and 7 of its records are gone"} if WHOLE else {}),
+}
+"""Kafka takes half a minute before it compacts a topic."""
+HASTY = {
+    "cleanup.policy": "compact",
+    "segment.ms": "100",
+    "min.cleanable.dirty.ratio": "0.01",
+    "min.compaction.lag.ms": "0",
+}
+
+
+@pytest.mark.parametrize("gone", GONE)
+def test_a_sink_whose_tail_lost_records_says_so_and_its_bound_contains_what_was_there(
+    session: SparkSession, topics: Topics, gone: str
+) -> None:
+    made = sinks.sink(session, "kafka", bootstrap_servers=topics.servers, topic=topics.sink)
+    before = made.builder.ends()
+    made.write([sinks.Given(b"%010d" % number, key=b"same") for number in range(8)])
+    ranges = [PartitionRange(topic="in", partition=number, start=0, end=8) for number in range(2)]
+    batch = sinks.planned(0, 8).model_copy(update={"sink_ends": {"lake": before}, "ranges": ranges})
+    assert made.builder.resolve(batch) == Resolution(8)
+    assert made.builder.look(batch, session, None, lambda *_: None).held.records == 8
+    lose(session, topics, gone)
+    with pytest.raises(Unverifiable) as raised:
+        made.builder.look(batch, session, None, lambda *_: None)
+    assert str(raised.value) == GONE[gone].format(topics.sink)
+    said = made.builder.resolve(batch)
+    assert not said.complete
+    assert said.delivered_before >= 8
+
+
+def lose(session: SparkSession, topics: Topics, how: str) -> None:
+    """Some of what the sink's topic had is gone; all of it has one key and is in one partition."""
+    (written,) = [key for key, end in topics.ends(topics.sink).items() if end]
+    if how == "deleted by retention":
+        topics.trim(written.partition, 4, topics.sink)
+        return
+    if how == "compacted":
+        topics.configure(topics.sink, HASTY)
+        append(topics, key=b"same", partition=written.partition, count=1)
+        wait_for(lambda: _count(session, topics) < 9, "the topic is compacted")
+        return
+    topics.make_again(topics.sink)
+    if how != "created again":
+        append(topics, key=b"same", partition=written.partition, count=12)
+
+
+def _count(session: SparkSession, topics: Topics) -> int:
+    options = {"kafka.bootstrap.servers": topics.servers, "subscribe": topics.sink}
+    return session.read.format("kafka").options(**options).load().count()
+
+
+def append(topics: Topics, *, key: bytes, partition: int, count: int) -> None:
+    """As another producer does."""
+    producer = Producer({"bootstrap.servers": topics.servers})
+    for number in range(count):
+        producer.produce(topics.sink, b"%010d" % number, key=key, partition=partition)
+    assert producer.flush(60) == 0
+
+
 def test_a_task_that_spark_runs_again_fails_before_its_first_record(
     session: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -114,19 +184,86 @@ def test_a_task_that_spark_runs_again_fails_before_its_first_record(
 
 def test_an_agent_that_is_killed_in_mid_write_doubles_nothing(make_pipeline: MakePipeline, topics: Topics) -> None:
     """Twice in one batch, of driver and JVM: what the sink has of it is not delivered again."""
-    count = 200_000
-    pipeline = make_pipeline(max_events_per_batch=count)
-    topics.produce(count)
+    pipeline = make_pipeline(max_events_per_batch=COUNT)
+    topics.produce(COUNT)
     for victim in ("jvm", "driver"):
         run = pipeline.start()
         before = topics.delivered()
         wait_for(lambda: topics.delivered() > before + 1000 or run.exit, "the sink has a part of the batch")  # noqa: B023
         run.kill(victim)
         run.wait_exit()
-    assert 0 < topics.delivered() <= count
+    assert 0 < topics.delivered() <= COUNT
     run = pipeline.start()
     run.wait_read(topics.ends(topics.source))
     assert run.stop().exit_code == 0
-    assert not not_once(Counter(topics.numbers()), range(count))
+    assert not not_once(Counter(topics.numbers()), range(COUNT))
     pipeline.ingest()
     assert pipeline.possible_duplicates == 0
+
+
+def expire(topics: Topics) -> None:
+    """Do what retention does."""
+    for key, end in topics.ends(topics.sink).items():
+        topics.trim(key.partition, end, topics.sink)
+
+
+def create_again(topics: Topics) -> None:
+    topics.make_again(topics.sink)
+
+
+def rewrite(topics: Topics) -> None:
+    """Do what a tool does that copies a topic without the headers of its records."""
+    numbers, ends = topics.numbers(), topics.ends(topics.sink)
+    topics.make_again(topics.sink)
+    producer = Producer({"bootstrap.servers": topics.servers, "queue.buffering.max.messages": 1_000_000})
+    for place, number in enumerate(numbers):
+        producer.produce(topics.sink, b"%010d " % number, partition=place % len(ends))
+    assert producer.flush(60) == 0
+
+
+LOSSES: dict[str, Callable[[Topics], None]] = {"expired": expire, "created again": create_again, "rewritten": rewrite}
+
+
+def break_off(pipeline: Pipeline, topics: Topics) -> int:
+    """Kill an agent that has delivered a part of its only batch; returns how many records the sink's logs have had."""
+    before = topics.delivered()
+    run = pipeline.start()
+    wait_for(lambda: topics.delivered() > before + 1000 or run.exit, "the sink has a part of the batch")
+    run.kill("jvm")
+    run.wait_exit()
+    return topics.delivered()
+
+
+def deliver(pipeline: Pipeline, topics: Topics) -> Run:
+    """Let a run deliver the rest."""
+    run = pipeline.start()
+    run.wait_read(topics.ends(topics.source), 240)
+    assert run.stop().exit_code == 0
+    pipeline.ingest()
+    return run
+
+
+def unknown(run: Run) -> list[Resolved]:
+    """What a run said of sinks that it could not ask."""
+    return [each for each in run.of_kind(Resolved) if not each.complete]
+
+
+@whole_only
+@pytest.mark.parametrize("on_unknown", ["deliver", "wait"])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_tail_that_is_gone_is_said_and_the_bound_contains_what_was_delivered_twice(
+    loss: str, on_unknown: str, topics: Topics, make_pipeline: MakePipeline, record_property: RecordProperty
+) -> None:
+    """Another agent dies behind the loss: what it has left in the new log is no less unknown."""
+    topics.produce(COUNT)
+    pipeline = make_pipeline(max_events_per_batch=COUNT, on_unknown=on_unknown)
+    ever = break_off(pipeline, topics)
+    LOSSES[loss](topics)
+    written_by_others = topics.delivered() if loss != "expired" else ever
+    break_off(pipeline, topics)
+    run = deliver(pipeline, topics)
+    assert [bool(each.cause) and each.delivered_before >= COUNT for each in unknown(run)] == [True]
+    ever += topics.delivered() - written_by_others
+    report_arrival(record_property, topics.numbers(), range(COUNT), pipeline.possible_duplicates)
+    assert set(topics.numbers()) == set(range(COUNT))
+    assert 0 < ever - COUNT <= pipeline.possible_duplicates

@@ -114,9 +114,10 @@ class Topics:
             return False
         return True
 
-    def trim(self, partition: int, before: int) -> None:
-        """Do what retention does."""
-        for future in self._admin.delete_records([ClientPartition(self.source, partition, before)]).values():
+    def trim(self, partition: int, before: int, topic: str = "") -> None:
+        """Do what retention does, to the source's topic or another."""
+        at = ClientPartition(topic or self.source, partition, before)
+        for future in self._admin.delete_records([at]).values():
             future.result(30)
 
     def commit(self, group: str, offsets: Mapping[int, int], metadata: str = "") -> None:
@@ -178,8 +179,10 @@ class Topics:
 
     def _messages(self, topic: str) -> Iterator[Message]:
         consumer = Consumer({"bootstrap.servers": self.servers, "group.id": "read", "enable.auto.commit": False})
-        left = sum(self.ends(topic).values())
-        consumer.assign([ClientPartition(topic, number, 0) for number in range(_PARTITIONS)])
+        ends = self.ends(topic)
+        starts = KafkaCluster.of(self.servers, {}).earliest(ends)
+        left = sum(ends.values()) - sum(starts.values())
+        consumer.assign([ClientPartition(*key, start) for key, start in starts.items()])
         while left > 0:
             for message in consumer.consume(10_000, timeout=1):
                 if message.error():

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from pipelines.domain.base.positions import Frozen, PartitionPosition, PartitionRange
+from pipelines.domain.base.positions import Frozen, PartitionRange
 from pipelines.domain.base.states import RunState
 from pipelines.domain.ledger import journal
-from pipelines.domain.ledger.journal import Entry, EntryKind, JournalCorrupt
+from pipelines.domain.ledger.journal import Entry, EntryKind, JournalCorrupt, SinkPosition
 from pipelines.domain.ledger.ledger import Counts
 from pipelines.models import Event, LedgerBatch, Position, Run
 from pipelines.selectors.lifecycle.supervision import ledger_heads
@@ -88,7 +88,7 @@ def test_taking_in_the_same_entries_twice_changes_nothing(run: Run) -> None:
 
 
 def test_a_planned_batch_is_open_until_it_is_done(run: Run) -> None:
-    ends = {"out": [PartitionPosition(topic="lake", partition=0, offset=7)]}
+    ends = {"out": [SinkPosition(topic="lake", partition=0, offset=7, topic_id="one")]}
     entry = planned(0, rng(0, 10)).model_copy(update={"sink_ends": ends, "open_ended": True})
     take(run, entry)
     (row,) = batches()

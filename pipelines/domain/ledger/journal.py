@@ -46,6 +46,13 @@ OWN_LIFE = frozenset({EntryKind.PHASE, EntryKind.COMPONENT, EntryKind.COMMAND, E
 """Kinds that tell of the driver alone and of no record or position; a standby writes no others."""
 
 
+class SinkPosition(PartitionPosition):
+    """Where a partition of a sink ends. `topic_id`: of the topic, where it has one; a topic that is created again under
+    its name has another."""
+
+    topic_id: str = ""
+
+
 class Planned(Frozen):
     """A batch is about to touch its sinks. `sink_ends`: by sink, its own end offsets at that moment, where it has any.
 
@@ -57,11 +64,11 @@ class Planned(Frozen):
     channel: str
     batch: Offset
     ranges: list[PartitionRange]
-    sink_ends: dict[str, list[PartitionPosition]] = {}
+    sink_ends: dict[str, list[SinkPosition]] = {}
     open_ended: bool = False
     attempts: int = Field(default=0, ge=0)
 
-    def ends_of(self, sink: str) -> list[PartitionPosition]:
+    def ends_of(self, sink: str) -> list[SinkPosition]:
         """What was noted of one sink."""
         return self.sink_ends.get(sink, [])
 

@@ -204,9 +204,9 @@ class Deduplication:
         return frozenset(self._sinks.keys() - self._silent)
 
     @property
-    def unknown_before(self) -> int:
-        """The most records of earlier runs in sinks of which it is not known."""
-        return max(1, self._planned.attempts) * self._planned.bound if self._suspects & self._silent else 0
+    def unknown_attempts(self) -> int:
+        """How often earlier runs may have given the batch to a sink of which it is not known what it holds."""
+        return max(1, self._planned.attempts) if self._suspects & self._silent else 0
 
 
 def _tail_unreadable(sink: str, cause: str) -> AgentFinding:

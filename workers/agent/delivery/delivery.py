@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
 
 from pipelines.domain.base.causes import LONGEST, explained, sentences
-from pipelines.domain.base.positions import PartitionPosition
-from pipelines.domain.ledger.journal import Planned
+from pipelines.domain.ledger.journal import Planned, SinkPosition
 from pipelines.domain.ledger.ledger import Counts
 from pipelines.domain.ledger.sink_groups import Pools, Switch
 from pipelines.domain.runs.protocol import AgentFinding
@@ -158,7 +157,7 @@ class SinkGroup:
         self._left_behind = False
         self._ended_workers = 0
 
-    def ends(self, listener: Listener, patient: Patience = always) -> dict[str, list[PartitionPosition]]:
+    def ends(self, listener: Listener, patient: Patience = always) -> dict[str, list[SinkPosition]]:
         """End offsets by sink. A single sink is waited for like a delivery; of a group, those that can be asked now.
         Raises AllFailed where it is not `patient`."""
         if len(self.sinks) == 1:
@@ -354,11 +353,11 @@ def _notify(switches: list[Switch], listener: Listener) -> None:
         listener.switched(switch)
 
 
-def _asked(sink: SinkBuilder) -> list[PartitionPosition]:
+def _asked(sink: SinkBuilder) -> list[SinkPosition]:
     return within(sink.place.path, sink.ends)()
 
 
-def _ends(sink: SinkBuilder) -> list[PartitionPosition]:
+def _ends(sink: SinkBuilder) -> list[SinkPosition]:
     try:
         return _asked(sink)
     except Exception:

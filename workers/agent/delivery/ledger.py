@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from pipelines.domain.base.positions import PartitionPosition, PartitionRange
+from pipelines.domain.base.positions import PartitionRange
 from pipelines.domain.definitions.document.spec import Read
 from pipelines.domain.ledger.journal import (
     Done,
@@ -20,6 +20,7 @@ from pipelines.domain.ledger.journal import (
     Replayed,
     Resolved,
     SinkFailed,
+    SinkPosition,
     SinkSwitched,
     SourceFailed,
 )
@@ -145,7 +146,7 @@ class ChannelLedger:
         self._deduplicates, self._guarantee = deduplicates, guarantee
         self._started: _Started | None = None
         self._waits_since = time.monotonic()
-        self._sink_ends: tuple[float, dict[str, list[PartitionPosition]]] | None = None
+        self._sink_ends: tuple[float, dict[str, list[SinkPosition]]] | None = None
         self.sink_away: Holding | None = None
 
     def continue_from(self, positions: Offsets, done_batch: int | None) -> None:
@@ -244,7 +245,7 @@ class ChannelLedger:
         return held
 
     def _without_end(
-        self, number: int, starts: Offsets, sink_ends: dict[str, list[PartitionPosition]], attempts: int = 0
+        self, number: int, starts: Offsets, sink_ends: dict[str, list[SinkPosition]], attempts: int = 0
     ) -> Planned:
         return Planned(
             source=self.source,
@@ -268,7 +269,7 @@ class ChannelLedger:
         if is_over():
             self._sink_ends = before
 
-    def _known_ends(self, number: int) -> dict[str, list[PartitionPosition]]:
+    def _known_ends(self, number: int) -> dict[str, list[SinkPosition]]:
         return self._sink_ends[1] if self._sink_ends else self._ends_of_sinks(number)
 
     def end(self, number: int, ends: Offsets, counts: Counts, sink: str, spark: SparkSession) -> None:
@@ -298,7 +299,7 @@ class ChannelLedger:
         else:
             self.resolve(following.attempted())
 
-    def _ends_before_next(self) -> dict[str, list[PartitionPosition]]:
+    def _ends_before_next(self) -> dict[str, list[SinkPosition]]:
         """Ends of the sinks from before the batch that follows the one in hand; older ones are as good."""
         if self._started is None:
             return self._open.planned.sink_ends if self._open else {}
@@ -426,7 +427,7 @@ class ChannelLedger:
             attempts=self._open.planned.attempts if self._open else 0,
         )
 
-    def _ends_of_sinks(self, number: int) -> dict[str, list[PartitionPosition]]:
+    def _ends_of_sinks(self, number: int) -> dict[str, list[SinkPosition]]:
         """The sinks' ends, at most a second old: older ones only mean a few more records to look at in recovery."""
         if self.optional:
             return {}
@@ -443,7 +444,7 @@ class ChannelLedger:
         """Records that sinks may hold twice: counted in the sinks where an attempt went before this delivery."""
         if deduplication is None:
             return self._bound(planned, delivery, frozenset(), 0)
-        unknown = deduplication.unknown_before
+        unknown = deduplication.unknown_attempts * _most(planned, delivery)
         return deduplication.duplicates + self._bound(planned, delivery, deduplication.covered, unknown)
 
     def _bound(self, planned: Planned, delivery: Delivery, covered: frozenset[str], unknown: int) -> int:
@@ -463,7 +464,7 @@ class ChannelLedger:
         if found.committed:
             return 0
         if found.complete and delivery.sink not in delivery.abandoned:
-            return max(0, found.delivered_before - delivery.counts.delivered)
+            return max(0, found.delivered_before - delivery.pass_.written)
         return before + delivery.before[delivery.sink] * delivery.counts.delivered
 
     def _copies_elsewhere(self, planned: Planned, sink: str, delivery: Delivery) -> int:
@@ -472,7 +473,7 @@ class ChannelLedger:
         found = self.group.resolve_in(sink, planned)
         if found.complete and sink not in delivery.abandoned:
             return found.delivered_before
-        return max(1, planned.attempts + delivery.before[sink]) * planned.bound
+        return max(1, planned.attempts + delivery.before[sink]) * _most(planned, delivery)
 
     def _listener(self, number: int) -> Listener:
         def failed(failure: Failure) -> None:
@@ -589,6 +590,11 @@ class ChannelLedger:
             return None
         pools = self.group.pools()
         return GroupStatus(name=self.group.name, processor=self.group.kind, **pools.model_dump())
+
+
+def _most(planned: Planned, delivery: Delivery) -> int:
+    """Events that one attempt may have given to a sink: a record can be several."""
+    return max(planned.bound, delivery.counts.delivered)
 
 
 def _end(seen: int | None, position: int) -> int | None:

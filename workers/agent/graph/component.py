@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pipelines.domain.base.positions import PartitionPosition, SourceIdentity, TopicPartition
 from pipelines.domain.definitions.parts.component import ComponentSpec
-from pipelines.domain.ledger.journal import Planned
+from pipelines.domain.ledger.journal import Planned, SinkPosition
 from pipelines.domain.ledger.ledger import Counts
 from pipelines.domain.runs.protocol import AgentFinding, IngestBufferStatus
 from workers.agent.base.batch_limits import BatchLimits
@@ -246,7 +246,7 @@ class SinkBuilder(Builder, ABC):
         """Why this sink can never take an event, as text over the columns key, body and headers; null where it can."""
         return None
 
-    def ends(self) -> list[PartitionPosition]:
+    def ends(self) -> list[SinkPosition]:
         """The sink's own end offsets, where it has any; noted in `planned`. Raises any exception where it is away."""
         return []
 

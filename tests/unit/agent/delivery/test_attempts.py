@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
 
 from pipelines.domain.ledger.journal import Done, Planned, Resolved, SinkFailed
+from pipelines.domain.ledger.ledger import Counts
 from pipelines.domain.runs.protocol import AgentFinding, Holding
-from tests.batch_bench import InTurn, Stage
+from tests.batch_bench import InTurn, Stage, Store, offsets_of
 from workers.agent.base.findings import Blocked, Refused, blocking_text
+from workers.agent.delivery.deduplication import Policy
 from workers.agent.delivery.delivery import SourceLost
 from workers.agent.delivery.gate import Cancelled
-from workers.agent.graph.component import Resolution
+from workers.agent.graph.batch import Attempt
+from workers.agent.graph.component import Look, Resolution, Unverifiable
 from workers.agent.spark.deadline import DeadlineExceeded, SlotsLost
 
 
@@ -202,6 +206,32 @@ def test_a_batch_that_was_open_is_resolved_on_disk_and_its_copies_are_counted_wi
     assert [each.sink_ends for each in stage.disk.of_kind(Planned)[:2]] == [planned.sink_ends] * 2
     assert [done.duplicates_max for done in stage.disk.of_kind(Done)] == [6, 0]
     assert len(stage.sink.records) == 8 + 6
+
+
+class Splitting(Store):
+    """A sink of which nobody knows what it holds; each record is three events."""
+
+    def write(self, attempt: Attempt) -> Counts:
+        if self.failing:
+            return super().write(attempt)
+        offsets = offsets_of(attempt.planned)
+        self.records += 3 * offsets
+        attempt.already(Counts(read=len(offsets), added=2 * len(offsets), delivered=3 * len(offsets)))
+        return attempt.counts
+
+    def look(self, planned: Planned, spark: Any, since: Any, told: Any) -> Look:
+        raise Unverifiable("records were deleted")
+
+    def resolve(self, planned: Planned) -> Resolution:
+        return Resolution(planned.bound, complete=False)
+
+
+def test_the_bound_of_what_nobody_knows_counts_every_event_of_a_record(stage: Stage) -> None:
+    stage.sink = Splitting()
+    planned, bench = stage.left_open(), stage.bench(deduplicates=Policy(None))
+    bench.ledger.resolve(planned.attempted(2))
+    bench.run(0, 6)
+    assert [done.duplicates_max for done in stage.disk.of_kind(Done)] == [2 * 18]
 
 
 def test_a_stop_that_gives_the_batch_up_is_no_failure_of_its_sink(stage: Stage) -> None:

@@ -171,7 +171,7 @@ def test_a_sink_that_is_away_is_waited_for_and_then_unknown(monkeypatch: pytest.
     batch = bench.batch("lake")
     assert batch.held(SPARK) is None
     assert 30 <= sum(bench.waited) - 6 <= 32
-    assert (batch.covered, batch.unknown_before) == (frozenset(), 100)
+    assert (batch.covered, batch.unknown_attempts) == (frozenset(), 1)
     assert bench.found[-1][0] is None
     assert "away" in bench.found[-1][1]
 
@@ -190,7 +190,7 @@ def test_a_sink_that_answers_again_is_known_again(monkeypatch: pytest.MonkeyPatc
     assert numbers(batch.held(SPARK)) == {*range(40)}
     sink.records += range(40, 100)
     batch.delivered("lake", 60, SPARK)
-    assert (batch.duplicates, batch.covered, batch.unknown_before) == (0, frozenset({"lake"}), 0)
+    assert (batch.duplicates, batch.covered, batch.unknown_attempts) == (0, frozenset({"lake"}), 0)
 
 
 def test_what_was_delivered_to_a_silent_sink_is_counted_once_it_answers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,7 +201,7 @@ def test_what_was_delivered_to_a_silent_sink_is_counted_once_it_answers(monkeypa
     sink.away = 0
     sink.records += range(100)
     batch.delivered("lake", 100, SPARK)
-    assert (batch.duplicates, batch.covered, batch.unknown_before) == (40, frozenset({"lake"}), 0)
+    assert (batch.duplicates, batch.covered, batch.unknown_attempts) == (40, frozenset({"lake"}), 0)
 
 
 def test_a_sink_that_stays_silent_after_a_batch_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,7 +211,7 @@ def test_a_sink_that_stays_silent_after_a_batch_has_a_bound(monkeypatch: pytest.
     batch.held(SPARK)
     sink.away = 1000
     batch.delivered("lake", 60, SPARK)
-    assert (batch.covered, batch.unknown_before) == (frozenset(), 100)
+    assert (batch.covered, batch.unknown_attempts) == (frozenset(), 1)
 
 
 def test_with_wait_it_is_waited_for_until_a_stop_gives_the_batch_up(monkeypatch: pytest.MonkeyPatch) -> None:

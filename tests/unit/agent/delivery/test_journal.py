@@ -34,9 +34,10 @@ from workers.agent.run_dir.journal_writer import Journal, JournalDamaged, Journa
 
 WHERE = {"source": "shop", "channel": "lake"}
 PLANNED = Planned(**WHERE, batch=0, ranges=[])
+DONE = Done(**WHERE, batch=0, ranges=[], counts=Counts(), sink="lake")
 RECOVERY = [
     PLANNED,
-    Done(**WHERE, batch=0, ranges=[], counts=Counts(), sink="lake"),
+    DONE,
     Resolved(**WHERE, batch=0, delivered_before=0),
     Positions(**WHERE, changes=[], origin="start_from: earliest"),
     Identified(source="shop", cluster_id="c", topics={}),
@@ -53,6 +54,21 @@ def test_what_recovery_depends_on_survives_a_loss_of_power_as_soon_as_it_is_writ
     journal.append(payload)
     disk.lose_power()
     assert disk.entries() == [PhaseChanged(phase="RUNNING"), payload]
+
+
+def test_entries_that_belong_together_are_all_written_or_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    disk = Disk(tmp_path, monkeypatch)
+    journal = disk.journal()
+    journal.append(DONE, PLANNED)
+    disk.lose_power()
+    assert disk.entries() == [DONE, PLANNED]
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda file, data: write(file, data[: len(data) * 3 // 4]))
+    with pytest.raises(JournalUnwritable):
+        journal.append(DONE, PLANNED)
+    monkeypatch.undo()
+    journal.append(PLANNED)
+    assert disk.entries() == [DONE, PLANNED, PLANNED]
 
 
 def test_an_entry_that_cannot_be_synced_is_not_in_the_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

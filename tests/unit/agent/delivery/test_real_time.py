@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from pipelines.domain.base.positions import PartitionPosition
-from pipelines.domain.ledger.journal import Done, Planned
+from pipelines.domain.ledger.journal import Done, Planned, SinkPosition
 from pipelines.domain.ledger.ledger import Counts
 from tests.batch_bench import KEY, Bench, DeadLetterStore, Disk, Store
 from tests.simulation.test_exactly_once import holding
@@ -32,7 +31,7 @@ class Topic(Store):
         super().__init__()
         self.answering: Callable[[], None] = lambda: None
 
-    def ends(self) -> list[PartitionPosition]:
+    def ends(self) -> list[SinkPosition]:
         self.answering()
         return super().ends()
 
@@ -63,7 +62,7 @@ class Runs:
                 positions.update({item.key: item.end for item in entry.ranges})
                 done, planned = entry.batch, None
         bench = Bench(self.disk.journal(), self.path, [self.sink], DeadLetterStore(), deduplicates=Policy(None))
-        bench.gate.hold = lambda _: None  # type: ignore[method-assign]
+        bench.gate.hold = lambda seconds: None  # type: ignore[method-assign]
         bench.ledger.continue_from(positions, done)
         if planned is not None:
             bench.ledger.resolve(planned)

@@ -15,8 +15,8 @@ from confluent_kafka import OFFSET_INVALID, Consumer, KafkaException
 from confluent_kafka import TopicPartition as ClientPartition
 from pyspark.sql import Column
 
-from pipelines.domain.base.positions import PartitionPosition, TopicPartition
-from pipelines.domain.ledger.journal import Planned
+from pipelines.domain.base.positions import TopicPartition
+from pipelines.domain.ledger.journal import Planned, SinkPosition
 from pipelines.domain.ledger.ledger import Counts
 from workers.agent.base.event import COPY_MARK, ORIGIN_HEADER
 from workers.agent.graph.batch import Attempt
@@ -25,7 +25,7 @@ from workers.agent.kafka import producers
 from workers.agent.kafka import records as kafka_records
 from workers.agent.kafka.admin import KafkaCluster, jvm_options
 from workers.agent.kafka.tail import Tail
-from workers.agent.positions.checkpoint import Offsets, positions
+from workers.agent.positions.checkpoint import Offsets
 from workers.agent.spark import repeats
 from workers.agent.spark.session import is_local
 
@@ -47,6 +47,10 @@ _MAX_REQUEST_SIZE = 1 << 20
 """The Kafka client's default."""
 
 
+class TopicGone(Unverifiable):
+    """The log that had something of a batch is not there any more, so that it has nothing twice, either."""
+
+
 class Builder(SinkBuilder):
     """Writes one channel to one topic, or to several by a header."""
 
@@ -56,6 +60,8 @@ class Builder(SinkBuilder):
         self._made: dict[tuple[str, bool], list[Column]] = {}
         self._checked = time.monotonic()
         self._abandoned = 0
+        self._ids: dict[str, str] = {}
+        self._ended: Offsets = {}
 
     def probe(self) -> None:
         """Every topic exists and may be written."""
@@ -77,7 +83,10 @@ class Builder(SinkBuilder):
         named = {self.spec.topic, *self.spec.allowed_topics}
         prefix = self.spec.allowed_topic_prefix
         also = [topic for topic in self._cluster.topics() if topic.startswith(prefix)] if prefix else []
-        return self._cluster.partitions(sorted({*named, *also}), self.place.path, "WRITE")
+        topics = sorted({*named, *also})
+        found = self._cluster.partitions(topics, self.place.path, "WRITE")
+        self._ids = self._cluster.topic_ids(topics)
+        return found
 
     @cached_property
     def _largest(self) -> int:
@@ -99,11 +108,20 @@ class Builder(SinkBuilder):
     def _refused(self) -> Column:
         return kafka_records.refuses(self.spec, self._partitions, self._largest, len(self.place.pipeline))
 
-    def ends(self) -> list[PartitionPosition]:
-        """End offsets of the topics. Topics that a prefix allows, and now and then partitions, are looked for again."""
+    def ends(self) -> list[SinkPosition]:
+        """End offsets of the topics. Topics that a prefix allows, and now and then partitions, are looked for again; so
+        are all where one is shorter than it was."""
         if self.spec.allowed_topic_prefix or time.monotonic() - self._checked > _CHECK_SECONDS:
             self._check_again()
-        return positions(self._cluster.latest(self._partitions, _ENDS_TIMEOUT))
+        found = self._cluster.latest(self._partitions, _ENDS_TIMEOUT)
+        if _shorter(self._ended, found):
+            self._check_again()
+            found = self._cluster.latest(self._partitions, _ENDS_TIMEOUT)
+        self._ended = found
+        return [
+            SinkPosition(topic=key.topic, partition=key.partition, offset=at, topic_id=self._ids.get(key.topic, ""))
+            for key, at in sorted(found.items())
+        ]
 
     def reach(self) -> None:
         """The leaders of the partitions answer."""
@@ -183,20 +201,33 @@ class Builder(SinkBuilder):
         self, planned: Planned, spark: SparkSession, since: Offsets | None, told: Callable[[int, int], None]
     ) -> Look:
         """Read the topics from the noted ends on; of partitions that are newer than the note, from the beginning."""
-        starts = since or {item.key: item.offset for item in planned.ends_of(self.place.name)}
-        if not starts:
-            raise Unverifiable("the ends of the topic were not noted before the batch")
-        starts = {**dict.fromkeys(self._check(), 0), **starts}
-        ends = self._cluster.latest(starts)
-        firsts = self._cluster.earliest(starts)
-        if deleted := sum(max(0, firsts[key] - starts[key]) for key in starts):
-            raise Unverifiable(f"{deleted:,} records of the topic were deleted since")
+        starts, ends = self._tail(planned, since)
         reader = jvm_options(self.spec.bootstrap_servers, self.spec.options)
         prefix = _origin_prefix(self.place.pipeline, planned.source, planned.channel)
         seen = Tail(reader, planned, prefix).read(spark, starts, ends, told)
         if seen.gaps and self._is_compacted({topic for topic, _ in starts}):
             raise Unverifiable(f"the topic is compacted, and {seen.gaps:,} of its records are gone")
         return Look(seen.held, ends)
+
+    def _tail(self, planned: Planned, since: Offsets | None = None) -> tuple[Offsets, Offsets]:
+        """Where the records of a batch may be. Raises Unverifiable where some of them may be gone."""
+        noted = planned.ends_of(self.place.name)
+        if not noted:
+            raise Unverifiable("the ends of the topic were not noted before the batch")
+        self._require_same_topics(noted)
+        starts = {**dict.fromkeys(self._check(), 0), **(since or {item.key: item.offset for item in noted})}
+        ends, firsts = self._cluster.latest(starts), self._cluster.earliest(starts)
+        if deleted := sum(max(0, firsts[key] - starts[key]) for key in starts):
+            raise Unverifiable(f"{deleted:,} records of the topic were deleted since")
+        if lost := _shorter(starts, ends):
+            raise TopicGone(f"{lost:,} records of the topic were lost since")
+        return starts, ends
+
+    def _require_same_topics(self, noted: Sequence[SinkPosition]) -> None:
+        known = {item.topic: item.topic_id for item in noted if item.topic_id}
+        now = self._cluster.topic_ids(known)
+        if others := sorted(topic for topic, each in known.items() if now.get(topic) != each):
+            raise TopicGone(f"the topic {', '.join(others)} was deleted since, with what it had of the batch")
 
     def _is_compacted(self, topics: set[str]) -> bool:
         found = self._cluster.settings_of(sorted(topics))
@@ -206,14 +237,11 @@ class Builder(SinkBuilder):
         """Count, from the noted end offsets on, the records whose origin lies in the batch's ranges; of partitions that
         are newer than the note, from the beginning."""
         bound = planned.bound
-        noted = {item.key: item.offset for item in planned.ends_of(self.place.name)}
-        if not noted:
-            return Resolution(delivered_before=bound, complete=False)
         try:
-            noted |= {key: 0 for key in self._check() if key not in noted}
-            now = self._cluster.latest(noted)
-            count, complete = self._count(planned, noted, now)
-        except KafkaException:
+            count, complete = self._count(planned, *self._tail(planned))
+        except TopicGone:
+            return Resolution(0) if planned.open_ended else Resolution(bound, complete=False)
+        except (KafkaException, Unverifiable):
             return Resolution(delivered_before=bound, complete=False)
         return Resolution(count if complete else max(bound, count), complete)
 
@@ -225,18 +253,24 @@ class Builder(SinkBuilder):
         consumer = Consumer({**self._cluster.settings, **settings, "enable.partition.eof": False})
         deadline = time.monotonic() + _COUNT_TIMEOUT
         own = _Origin(self.place.pipeline, planned)
-        count = 0
+        count, unseen = 0, sum(ends[key] - starts[key] for key in todo)
         try:
             consumer.assign([ClientPartition(*key, starts[key]) for key in todo])
             while todo and time.monotonic() < deadline:
                 for message in consumer.consume(_CONSUME, timeout=0.2):
                     if message.error():
                         raise KafkaException(message.error())
-                    count += own.covers(message, before=ends)
+                    if _is_before(message, ends):
+                        count, unseen = count + own.covers(message), unseen - 1
                 todo = {at for at in todo if not _reached(consumer, at, ends[at])}
         finally:
             consumer.close()
-        return count, not todo
+        gone = unseen and self._is_compacted({topic for topic, _ in starts})
+        return count, not todo and not gone
+
+
+def _is_before(message: Any, ends: Offsets) -> bool:
+    return bool(message.offset() < ends[TopicPartition(message.topic(), message.partition())])
 
 
 def _reached(consumer: Consumer, at: TopicPartition, end: int) -> bool:
@@ -245,6 +279,11 @@ def _reached(consumer: Consumer, at: TopicPartition, end: int) -> bool:
     if position.offset != OFFSET_INVALID:
         return bool(position.offset >= end)
     return False
+
+
+def _shorter(before: Offsets, now: Offsets) -> int:
+    """How many offsets logs have lost at their ends."""
+    return sum(max(0, at - now.get(key, at)) for key, at in before.items())
 
 
 def _origin_prefix(pipeline: str, source: str, channel: str) -> str:
@@ -259,10 +298,8 @@ class _Origin:
         self._open_ended = planned.open_ended
         self._ranges = {f"{prefix}/{item.topic}/{item.partition}".encode(): item for item in planned.ranges}
 
-    def covers(self, message: Any, before: Offsets) -> bool:
-        """Compare one record that lies before the given ends; only recovery does this."""
-        if message.offset() >= before[TopicPartition(message.topic(), message.partition())]:
-            return False
+    def covers(self, message: Any) -> bool:
+        """Compare one record; only recovery does this."""
         origin = dict(message.headers() or []).get(ORIGIN_HEADER) or b""
         partition, _, offset = origin.rpartition(b"/")
         item, at = self._ranges.get(partition), int(offset.partition(COPY_MARK.encode())[0] or 0)

@@ -132,17 +132,24 @@ class Deduplication:
         timeout = 0.0 if name in self._silent else timeout
         deadline = None if timeout is None else time.monotonic() + timeout
         self._wait(max(0.0, over + _SETTLES - time.monotonic()))
-        since = time.time()
+        since, away = time.time(), name in self._silent
         for attempt in itertools.count(1):
             try:
-                return self._further(name, spark)
+                found = self._further(name, spark)
+                if not away:
+                    return found
             except Py4JNetworkError:
                 raise
             except Exception as error:
                 hopeless = isinstance(error, Unverifiable)
                 cause = str(error) if hopeless else explain(error)
+            else:  # a broker that was frozen may answer before it has taken in what was sent to it
+                away = False
+                self._wait(_SETTLES)
+                continue
             finally:
                 self._listener.looking(None)
+            away = True
             if hopeless or (deadline is not None and time.monotonic() >= deadline):
                 break
             self._listener.delayed(

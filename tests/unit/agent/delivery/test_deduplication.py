@@ -176,6 +176,33 @@ def test_a_sink_that_is_away_is_waited_for_and_then_unknown(monkeypatch: pytest.
     assert "away" in bench.found[-1][1]
 
 
+@pytest.mark.parametrize("was_silent", [False, True])
+def test_a_sink_that_was_away_is_looked_at_again_when_it_has_taken_in_what_waited_for_it(
+    monkeypatch: pytest.MonkeyPatch, was_silent: bool
+) -> None:
+    """A broker that was frozen answers before it has read what lies in its sockets."""
+    sink = Topic()
+    sink.records, sink.away = [*range(40)], 1000 if was_silent else 3
+    bench = Bench(monkeypatch, sink)
+    batch = bench.batch("lake")
+    if was_silent:
+        assert batch.held(SPARK) is None
+        batch.failed("lake", SPARK)
+        sink.away = 0
+
+    def wait(seconds: float) -> None:
+        Bench.wait(bench, seconds)
+        if sink.asked and len(sink.records) < 60:
+            sink.records = [*range(60)]
+
+    monkeypatch.setattr(batch, "_wait", wait)
+    assert numbers(batch.held(SPARK)) == {*range(60)}
+    assert len(bench.found) == 1 + was_silent
+    sink.records += range(60, 100)
+    batch.delivered("lake", 40, SPARK)
+    assert batch.duplicates == 0
+
+
 def test_a_sink_that_answers_again_is_known_again(monkeypatch: pytest.MonkeyPatch) -> None:
     sink = Topic()
     sink.records, sink.away = [*range(40)], 1000

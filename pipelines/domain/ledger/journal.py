@@ -55,6 +55,7 @@ class SinkPosition(PartitionPosition):
 
 class Planned(Frozen):
     """A batch is about to touch its sinks. `sink_ends`: by sink, its own end offsets at that moment, where it has any.
+    Of a member of a sink group they may be empty: then it was given nothing of the batch.
 
     `open_ended`: it began at the starts of its ranges, and where it ends is known when it has ended (real-time mode).
     `attempts`: of earlier runs, each of which may have given the sinks some of it.

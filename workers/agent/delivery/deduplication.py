@@ -54,11 +54,13 @@ def policy(delivery: Delivery) -> Policy | None:
 @dataclass(frozen=True)
 class Listener:
     """Who hears of looks: `looking` of one that goes on, and of None at its end; `found` of what a sink holds, or of
-    None and why that is not known; `delayed` of a sink that does not answer, and of None once it has."""
+    None and why that is not known; `delayed` of a sink that does not answer, and of None once it has; `noted` of the
+    batch with the ends of a sink that is given some of it next."""
 
     looking: Callable[[Checking | None], None]
     found: Callable[[Look | None, str], None]
     delayed: Callable[[Holding | None], None]
+    noted: Callable[[Planned], None]
 
 
 class Deduplication:
@@ -84,12 +86,27 @@ class Deduplication:
         self._suspects = frozenset(self._over)
         self._silent: set[str] = set()
         self._hopeless: set[str] = set()
+        self._failures = 0
         self.duplicates = 0
 
     def failed(self, sink: str, spark: SparkSession) -> None:
         """An attempt has failed, and may have given the sink some of the batch."""
+        self._failures += 1
         if sink in self._sinks:
             self._over[sink] = time.monotonic() + self._sinks[sink].abandon(spark)
+
+    def prepare(self, sink: str) -> None:
+        """The sink is given some of the batch next: its ends are noted, if they were not known when it was planned.
+        Raises any exception where it does not tell them."""
+        if sink in self._sinks and self._untouched(sink):
+            builder = self._sinks[sink]
+            known = {**self._planned.sink_ends, sink: within(builder.place.path, builder.ends)()}
+            self._planned = self._planned.model_copy(update={"sink_ends": known})
+            self._listener.noted(self._planned.attempted(self._failures))
+
+    def _untouched(self, sink: str) -> bool:
+        """Nothing of the batch was given to it, by no run: its ends would have been noted first."""
+        return self._planned.sink_ends.get(sink) == []
 
     def ended(self, ranges: list[PartitionRange]) -> None:
         """A batch that had no end has one: what comes after it is of the next one."""
@@ -104,6 +121,9 @@ class Deduplication:
         """What the sinks hold now; None where none of them was given anything. Raises Cancelled where a stop gives the
         batch up."""
         for name in sorted(self._over):
+            if self._untouched(name):
+                del self._over[name]
+                continue
             look = self._settled(name, spark) if self._planned.open_ended else self._look(name, spark)
             if look:
                 self._listener.found(look, "")

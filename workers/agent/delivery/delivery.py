@@ -159,6 +159,7 @@ class SinkGroup:
 
     def ends(self, listener: Listener, patient: Patience = always) -> dict[str, list[SinkPosition]]:
         """End offsets by sink. A single sink is waited for like a delivery; of a group, those that can be asked now.
+        One that deduplicates has none yet, if it cannot: they are noted before it is given anything.
         Raises AllFailed where it is not `patient`."""
         if len(self.sinks) == 1:
             found = {
@@ -166,8 +167,9 @@ class SinkGroup:
             }
         else:
             live = self.processor.pools().live
-            found = {name: _ends(sink) for name, sink in self.sinks.items() if name in live}
-        return {name: ends for name, ends in found.items() if ends}
+            found = {name: _ends(sink) if name in live else [] for name, sink in self.sinks.items()}
+        later = {name for name, sink in self.sinks.items() if sink.deduplicates and len(self.sinks) > 1}
+        return {name: ends for name, ends in found.items() if ends or name in later}
 
     def hold(self, seconds: float) -> None:
         """Wait with a batch in hand. Raises Cancelled as soon as a stop gives the batch up."""
@@ -266,6 +268,8 @@ class SinkGroup:
     ) -> tuple[Attempt, Counts]:
         self._make_ready(sink, batch.spark)
         held = deduplication.held(batch.spark) if deduplication else None
+        if deduplication:
+            deduplication.prepare(sink)
         try:
             attempt, counts = self._attempt(sink, batch, number, held)
         except Exception:

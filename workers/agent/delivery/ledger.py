@@ -202,7 +202,7 @@ class ChannelLedger:
             self.group.sinks,
             self._deduplicates,
             wait=self.group.hold,
-            listener=dedup.Listener(looking, found, delayed),
+            listener=dedup.Listener(looking, found, delayed, self._journal.append),
             suspects=frozenset(self._deduplicating) if self._open else frozenset(),
         )
 

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
 
-from pipelines.domain.ledger.journal import Done, Planned, Resolved, SinkFailed
+from pipelines.domain.ledger.journal import Done, Planned, Resolved, SinkFailed, SinkPosition
 from pipelines.domain.ledger.ledger import Counts
+from pipelines.domain.ledger.sink_groups import Pools
 from pipelines.domain.runs.protocol import AgentFinding, Holding
 from tests.batch_bench import InTurn, Stage, Store, offsets_of
 from workers.agent.base.findings import Blocked, Refused, blocking_text
@@ -214,6 +215,7 @@ class Splitting(Store):
     def write(self, attempt: Attempt) -> Counts:
         if self.failing:
             return super().write(attempt)
+        self.asked()
         offsets = offsets_of(attempt.planned)
         self.records += 3 * offsets
         attempt.already(Counts(read=len(offsets), added=2 * len(offsets), delivered=3 * len(offsets)))
@@ -224,6 +226,20 @@ class Splitting(Store):
 
     def resolve(self, planned: Planned) -> Resolution:
         return Resolution(planned.bound, complete=False)
+
+
+def test_a_member_that_comes_back_within_a_batch_is_in_the_journal_before_it_is_given_any_of_it(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.sink = Splitting()
+    bench = stage.bench(group=True, deduplicates=Policy(None))
+    monkeypatch.setattr(bench.group.processor, "pools", lambda: Pools(live=["second"], failed=[]))
+    noted: list[Any] = []
+    stage.sink.asked = lambda: noted.append(stage.disk.synced()[-1].sink_ends["lake"])
+    bench.run(0, 6)
+    assert stage.disk.of_kind(Planned)[0].sink_ends["lake"] == []
+    assert noted == [[SinkPosition(topic="out", partition=0, offset=0)]]
+    assert [done.duplicates_max for done in stage.disk.of_kind(Done)] == [0]
 
 
 def test_the_bound_of_what_nobody_knows_counts_every_event_of_a_record(stage: Stage) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pipelines.domain.base.positions import PartitionRange, TopicPartition
-from pipelines.domain.ledger.journal import Planned
+from pipelines.domain.ledger.journal import Planned, SinkPosition
 from pipelines.domain.ledger.ledger import Counts
 from pipelines.domain.runs.protocol import Holding
 from workers.agent.delivery.deduplication import Deduplication, Listener, Policy
@@ -74,6 +74,7 @@ class Bench:
         self.told: list[Any] = []
         self.found: list[tuple[Look | None, str]] = []
         self.delayed: list[Holding | None] = []
+        self.noted: list[Planned] = []
         self.stopped = False
         self.sinks, self.timeout = {sink.place.name: sink for sink in sinks}, timeout
         monkeypatch.setattr(
@@ -81,14 +82,17 @@ class Bench:
             SimpleNamespace(monotonic=lambda: self.now, time=lambda: self.now),
         )
 
-    def batch(self, *suspects: str) -> Deduplication:
+    def batch(self, *suspects: str, planned: Planned = PLANNED) -> Deduplication:
         return Deduplication(
-            PLANNED,
+            planned,
             self.sinks,
             Policy(self.timeout),
             wait=self.wait,
             listener=Listener(
-                self.told.append, lambda look, cause: self.found.append((look, cause)), self.delayed.append
+                self.told.append,
+                lambda look, cause: self.found.append((look, cause)),
+                self.delayed.append,
+                self.noted.append,
             ),
             suspects=frozenset(suspects),
         )
@@ -284,6 +288,33 @@ def test_a_batch_that_was_split_between_members_of_a_group_is_there_once(monkeyp
     second.records += range(50, 100)
     batch.delivered("second", 50, SPARK)
     assert batch.duplicates == 1, "the first member got one late"
+
+
+def test_a_member_that_was_away_when_a_batch_was_planned_is_noted_before_it_is_given_anything(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    first, second = Topic("first"), Topic("second")
+    ends = [SinkPosition(topic="out", partition=0, offset=0)]
+    planned = PLANNED.model_copy(update={"sink_ends": {"first": [], "second": ends}})
+    bench = Bench(monkeypatch, first, second, timeout=None)
+    batch = bench.batch("first", "second", planned=planned)
+    first.away = 1000
+    second.records = [*range(20)]
+    assert numbers(batch.held(SPARK)) == {*range(20)}, "the first one was given nothing: it is not asked"
+    batch.prepare("second")
+    second.records += range(20, 30)
+    batch.failed("second", SPARK)
+    monkeypatch.setattr(first, "ends", lambda: ends)
+    batch.prepare("first")
+    batch.prepare("first")
+    (noted,) = bench.noted
+    assert (noted.sink_ends, noted.attempts) == ({"first": ends, "second": ends}, 1)
+    first.away, first.records = 0, [*range(30, 40)]
+    batch.failed("first", SPARK)
+    assert numbers(batch.held(SPARK)) == {*range(40)}
+    second.records += range(40, 100)
+    batch.delivered("second", 60, SPARK)
+    assert (batch.duplicates, batch.covered) == (0, frozenset({"first", "second"}))
 
 
 def test_tasks_that_ran_twice_inside_an_attempt_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from concurrent.futures import Future
 from types import SimpleNamespace
 from typing import Any
@@ -16,6 +17,10 @@ from workers.agent.kafka.admin import KafkaCluster
 KEY = TopicPartition("orders", 3)
 
 
+class Client(SimpleNamespace):
+    """As much of an admin client as is asked."""
+
+
 class Answers(KafkaCluster):
     """A cluster whose clients give prepared answers: an offset, or the code of an error."""
 
@@ -28,7 +33,7 @@ class Answers(KafkaCluster):
     def _admin(self) -> Any:
         if self._client is None:
             self.clients += 1
-            self._client = SimpleNamespace(list_offsets=self._answer)  # type: ignore[assignment]
+            self._client = Client(list_offsets=self._answer)  # type: ignore[assignment]
         return self._client
 
     def _answer(self, wanted: dict[ClientPartition, Any], **_: Any) -> dict[ClientPartition, Future[Any]]:
@@ -53,6 +58,27 @@ def test_a_partition_without_a_leader_is_asked_again_by_a_client_that_has_forgot
     cluster = Answers(KafkaError(code), KafkaError(code), 42)
     assert cluster.latest([KEY]) == {KEY: 42}
     assert cluster.clients == 3
+
+
+def test_a_client_that_another_thread_forgets_lives_until_it_has_answered() -> None:
+    """librdkafka cancels the requests of a client that nobody holds any more."""
+    held: list[bool] = []
+
+    class Forgotten(Answers):
+        def _answer(self, wanted: dict[ClientPartition, Any], **how: Any) -> dict[ClientPartition, Future[Any]]:
+            found = super()._answer(wanted, **how)
+            client = weakref.ref(self._client)
+            self._forget_leaders()
+
+            class Watched(dict[ClientPartition, Future[Any]]):
+                def items(self) -> Any:
+                    held.append(client() is not None)
+                    return super().items()
+
+            return Watched(found)
+
+    assert Forgotten(42).latest([KEY]) == {KEY: 42}
+    assert held == [True]
 
 
 def test_waiting_for_a_leader_has_an_end() -> None:

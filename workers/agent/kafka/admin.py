@@ -290,7 +290,8 @@ class KafkaCluster:
     ) -> Offsets:
         request = {ClientPartition(*key): spec for key, spec in wanted.items()}
         found = {}
-        for at, future in self._admin.list_offsets(request, request_timeout=timeout, **how).items():
+        admin = self._admin  # kept: where another thread forgets it meanwhile, its requests would be cancelled
+        for at, future in admin.list_offsets(request, request_timeout=timeout, **how).items():
             try:
                 offset = future.result(timeout + 1).offset
             except KafkaException as error:

@@ -2,15 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import random
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.chaos.extent import whole_only
+from controlplane.devstack import topics
+from pipelines.domain.ledger.journal import Resolved, read_entries
+from pipelines.domain.runs.protocol import JOURNAL
+from tests.chaos.extent import SEEDS, whole_only
 from tests.chaos.installation import Installation
 from tests.chaos.migrating import Trial, asked, intercepted, reported, stamped
-from tests.chaos.stream import Stream, streaming
+from tests.chaos.stream import Stream, kill, streaming
+from tests.figures import RecordProperty
+
+
+def _driver(stream: Stream) -> int:
+    driver = stream.identity.driver
+    assert driver is not None
+    return driver.pid
+
+
+VICTIMS: dict[str, Callable[[Stream], int]] = {
+    "jvm": lambda stream: stream.jvm(),
+    "driver": _driver,
+    "keeper": lambda stream: stream.identity.keeper.pid,
+}
+"""Of the agent on the new side."""
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +80,55 @@ def test_a_release_that_damages_records_takes_itself_back(installation: Installa
         assert channel["dead_lettered"] > 0
         assert (sink.missing, sink.foreign, sink.duplicates) == (channel["dead_lettered"], 0, 0)
         stream.balances(produced)
+
+
+@whole_only
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_new_side_that_is_killed_in_a_batch_and_rolled_back_has_delivered_each_record_once(
+    installation: Installation, seed: int, record_property: RecordProperty
+) -> None:
+    """The old side continues with the open batch of the new one, and leaves out what that has delivered of it."""
+    dice = random.Random(f"rolled back {seed}")
+    with streaming(installation, name=f"undone-{seed}", rate=10_000.0, batch=100_000) as stream:
+        for whom, victim in VICTIMS.items():
+            stream.flow()
+            changed = stamped(stream.demo, f"{seed} {whom}")
+            changed["delivery"]["trigger_interval_ms"] = 3000
+            spec = {"definition": changed, "rules": {"window": 600, "crashes": 9, "lag_slack": 10_000_000}}
+            trial = asked(installation.api, stream.demo.name, "revision", spec).start().reaches("VERIFYING")
+            stream.goes_on(stream.read)
+            assert stream.runs[0]["number"] == trial.shown["new_run"], trial.shown
+            pid, before, deadline = victim(stream), delivered(stream), time.monotonic() + 60
+            while delivered(stream) == before:
+                assert time.monotonic() < deadline, "the new side delivers a batch"
+            time.sleep(dice.uniform(0, 0.03))
+            kill(pid)
+            trial.roll_back()
+            made = trial.ends()
+            assert made["stage"] == "ROLLED_BACK", made
+            stream.goes_on(stream.read)
+            print(f"{whom}: {left_open(stream, trial)} records of an open batch were in the sink")
+        produced, sink = stream.finish()
+        ledger = stream.ledger
+        for name, figure in (("missing", sink.missing), ("duplicates", sink.duplicates)):
+            record_property(name, figure)
+        record_property("announced", ledger["duplicates_max"])
+        record_property("tries", len(VICTIMS))
+        assert (sink.missing, sink.foreign, sink.duplicates, ledger["duplicates_max"]) == (0, 0, 0, 0)
+        stream.balances(produced)
+
+
+def delivered(stream: Stream) -> int:
+    """Records in the sink's topic."""
+    return sum(topics.end_offsets(stream.demo.servers, stream.demo.sink).values())
+
+
+def left_open(stream: Stream, trial: Trial) -> int:
+    """What the run that continued after a rollback found in the sink of the batch that the new side had begun."""
+    new = trial.shown["new_run"]
+    after = [Path(run["run_dir"]) / JOURNAL for run in stream.runs if run["number"] >= new]
+    entries = [entry.payload() for path in after for entry in read_entries(path.read_bytes())[0]]
+    return max((each.delivered_before for each in entries if isinstance(each, Resolved)), default=0)
 
 
 @whole_only

@@ -22,6 +22,7 @@ from pipelines.domain.base.states import (
     MigrationStage,
     OperationKind,
     Phase,
+    RunState,
 )
 from pipelines.domain.definitions.document import text
 from pipelines.domain.lifecycle.operations import OnTimeout
@@ -36,10 +37,12 @@ from pipelines.models import (
     Event,
     FreezeWindow,
     Host,
+    LedgerBatch,
     Migration,
     Pipeline,
     Position,
     Revision,
+    Run,
 )
 from pipelines.selectors.hosts.capacity import rooms
 from pipelines.selectors.lifecycle.situations import steering
@@ -609,6 +612,37 @@ def test_positions_of_another_log_lead_nowhere_back(ana: APIClient, orders: Pipe
     positions.identify(orders.pk, [log.model_copy(update={"topics": {"orders-in": "two"}})])
     assert "another log" in revert()["reason"]
     assert act(ana, made, "revert", {}).status_code == 409
+
+
+@pytest.mark.parametrize(
+    ("old_host", "new_topic", "left"),
+    [
+        ("alpha", "", LedgerState.PLANNED),
+        ("beta", "", LedgerState.ABANDONED),
+        ("alpha", "elsewhere", LedgerState.ABANDONED),
+    ],
+)
+def test_a_batch_that_the_new_side_left_open_is_the_old_sides_where_it_has_its_checkpoint_and_sinks(
+    ana: APIClient, orders: Pipeline, old_host: str, new_topic: str, left: LedgerState
+) -> None:
+    """It asks the sink what it has of it; on another host nobody can, and the bound is counted."""
+    definition = changed() if new_topic else definition_data("orders", description="a release")
+    made = started(ana, spec={"definition": definition})
+    migration = Migration.objects.select_related("new_revision").get(pk=made["id"])
+    Run.objects.update(state=RunState.ENDED, ended_at=now())
+    at_rest = {"phase": Phase.STOPPED, "desired_state": DesiredState.STOPPED}
+    Pipeline.objects.filter(pk=orders.pk).update(**at_rest)
+    Pipeline.objects.filter(pk=orders.pk).update(current_revision=migration.new_revision)
+    new = RunFactory.create(pipeline=orders, number=2, epoch=2, lineage=1, revision=migration.new_revision)
+    Run.objects.filter(pk=new.pk).update(state=RunState.ENDED, ended_at=now())
+    ranges = [{"topic": "orders-in", "partition": 0, "start": 100, "end": 350}]
+    LedgerBatchFactory.create(run=new, state=LedgerState.PLANNED, ranges=ranges, read=0, delivered=0, done_at=None)
+    Migration.objects.filter(pk=migration.pk).update(new_run=new, old_host_id=old_host)
+    assert migration_steering.restore(migration=Migration.objects.get(pk=migration.pk))
+    (batch,) = LedgerBatch.objects.filter(run=new)
+    assert (batch.state, batch.duplicates_max) == (left, 250 if left == LedgerState.ABANDONED else 0)
+    orders.refresh_from_db()
+    assert (orders.current_revision, orders.host_id) == (migration.old_revision, old_host)
 
 
 @pytest.mark.parametrize(

@@ -12,13 +12,16 @@ from uuid import UUID
 
 from pipelines.domain.base.positions import SourceIdentity
 from pipelines.domain.base.states import DesiredState, InspectionState, MigrationKind, MigrationStage, Phase, RunRole
+from pipelines.domain.definitions.document.spec import Definition
 from pipelines.domain.lifecycle.operations import OnTimeout
 from pipelines.domain.migration.policy import carried
 from pipelines.domain.positions.cluster_move import ClusterMove, PartitionTranslation, pairs_back
 from pipelines.domain.positions.plan import Target
+from pipelines.domain.runs.lineage import Lineage, continue_from
 from pipelines.foundation import clock, dispatch
 from pipelines.foundation.errors import Conflict
 from pipelines.models import Migration, Pipeline, PositionInspection, Revision, Run
+from pipelines.selectors.lifecycle import supervision
 from pipelines.selectors.migration import migrations as selecting
 from pipelines.selectors.positions.positions import basis, identities
 from pipelines.services.base import events
@@ -217,12 +220,13 @@ def hand_over(*, migration: Migration) -> bool:
 
 @fenced
 def restore(*, migration: Migration) -> bool:
-    """Give the pipeline its old revision and host again; False where it has them. A batch that the new side has begun,
-    and that nobody can finish any more, is given up. Raises NotYet where anything of the new side lives."""
+    """Give the pipeline its old revision and host again; False where it has them. A batch that the new side has begun
+    is the old one's, which reads the sink first; where that has no checkpoint of it, the batch is given up. Raises
+    NotYet where anything of the new side lives."""
     lock(migration)
     pipeline = _at_rest(migration)
     new, old = migration.new_run, migration.old_revision
-    if new is not None and new.role == RunRole.ACTIVE:
+    if new is not None and new.role == RunRole.ACTIVE and not _continues(migration, pipeline):
         ownership.abandon_open_batches(pipeline=pipeline, run=new)
     _put_positions_back(migration, pipeline)
     if restored(migration, pipeline):
@@ -235,6 +239,19 @@ def restore(*, migration: Migration) -> bool:
     message = "The revision and the host are those from before the migration."
     events.record(kind="migration.restored", message=message, pipeline=pipeline, actor=ACTOR, data=data)
     return True
+
+
+def _continues(migration: Migration, pipeline: Pipeline) -> bool:
+    """Whether the old side has the checkpoint of the batch that the new side has begun, and the sinks that were given
+    some of it: of another topic it would have to read everything."""
+    old, new = migration.old_revision, migration.new_revision
+    if old is None or new is None or migration.old_host_id is None:
+        return False
+    definition = Definition.model_validate(old.definition)
+    if definition.sinks != Definition.model_validate(new.definition).sinks:
+        return False
+    found = continue_from(supervision.before(pipeline), definition, migration.old_host_id)
+    return isinstance(found, Lineage) and found.number is not None
 
 
 def _put_positions_back(migration: Migration, pipeline: Pipeline) -> None:

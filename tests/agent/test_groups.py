@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import random
+import signal
+import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import KafkaException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
@@ -18,12 +24,16 @@ from pipelines.domain.ledger.ledger import Counts
 from pipelines.domain.ledger.sink_groups import Penalty
 from pipelines.domain.runs.protocol import LAUNCH, Launch
 from tests.agent.conftest import MakePipeline
-from tests.agent.harness import Pipeline, Run
+from tests.agent.harness import Pipeline, Run, holders
 from tests.agent.sinks import frame, numbered, planned
 from tests.agent.test_channels import numbers_in
+from tests.agent.test_deduplication import deliver, unknown
 from tests.agent.topics import EVERY_MS, Pacer, Topics
 from tests.chaos.data_plane import silent_server
+from tests.chaos.extent import SEEDS, whole_only
+from tests.chaos.test_data_plane_network import Mortal, mortal_broker
 from tests.counts import not_once
+from tests.figures import RecordProperty, report_arrival
 from tests.waiting import wait_for
 from workers.agent.delivery.delivery import Listener, SinkGroup
 from workers.agent.delivery.gate import Gate
@@ -31,6 +41,11 @@ from workers.agent.graph.batch import Attempt, Batch, Classifier
 from workers.agent.graph.component import Place, Resolution, SinkBuilder
 from workers.agent.sink_processors.failover import Failover
 from workers.agent.spark import deadline
+
+COUNT = 200_000
+ROUNDS = 6
+FAILOVER = {"type": "failover", "priorities": {"first": 10, "second": 5}, "max_penalty_ms": 8000}
+HASTE = {"write_timeout": "2s", "options": {"request.timeout.ms": 1000}}
 
 
 def grouped(pipeline: Pipeline, processor: dict[str, Any], **sinks: dict[str, Any]) -> Pipeline:
@@ -181,3 +196,97 @@ def test_abandoned_tasks_are_counted_and_end_the_run_where_they_hold_all_slots_o
         assert deadline.lost_slots(session.sparkContext) == 2
     wait_for(lambda: deadline.lost_slots(session.sparkContext) == 0, "the tasks to end with their server", 30)
     assert session.range(10).count() == 10
+
+
+@whole_only
+@pytest.mark.parametrize("on_unknown", ["deliver", "wait"])
+def test_a_member_that_is_frozen_with_a_batch_is_waited_for_or_its_part_is_counted(
+    on_unknown: str, topics: Topics, make_pipeline: MakePipeline, tmp_path: Path, record_property: RecordProperty
+) -> None:
+    """Its attempt may still be alive: what is on the wire arrives when the broker goes on."""
+    with mortal_broker(tmp_path / "first") as broker:
+        first = Topics(broker.servers)
+        base = make_pipeline(max_events_per_batch=COUNT, on_unknown=on_unknown, unknown_timeout="3s")
+        pipeline = grouped(base, FAILOVER, first=first.as_sink() | HASTE, second=topics.as_sink())
+        topics.produce(COUNT, size=500)
+        run = pipeline.start()
+        wait_for(lambda: first.delivered() > 1000, "the first member has a part of the batch")
+        os.kill(broker.pid, signal.SIGSTOP)
+        try:
+            if on_unknown == "deliver":
+                wait_for(lambda: topics.delivered() >= COUNT, "the second member has all of it", 180)
+                run.wait_read(topics.ends(topics.source))
+            else:
+                run.wait_status(lambda s: any(q.holding for q in s.queries), "the batch to be held")
+                time.sleep(10)
+                assert topics.delivered() == 0
+        finally:
+            os.kill(broker.pid, signal.SIGCONT)
+        run.wait_read(topics.ends(topics.source))
+        assert run.stop().exit_code == 0
+        pipeline.ingest()
+        time.sleep(3)
+        found = first.numbers() + topics.numbers()
+    missing, duplicates = report_arrival(record_property, found, range(COUNT), pipeline.possible_duplicates)
+    assert (missing, bool(unknown(run))) == (0, on_unknown == "deliver")
+    if on_unknown == "wait":
+        assert (duplicates, pipeline.possible_duplicates) == (0, 0)
+    assert duplicates <= pipeline.possible_duplicates
+
+
+@whole_only
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("timeout", ["60s", "1s"])
+def test_a_jvm_that_is_killed_around_a_switch_of_sinks_leaves_each_record_once(
+    timeout: str,
+    seed: int,
+    topics: Topics,
+    make_pipeline: MakePipeline,
+    tmp_path: Path,
+    record_property: RecordProperty,
+) -> None:
+    """The first member's broker dies in mid-batch, and may be back before the JVM dies, which then has given the second
+    one a part of it."""
+    dice = random.Random(f"switch {seed} {timeout}")
+    with mortal_broker(tmp_path / "first") as broker:
+        first = Topics(broker.servers)
+        base = make_pipeline(max_events_per_batch=COUNT, unknown_timeout=timeout)
+        pipeline = grouped(base, FAILOVER, first=first.as_sink() | HASTE, second=topics.as_sink())
+        runs = [_switch_and_die(pipeline, first, topics, broker, dice) for _ in range(ROUNDS)]
+        runs.append(deliver(pipeline, topics))
+        found = first.numbers() + topics.numbers()
+        shares = first.delivered(), topics.delivered()
+    count = topics.produced
+    missing, duplicates = report_arrival(record_property, found, range(count), pipeline.possible_duplicates)
+    record_property("tries", ROUNDS)
+    said = [each.cause for run in runs for each in unknown(run)]
+    print(f"{timeout}: {shares}, {duplicates} twice of at most {pipeline.possible_duplicates}, {said}")
+    assert missing == 0, not_once(found, range(count))
+    assert duplicates <= pipeline.possible_duplicates
+    if not said:
+        assert (duplicates, pipeline.possible_duplicates) == (0, 0)
+    assert timeout == "1s" or not said
+
+
+def _switch_and_die(pipeline: Pipeline, first: Topics, topics: Topics, broker: Mortal, dice: random.Random) -> Run:
+    topics.produce(COUNT, size=100)
+    before = wait_for(lambda: _in(first, topics), "both brokers to answer")
+    run = pipeline.start()
+    wait_for(lambda: _in(first, topics) > before + 1000 or run.exit, "a part of the batch")
+    broker.kill()
+    time.sleep(dice.uniform(0, 4))
+    if back := dice.random() < 0.7:
+        broker.start()
+        time.sleep(dice.uniform(0, 8))
+    run.kill_what_there_is("jvm")
+    wait_for(lambda: not holders(run.token), "the others to follow", 60)
+    if not back:
+        broker.start()
+    return run
+
+
+def _in(first: Topics, second: Topics) -> int:
+    """Records in both sinks, and one; 0 while a broker does not answer."""
+    with suppress(KafkaException):
+        return 1 + first.delivered() + second.delivered()
+    return 0

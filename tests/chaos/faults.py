@@ -180,6 +180,8 @@ FAULTS = [
         18,
         "Only the JVM, the driver or the keeper dies",
         _RATE,
+        "agent/test_kills.py::test_ten_kills_at_random_instants_of_one_stream_lose_nothing_and_double_nothing",
+        "agent/test_kills.py::test_kills_at_random_instants_of_real_time_mode_lose_nothing_and_double_nothing",
         f"{_KILLS}::test_an_agent_whose_process_is_killed_comes_back_as_a_new_run",
     ),
     _fault(
@@ -415,6 +417,7 @@ FAULTS = [
         f"{_STRUCK}::test_after_all_of_that_everything_is_there_once",
         "chaos/test_migrations.py::test_a_new_side_that_cannot_begin_leaves_the_old_one_alone",
         "chaos/test_migrations.py::test_a_release_that_damages_records_takes_itself_back",
+        "chaos/test_migrations.py::test_a_new_side_that_is_killed_in_a_batch_and_rolled_back_has_delivered_each_record_once",
         "chaos/test_migrations.py::test_a_revision_is_changed_and_taken_back_under_load",
         "chaos/test_host_migrations.py::test_a_pipeline_moves_to_another_host_and_home_again",
         "chaos/test_host_migrations.py::test_a_move_is_taken_back_at_every_gate_and_after_the_cut",
@@ -551,5 +554,19 @@ FAULTS = [
         "agent/test_changing_topics.py::test_a_sink_topic_that_is_created_again_gets_every_later_record",
         "agent/test_changing_topics.py::test_a_transaction_that_is_left_open_holds_records_back_and_loses_none",
         "chaos/test_soak.py::test_a_short_soak_loses_nothing_and_its_page_is_true",
+    ),
+    _fault(
+        80,
+        "Agent killed while its sink group switches",
+        "agent/test_groups.py::test_a_jvm_that_is_killed_around_a_switch_of_sinks_leaves_each_record_once",
+        "simulation/test_exactly_once.py::test_each_record_is_there_once_but_for_those_that_came_late",
+    ),
+    _fault(
+        81,
+        "It cannot be known what a sink holds of a batch",
+        "agent/test_deduplication.py::test_a_tail_that_is_gone_is_said_and_the_bound_contains_what_was_delivered_twice",
+        "agent/test_groups.py::test_a_member_that_is_frozen_with_a_batch_is_waited_for_or_its_part_is_counted",
+        "agent/test_deduplication.py::test_a_sink_whose_tail_lost_records_says_so_and_its_bound_contains_what_was_there",
+        "simulation/test_exactly_once.py::test_the_bound_of_a_silent_member_counts_the_attempts_of_all_runs",
     ),
 ]

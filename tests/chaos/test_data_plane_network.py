@@ -145,9 +145,14 @@ class Mortal:
         service = kafka_service(data_dir=self._directory, port=self.port)
         self._child: Child = self._life.enter_context(running(service, self._directory / "kafka.log"))
 
+    @property
+    def pid(self) -> int:
+        """Of the life that goes on."""
+        return self._child.process.pid
+
     def kill(self) -> None:
         """SIGKILL."""
-        os.kill(self._child.process.pid, signal.SIGKILL)
+        os.kill(self.pid, signal.SIGKILL)
         self._child.process.wait(10)
         self.close()
 

@@ -110,7 +110,7 @@ def _disagreements(head: Head, checkpoint: CheckpointState) -> Iterator[_Found]:
             "LEDGER_BEHIND",
             f"The checkpoint has finished batch {committed}; the ledger's last finished one is {_number(done)}{apart}.",
         )
-    elif not checkpoint.used and (done >= 0 or head.planned):
+    elif not checkpoint.used and (done >= 0 or (head.planned and not head.planned.open_ended)):
         yield (
             "CHECKPOINT_LOST",
             f"The ledger's last finished batch is {_number(done)}; the checkpoint is empty or missing.",

@@ -467,3 +467,12 @@ def test_the_group_is_a_mirror_that_may_know_more_than_the_ledger(
     found = ahead_of_ledger("sources.s", furthest, seen, decided)
     assert [each.code for each in found] == ([finding] if finding else [])
     assert [each.code for each in notices("s", furthest, seen)] == ([noticed] if noticed else [])
+
+
+def test_the_first_batch_of_real_time_mode_is_in_no_checkpoint_before_its_end() -> None:
+    """Spark logs its offsets when it is over; an agent that dies before leaves an empty checkpoint."""
+    planned = Planned(source="shop", channel="lake", batch=0, ranges=[], open_ended=True)
+    head = Head("sources.shop", {TopicPartition("orders", 0): 0}, planned=planned)
+    assert compare(head, CheckpointState()) == []
+    closed = Head("sources.shop", head.positions, planned=planned.model_copy(update={"open_ended": False}))
+    assert [each.code for each in compare(closed, CheckpointState())] == ["CHECKPOINT_LOST"]

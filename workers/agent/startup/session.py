@@ -10,6 +10,7 @@ from pipelines.domain.base.states import RunRole
 from pipelines.domain.definitions.parts.launchers import SparkLauncher
 from pipelines.domain.runs.protocol import Launch
 from workers.agent.base.findings import Refused
+from workers.agent.base.log import say
 from workers.agent.delivery.delivery import cause_of
 from workers.agent.graph.compile import Graph
 from workers.agent.graph.component import Builder, Place
@@ -58,6 +59,7 @@ class Session:
                     tmp=self._tmp,
                     differing={"spark.default.parallelism": str(self._definition.placement.launcher.cores)},
                 )
+            say("the Spark session is open")
         except Exception as error:
             self._failure = error
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from bench import report
 from bench.bench import Bench, Options
-from bench.cases import CASES
+from bench.cases import CASES, RUNS
 from bench.figures import Result
 from bench.machine import machine, versions
 from bench.systems.base import Failed
@@ -39,9 +39,10 @@ def main(arguments: list[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="headgate-bench-", ignore_cleanup_errors=True) as work:
         directory = Path(work)
         with running_kafka(directory / "kafka") as servers:
-            sizes = Options(records=options.records, runs=options.runs, seconds=options.seconds, rest=options.rest)
+            sizes = Options(records=options.records, seconds=options.seconds, rest=options.rest)
             bench = Bench(Topics(servers), sizes, directory)
             for case in cases:
+                sizes.runs = options.runs or RUNS.get(case, Options.runs)
                 results = _run(bench, case)
                 if results is None:
                     failed.append(case)
@@ -83,7 +84,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--case", action="append", choices=list(CASES), help="only this one; may be repeated")
     parser.add_argument("--records", type=_positive, help="how many records to move, instead of each case's own size")
-    parser.add_argument("--runs", type=_positive, default=3, help="how often each system does the same (default 3)")
+    parser.add_argument("--runs", type=_positive, help="how often each system does the same (default 3, recovery 5)")
     parser.add_argument("--seconds", type=float, default=120.0, help="length of a latency measurement (default 120)")
     parser.add_argument("--rest", type=float, default=120.0, help="longest wait for an idle machine (default 120 s)")
     parser.add_argument("--out", type=Path, default=OUT, help="the report's directory (docs/reference/benchmarks)")

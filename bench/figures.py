@@ -46,6 +46,7 @@ def unit_of(metric: str) -> str:
         "_ms": "ms",
         "_mb": "MB",
         "_percent": "%",
+        "_records": "records",
         "queries_per_tick": "queries",
         "mb_per_day": "MB/day",
         "frames_per_second": "frames/s",

@@ -8,6 +8,7 @@ from typing import Any
 
 from bench import page
 from bench.figures import Result
+from bench.recovery.victims import VICTIMS
 from bench.targets import TARGETS
 
 NAME = "data-plane"
@@ -17,11 +18,15 @@ SYSTEMS = {
     "flume": "Flume",
     "connect": "Kafka Connect",
 }
+COLUMNS = {"recovery_parts": {victim.name: victim.title for victim in VICTIMS}}
+"""Those of a case whose columns are not the systems."""
 TITLES = {
     "kafka_to_kafka": "Kafka to Kafka, and latency at 100 records/s",
     "kafka_to_kafka_2m": "Kafka to Kafka, a short run",
     "latency_1000": "Latency at 1,000 records/s",
     "start": "From process start to first record",
+    "recovery": "Recovery: from `kill -9` to the next new record, at 100 records/s",
+    "recovery_parts": "Recovery of Headgate, part by part",
     "pause_resume": "Pause and resume under 1,000 records/s",
     "idle": "An idle agent",
     "ledger": "The price of the ledger",
@@ -44,6 +49,28 @@ processes of a system from start to last record.
 Flume runs two sources and two sinks around one memory channel, which loses what it holds in a crash. Connect is
 MirrorMaker's source connector with two tasks; it has no transform that looks into a body, and does two header
 transforms instead. Connect has the heap of its own script, Flume and Headgate have 1 GiB."""
+
+_ABOUT = {
+    "recovery": (
+        "SIGKILL while records flow. The time ends with the first record in the sink that was not there before, "
+        "appended by what was started after the kill. Headgate runs with its control plane, as `headgate up` "
+        "starts it; of one agent either all processes are killed at once (agent), or one of them. The control "
+        "plane detects the end and starts the next run after `lifecycle.restart_backoff`, 1 s. Flume and Connect "
+        "are one process each, which the benchmark starts again at once, as systemd does with `Restart=always` and"
+        " `RestartSec=0`; they stand beside the whole agent. Lost and repeated records are those of all kills "
+        "together: with one of either the case fails for Headgate, and for a peer they are counted."
+    ),
+    "recovery_parts": (
+        "The parts of one kill add up to its whole; medians need not. Agent end: until the last word of the run "
+        "that was killed, where it left one. Detection: until the control plane has recorded the end. Backoff: "
+        "until the next run is recorded. Process: until the driver's first line. JVM and session: until the Spark "
+        "session is open; probes and the comparison of positions go on meanwhile, and preflight is what is left of"
+        " them. Query start: until the first batch is planned. Sink tail: until the sink was read for what it has "
+        "of the unfinished batch, half a second of which waits for what is still on its way there; 0 where no "
+        "batch was in flight. First batch: until the first new record is in the sink."
+    ),
+}
+"""What a reader must know of one case alone."""
 
 
 def merge(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> dict[str, Any]:
@@ -83,7 +110,9 @@ def markdown(report: Mapping[str, Any]) -> str:
     for case in dict.fromkeys(result.case for result in results):
         size = report["records"].get(case)
         title = f"{TITLES[case]} ({size:,} records)" if size else TITLES[case]
-        parts += [f"## {title}", page.table([result for result in results if result.case == case], SYSTEMS)]
+        own = [result for result in results if result.case == case]
+        parts += [f"## {title}", *([page.prose(_ABOUT[case])] if case in _ABOUT else [])]
+        parts += [page.table(own, COLUMNS.get(case, SYSTEMS))]
         parts += [page.prose(report["notes"][case])] if case in report["notes"] else []
     if report["skipped"]:
         parts += ["## Not measured", _skipped(report["skipped"])]

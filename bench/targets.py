@@ -9,7 +9,8 @@ Lookup = Mapping[tuple[str, str, str], float]
 """Medians by (case, system, metric)."""
 
 MICRO, REAL_TIME, FLUME, CONNECT = "headgate_micro_batch", "headgate_real_time", "flume", "connect"
-_MAIN = "kafka_to_kafka"
+_MAIN, _RECOVERY = "kafka_to_kafka", "recovery"
+_AGENT = "agent_recovery_seconds"
 
 
 @dataclass(frozen=True)
@@ -118,4 +119,12 @@ TARGETS = [
     limit("idle agent, % of a core", "idle", MICRO, "idle_cpu_percent", 2),
     limit("idle agent, MB (PSS)", "idle", MICRO, "idle_pss_mb", 500),
     limit("process start to first record, s", "start", MICRO, "start_to_first_record_seconds", 5),
+    limit("recovery after a kill of the JVM, s", _RECOVERY, MICRO, "jvm_recovery_seconds", 3),
+    limit("recovery after a kill of the driver, s", _RECOVERY, MICRO, "driver_recovery_seconds", 5),
+    limit("recovery after a kill of the keeper, s", _RECOVERY, MICRO, "keeper_recovery_seconds", 5),
+    limit("recovery after a kill of the whole agent, s", _RECOVERY, MICRO, "agent_recovery_seconds", 5),
+    *(
+        Target(f"the same, against {peer}, s", _of(_RECOVERY, MICRO, _AGENT), _of(_RECOVERY, name, _AGENT))
+        for peer, name in (("Flume", FLUME), ("Connect", CONNECT))
+    ),
 ]

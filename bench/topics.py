@@ -25,7 +25,7 @@ class Topics:
 
     def __init__(self, servers: str) -> None:
         self.servers = servers
-        self._admin = AdminClient(_client(servers))
+        self._admin = AdminClient(client(servers))
 
     def create(self, *names: str) -> None:
         """Make topics with four partitions."""
@@ -55,7 +55,7 @@ class Topics:
         """Append `count` numbered records, spread over the partitions, compressed with lz4."""
         producer = Producer(
             {
-                **_client(self.servers),
+                **client(self.servers),
                 "linger.ms": 50,
                 "batch.size": 1_000_000,
                 "compression.type": "lz4",
@@ -80,7 +80,7 @@ class Topics:
         left = sum(ends.values())
         consumer = Consumer(
             {
-                **_client(self.servers),
+                **client(self.servers),
                 "group.id": "bench-read",
                 "enable.auto.commit": False,
                 "fetch.message.max.bytes": 8_000_000,
@@ -113,7 +113,7 @@ class Pacer(threading.Thread):
 
     def __init__(self, servers: str, topic: str, rate: int) -> None:
         super().__init__(name="pacer", daemon=True)
-        self._producer = Producer({**_client(servers), "linger.ms": 0, "acks": 1})
+        self._producer = Producer({**client(servers), "linger.ms": 0, "acks": 1})
         self._topic, self._rate = topic, rate
         self._over = threading.Event()
         self.sent = 0
@@ -136,7 +136,8 @@ class Pacer(threading.Thread):
         return self.sent
 
 
-def _client(servers: str) -> dict[str, str | int | float | bool]:
+def client(servers: str) -> dict[str, str | int | float | bool]:
+    """What every client of a broker is told."""
     return {"bootstrap.servers": servers, "log_level": _LOG_LEVEL}
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from bench.bench import Bench
-from bench.cases import agent, latency, ledger, sinks, start, throughput
+from bench.cases import agent, latency, ledger, recovery, sinks, start, throughput
 from bench.figures import Result
 
 CASES: dict[str, Callable[[Bench], list[Result]]] = {
     "kafka_to_kafka": throughput.kafka_to_kafka,
     "latency": latency.latency,
     "start": start.start,
+    "recovery": recovery.recovery,
     "pause_resume": agent.pause_resume,
     "idle": agent.idle,
     "ledger": ledger.ledger,
@@ -21,3 +22,6 @@ CASES: dict[str, Callable[[Bench], list[Result]]] = {
     "parquet_sink": sinks.parquet_sink,
     "postgres_sink": sinks.postgres_sink,
 }
+
+RUNS = {"recovery": 5}
+"""How often a case repeats where that is not what the others do."""

@@ -66,17 +66,31 @@ class Work:
 
 @dataclass
 class Running:
-    """A system at work. `started_at`: wall time just before its first process was started."""
+    """A system at work. `spawn`: starts its one process again; `started_at`: wall time just before its first process
+    was started.
+    """
 
     token: str
     log: Path
     process: subprocess.Popen[bytes] | None = None
+    spawn: Callable[[], subprocess.Popen[bytes]] | None = None
     started_at: float = field(default_factory=time.time)
 
     @property
     def alive(self) -> bool:
         """Whether a process of it lives."""
         return self.process.poll() is None if self.process else bool(holders(self.token))
+
+    def crash(self) -> float:
+        """SIGKILL its one process and start it again at once; returns the wall time of the kill. Raises Failed where it
+        has none."""
+        if self.process is None or self.spawn is None or not self.alive:
+            raise self.failed("there is no process to be killed")
+        killed = time.time()
+        self.process.kill()
+        self.process.wait(_STOP_TIMEOUT)
+        self.process = self.spawn()
+        return killed
 
     def settle(self) -> None:
         """Let it finish what it has delivered: Flume sends again what a stop finds in a sink's open transaction."""
@@ -130,17 +144,21 @@ def start_java(work: Work, flags: Sequence[str], class_path: str, arguments: Seq
     logging.write_text(_LOG4J)
     token = uuid.uuid4().hex
     argv = [str(find_java().executable), *flags, f"-Dlog4j2.configurationFile={logging}", "-cp", class_path]
-    with log.open("wb") as output:
-        running = Running(token, log)
-        running.process = subprocess.Popen(
-            [*argv, *arguments],
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            env={**os.environ, TOKEN_VARIABLE: token},
-            cwd=work.directory,
-            start_new_session=True,
-        )
+
+    def spawn() -> subprocess.Popen[bytes]:
+        with log.open("ab") as output:
+            return subprocess.Popen(
+                [*argv, *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, TOKEN_VARIABLE: token},
+                cwd=work.directory,
+                start_new_session=True,
+            )
+
+    running = Running(token, log, spawn=spawn)
+    running.process = spawn()
     return running
 
 

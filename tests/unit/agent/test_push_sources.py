@@ -391,6 +391,20 @@ def test_a_push_process_ends_with_its_cord_and_takes_its_command_with_it(tmp_pat
         wait_for(lambda: not sleeping(mark), "the command's child to be gone")
 
 
+@pytest.mark.parametrize("end", ["cord", "command"])
+def test_a_process_that_left_the_group_of_its_command_ends_with_it(tmp_path: Path, end: str) -> None:
+    mark = f"{os.getpid()}.9"
+    rest = "wait; sleep 1000" if end == "cord" else "wait"
+    keys = {"command": f"(setsid sleep 1000 {mark} > /dev/null 2>&1 &) & {rest}", "shell": BASH}
+    with pushing(tmp_path, "exec", keys) as process:
+        if end == "cord":
+            wait_for(lambda: sleeping(mark), "the command's daemon")
+            assert process.stdin is not None
+            process.stdin.close()
+        assert process.wait(20) == 0
+        assert not sleeping(mark)
+
+
 def test_a_push_process_that_is_closed_lets_go_of_its_port_and_is_not_started_again(tmp_path: Path) -> None:
     port = free_port()
     spec = {"type": "http", "port": port}

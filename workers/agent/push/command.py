@@ -75,12 +75,20 @@ class Lines:
 
 
 class CommandPump:
-    """Runs the command again and again, or once; ends when `stop` is called. Why it is down is told to `report`."""
+    """Runs the command again and again, or once; ends when `stop` is called. Why it is down is told to `report`; after
+    each end `sweep` ends what has left the command's process group."""
 
-    def __init__(self, spec: ExecSource, log: IngestBuffer, report: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(
+        self,
+        spec: ExecSource,
+        log: IngestBuffer,
+        report: Callable[[str], None] = lambda _: None,
+        sweep: Callable[[], None] = lambda: None,
+    ) -> None:
         self._spec = spec
         self._log = log
         self._report = report
+        self._sweep = sweep
         self._failure = ""
         self._stopping = threading.Event()
         self._child: subprocess.Popen[bytes] | None = None
@@ -114,17 +122,16 @@ class CommandPump:
         except OSError as error:
             say(f"the command cannot be started: {error}", "ERROR")
             return f"The command cannot be started: {error}. {self._what_follows()}"
-        if child.stderr is None:
-            raise RuntimeError("the command has no standard error")
         errors = LastLine(cast("BinaryIO", child.stderr), self._hand_on)
-        errors.start()
         try:
+            errors.start()
             self._copy(child)
             self._await_end(child)
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(child.pid, signal.SIGKILL)
             code = child.wait()
+            self._sweep()
         ended, line = command_state.ended_with(code), errors.text()
         say(f"the command ended with {ended}")
         cause = f": {line.removesuffix('.')}" if line else ""

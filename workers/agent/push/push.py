@@ -19,7 +19,7 @@ from typing import Any
 from pipelines.domain.definitions.components.source.exec import ExecSource
 from pipelines.domain.definitions.components.source.http import HttpSource
 from workers.agent.base.log import say, speak_as
-from workers.agent.push import command_state
+from workers.agent.push import command_state, orphans
 from workers.agent.push.command import CommandPump, die_with_parent
 from workers.agent.push.http import serve
 from workers.agent.push.log import IngestBuffer, Limits, LogBusy
@@ -41,7 +41,9 @@ def main() -> int:
 
 
 def _run_command(options: dict[str, Any], spec: ExecSource) -> int:
-    pump = CommandPump(spec, _open(options, spec), partial(command_state.write, Path(options["directory"])))
+    report = partial(command_state.write, Path(options["directory"]))
+    pump = CommandPump(spec, _open(options, spec), report, orphans.end)
+    orphans.adopt()
     # In a thread: a handler that interrupts the pump inside its event would wait for that event's lock for ever.
     signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=pump.stop, name="stop", daemon=True).start())
     _watch_cord(pump.stop)

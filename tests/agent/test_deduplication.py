@@ -24,6 +24,7 @@ from workers.agent.delivery.delivery import cause_of
 from workers.agent.graph.component import Resolution, Unverifiable
 from workers.agent.kafka import tail
 from workers.agent.kafka.admin import jvm_options
+from workers.agent.kafka.short_tail import ShortTail
 from workers.agent.kafka.tail import Tail
 from workers.agent.positions.held import BITS, Bits, Copies, Held, joined, union
 from workers.agent.spark import repeats
@@ -71,11 +72,19 @@ def test_what_several_sinks_hold_is_joined() -> None:
     assert Bits(8, b"\x01") | Bits(0, b"\x80") == Bits(0, b"\x80\x01")
 
 
-@pytest.mark.parametrize("records_in_a_slice", [250_000, 7])
+@pytest.mark.parametrize("records_in_a_slice", [250_000, 7, None])
 def test_the_tail_of_a_topic_is_read_for_the_events_of_one_batch(
-    session: SparkSession, topics: Topics, monkeypatch: pytest.MonkeyPatch, records_in_a_slice: int
+    session: SparkSession, topics: Topics, monkeypatch: pytest.MonkeyPatch, records_in_a_slice: int | None
 ) -> None:
+    """By Spark in slices, and without it where the tail is short."""
     monkeypatch.setattr(tail, "_SLICE", records_in_a_slice)
+
+    def look(batch: Planned, told: tail.Told) -> tail.Seen:
+        after = topics.ends(topics.sink)
+        if records_in_a_slice is None:
+            return ShortTail({"bootstrap.servers": topics.servers}, batch, PREFIX).read(before, after, told)
+        return Tail(jvm_options(topics.servers, {}), batch, PREFIX).read(session, before, after, told)
+
     before = topics.ends(topics.sink)
     origins = [f"{PREFIX}/orders/0/{n}" for n in (5, 10, 11, 12, 12, 20)]
     origins += [f"{PREFIX}/orders/0/11+1", f"{PREFIX}/with/slash/0/10", f"{PREFIX}/orders/1/10", f"{PREFIX}/orders/0/x"]
@@ -88,9 +97,7 @@ def test_the_tail_of_a_topic_is_read_for_the_events_of_one_batch(
     ranges = [PartitionRange(topic=name, partition=0, start=10, end=20) for name in ("orders", "with/slash")]
     planned = Planned(source="shop", channel="lake", batch=1, ranges=ranges)
     told: list[tuple[int, int]] = []
-    seen = Tail(jvm_options(topics.servers, {}), planned, PREFIX).read(
-        session, before, topics.ends(topics.sink), lambda *each: told.append(each)
-    )
+    seen = look(planned, lambda *each: told.append(each))
     assert {key: bits.count for key, bits in seen.held.offsets.items()} == {
         Copies(HERE, 0): 3,
         Copies(HERE, 1): 1,
@@ -98,12 +105,33 @@ def test_the_tail_of_a_topic_is_read_for_the_events_of_one_batch(
     }
     assert (seen.held.events, seen.held.records, seen.gaps) == (5, 6, 0)
     open_ended = planned.model_copy(update={"open_ended": True})
-    seen_so_far = Tail(jvm_options(topics.servers, {}), open_ended, PREFIX).read(
-        session, before, topics.ends(topics.sink), lambda *_: None
-    )
+    seen_so_far = look(open_ended, lambda *_: None)
     assert (seen_so_far.held.events, seen_so_far.held.records) == (6, 7), "and offset 20, but not the forged one"
     assert told[-1] == (len(origins), len(origins))
-    assert len(told) == -(-len(origins) // records_in_a_slice)
+    if records_in_a_slice is not None:
+        assert len(told) == -(-len(origins) // records_in_a_slice)
+
+
+def test_a_tail_that_ends_with_markers_of_somebody_elses_transaction_is_read_to_its_end(
+    session: SparkSession, topics: Topics
+) -> None:
+    before = topics.ends(topics.sink)
+    other = Producer({"bootstrap.servers": topics.servers, "transactional.id": topics.sink})
+    other.init_transactions(30)
+    for commit in (True, False):
+        other.begin_transaction()
+        other.produce(topics.sink, b"x", partition=0, headers=[("headgate.origin", f"{PREFIX}/orders/0/{commit:d}")])
+        assert other.flush(30) == 0
+        (other.commit_transaction if commit else other.abort_transaction)(30)
+    planned = Planned(
+        source="shop", channel="lake", batch=1, ranges=[PartitionRange(topic="orders", partition=0, start=0, end=9)]
+    )
+    wait_for(lambda: sum(topics.ends(topics.sink).values()) - sum(before.values()) == 4, "two records, two markers", 30)
+    after = topics.ends(topics.sink)
+    connection = {"bootstrap.servers": topics.servers}
+    short = ShortTail(connection, planned, PREFIX).read(before, after, lambda *_: None)
+    whole = Tail(jvm_options(topics.servers, {}), planned, PREFIX).read(session, before, after, lambda *_: None)
+    assert (short.held.records, short.gaps) == (whole.held.records, whole.gaps) == (2, 2)
 
 
 GONE = {

@@ -64,9 +64,9 @@ class Listener:
 
 
 class Deduplication:
-    """What is known of one batch. `suspects`: sinks that an earlier run may have given some of it; `wait`: raises where
-    a stop gives the batch up. `duplicates`: how many records of it the sinks have beyond the first of each event,
-    known once it is delivered."""
+    """What is known of one batch. `suspects`: sinks that an earlier run may have given some of it; its writers are over
+    since `over_since` (monotonic seconds), or since now. `wait`: raises where a stop gives the batch up. `duplicates`:
+    how many records of it the sinks have beyond the first of each event, known once it is delivered."""
 
     def __init__(
         self,
@@ -77,12 +77,14 @@ class Deduplication:
         wait: Wait,
         listener: Listener,
         suspects: frozenset[str] = frozenset(),
+        over_since: float | None = None,
     ) -> None:
         self._planned = planned
         self._sinks = {name: sink for name, sink in sinks.items() if sink.deduplicates}
         self._policy, self._wait, self._listener = policy, wait, listener
         self._looks: dict[str, Look] = {}
-        self._over = {name: time.monotonic() for name in suspects & self._sinks.keys()}
+        since = time.monotonic() if over_since is None else over_since
+        self._over = dict.fromkeys(suspects & self._sinks.keys(), since)
         self._suspects = frozenset(self._over)
         self._silent: set[str] = set()
         self._hopeless: set[str] = set()

@@ -106,7 +106,8 @@ class ChannelLedger:
     `sometimes_optional`: so it is with a batch in which the channel is required for no event. `overrun`: offsets count
     events, and those that the source let go of before they were read are counted as dropped. `interval`: seconds that
     events may wait for a fuller batch; `deduplicates`: how a batch that comes again is kept from being there twice,
-    None where it may be; `guarantee`: what the definition promises."""
+    None where it may be; `guarantee`: what the definition promises; `outlived`: executors of an earlier run may live
+    on for a moment after it."""
 
     def __init__(
         self,
@@ -123,6 +124,7 @@ class ChannelLedger:
         interval: float = 0.0,
         deduplicates: Policy | None = None,
         guarantee: str = "",
+        outlived: bool = False,
     ) -> None:
         self.source, self.channel = source, channel
         self.name = f"{source}.{channel}"
@@ -144,6 +146,8 @@ class ChannelLedger:
         self._overrun = overrun
         self._open: _Open | None = None
         self._deduplicates, self._guarantee = deduplicates, guarantee
+        self._outlived = outlived
+        self._continued_at: float | None = None
         self._started: _Started | None = None
         self._waits_since = time.monotonic()
         self._sink_ends: tuple[float, dict[str, list[SinkPosition]]] | None = None
@@ -153,6 +157,7 @@ class ChannelLedger:
         """Take over where the ledger stands."""
         self.positions = dict(positions)
         self.done_batch = -1 if done_batch is None else done_batch
+        self._continued_at = None if self._outlived else time.monotonic()
 
     def resolve(self, planned: Planned) -> None:
         """Ask the sinks how much of a batch is there that was planned and never done, and write that down. Those that
@@ -204,6 +209,7 @@ class ChannelLedger:
             wait=self.group.hold,
             listener=dedup.Listener(looking, found, delayed, self._journal.append),
             suspects=frozenset(self._deduplicating) if self._open else frozenset(),
+            over_since=self._continued_at,
         )
 
     def replayed(self, number: int) -> None:

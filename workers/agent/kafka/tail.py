@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _SLICE = 250_000
 """Records in one job: after each of them progress is told."""
-_WIDEST = 1 << 29
+WIDEST = 1 << 29
 """Offsets of a partition that a batch without an end may have: what a forged origin says may not fill the memory."""
 _READER = {
     "failOnDataLoss": "true",
@@ -121,7 +121,7 @@ class Tail:
         own = f.lit(False)
         for item in self.planned.ranges:
             here = (f.col("partition") == item.partition) & (f.col("topic") == item.topic)
-            end = item.start + _WIDEST if self.planned.open_ended else item.end
+            end = item.start + WIDEST if self.planned.open_ended else item.end
             own = own | (here & (f.col("offset") >= item.start) & (f.col("offset") < end))
         return f.coalesce(own, f.lit(False))
 

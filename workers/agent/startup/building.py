@@ -9,6 +9,7 @@ from pathlib import Path
 from pipelines.domain.definitions.components.processor.default import DefaultProcessor
 from pipelines.domain.definitions.document.guarantees import guarantee_of
 from pipelines.domain.definitions.document.spec import BUFFER, Read
+from pipelines.domain.definitions.parts.launchers import SparkLauncher
 from pipelines.domain.ledger.sink_groups import Penalty
 from pipelines.domain.runs.protocol import Launch
 from workers.agent.delivery.dead_letters import DeadLetterQueue
@@ -91,6 +92,7 @@ class _Building:
             interval=definition.batch_interval(read),
             deduplicates=policy(definition.delivery),
             guarantee=guarantee_of(definition, read, channel).guarantee,
+            outlived=isinstance(definition.placement.launcher, SparkLauncher),
         )
 
     def _group(self, source: str, channel: str) -> SinkGroup:

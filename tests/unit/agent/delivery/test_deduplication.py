@@ -82,7 +82,7 @@ class Bench:
             SimpleNamespace(monotonic=lambda: self.now, time=lambda: self.now),
         )
 
-    def batch(self, *suspects: str, planned: Planned = PLANNED) -> Deduplication:
+    def batch(self, *suspects: str, planned: Planned = PLANNED, over_since: float | None = None) -> Deduplication:
         return Deduplication(
             planned,
             self.sinks,
@@ -95,6 +95,7 @@ class Bench:
                 self.noted.append,
             ),
             suspects=frozenset(suspects),
+            over_since=over_since,
         )
 
     def wait(self, seconds: float) -> None:
@@ -117,6 +118,15 @@ def test_nobody_is_asked_about_a_batch_that_was_never_attempted(monkeypatch: pyt
     assert batch.held(SPARK) is None
     batch.delivered("lake", 100, SPARK)
     assert (sink.asked, batch.duplicates) == ([], 0)
+
+
+@pytest.mark.parametrize(("ago", "waited"), [(None, 0.5), (0.2, 0.3), (3.0, 0.0)])
+def test_writers_that_have_been_over_for_long_are_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch, ago: float | None, waited: float
+) -> None:
+    bench = Bench(monkeypatch, Topic())
+    bench.batch("lake", over_since=None if ago is None else bench.now - ago).held(SPARK)
+    assert bench.waited == [pytest.approx(waited)]
 
 
 def test_what_an_earlier_run_has_delivered_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

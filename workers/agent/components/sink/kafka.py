@@ -24,6 +24,7 @@ from workers.agent.graph.component import REACH_TIMEOUT, Look, Place, Resolution
 from workers.agent.kafka import producers
 from workers.agent.kafka import records as kafka_records
 from workers.agent.kafka.admin import KafkaCluster, jvm_options
+from workers.agent.kafka.short_tail import SHORT, ShortTail
 from workers.agent.kafka.tail import Tail
 from workers.agent.positions.checkpoint import Offsets
 from workers.agent.spark import repeats
@@ -204,7 +205,10 @@ class Builder(SinkBuilder):
         starts, ends = self._tail(planned, since)
         reader = jvm_options(self.spec.bootstrap_servers, self.spec.options)
         prefix = _origin_prefix(self.place.pipeline, planned.source, planned.channel)
-        seen = Tail(reader, planned, prefix).read(spark, starts, ends, told)
+        if sum(max(0, end - starts[key]) for key, end in ends.items()) <= SHORT:
+            seen = ShortTail(self._cluster.settings, planned, prefix).read(starts, ends, told)
+        else:
+            seen = Tail(reader, planned, prefix).read(spark, starts, ends, told)
         if seen.gaps and self._is_compacted({topic for topic, _ in starts}):
             raise Unverifiable(f"the topic is compacted, and {seen.gaps:,} of its records are gone")
         return Look(seen.held, ends)

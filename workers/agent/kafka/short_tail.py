@@ -1,0 +1,121 @@
+"""A tail of few records, read by librdkafka: a Spark job would take longer to start than this takes altogether."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from confluent_kafka import Consumer, KafkaError, KafkaException
+from confluent_kafka import TopicPartition as ClientPartition
+
+from pipelines.domain.base.positions import TopicPartition
+from pipelines.domain.ledger.journal import Planned
+from workers.agent.base.event import COPY_MARK, ORIGIN_HEADER
+from workers.agent.kafka.tail import WIDEST, Seen, Told
+from workers.agent.positions.checkpoint import Offsets
+from workers.agent.positions.held import Bits, Copies, Held
+
+SHORT = 50_000
+"""Records of a tail that are read here."""
+_TIMEOUT = 10.0
+_AT_ONCE = 10_000
+_SETTINGS = {
+    "group.id": "headgate-look",
+    "enable.auto.commit": False,
+    "auto.offset.reset": "error",
+    "enable.partition.eof": True,
+    "fetch.wait.max.ms": 50,
+    # Headgate's producers are idempotent and have no transactions: what they wrote is read at once.
+    "isolation.level": "read_uncommitted",
+}
+
+
+class Origin(NamedTuple):
+    """The event that a record was made of."""
+
+    copies: Copies
+    offset: int
+
+
+@dataclass(frozen=True)
+class ShortTail:
+    """Reads a sink's topics for records of one batch, as `workers.agent.kafka.tail.Tail` does. `settings`: of the
+    connection, as librdkafka wants them; `prefix`: of the origins, before the record's own."""
+
+    settings: Mapping[str, Any]
+    planned: Planned
+    prefix: str
+
+    def read(self, starts: Offsets, ends: Offsets, told: Told) -> Seen:
+        """Look at every record of [starts, ends). Raises KafkaException, or TimeoutError after ten seconds."""
+        todo = {key for key, end in ends.items() if end > starts[key]}
+        total = sum(ends[key] - starts[key] for key in todo)
+        found: dict[Copies, list[int]] = defaultdict(list)
+        seen, deadline = 0, time.monotonic() + _TIMEOUT
+        consumer = Consumer({**self.settings, **_SETTINGS})
+        try:
+            consumer.assign([ClientPartition(*key, starts[key]) for key in todo])
+            while todo:
+                for message in consumer.consume(_AT_ONCE, timeout=0.1):
+                    key = TopicPartition(str(message.topic()), int(message.partition() or 0))
+                    if _is_last(message, ends[key]):
+                        todo.discard(key)
+                    seen += self._take(message, ends[key], found)
+                told(seen, total)
+                if todo and time.monotonic() >= deadline:
+                    raise TimeoutError(f"{seen:,} of {total:,} records of the sink were read in {_TIMEOUT:.0f} s")
+        finally:
+            consumer.close()
+        told(total, total)
+        held = Held({copies: _bits(offsets) for copies, offsets in found.items()}, sum(map(len, found.values())))
+        return Seen(held, gaps=total - seen)
+
+    def _take(self, message: Any, end: int, found: dict[Copies, list[int]]) -> bool:
+        """Note one record, if it is of the batch; False for what lies behind the end, or is no record."""
+        if message.error() and message.error().code() != KafkaError._PARTITION_EOF:
+            raise KafkaException(message.error())
+        if message.error() or message.offset() >= end:
+            return False
+        origin = self.origin(dict(message.headers() or []).get(ORIGIN_HEADER))
+        if origin is not None and self._is_own(origin):
+            found[origin.copies].append(origin.offset)
+        return True
+
+    def origin(self, header: bytes | None) -> Origin | None:
+        """What an origin header says; None where it is none of this read."""
+        prefix = f"{self.prefix}/".encode()
+        if not header or not header.startswith(prefix):
+            return None
+        before, _, last = header[len(prefix) :].decode(errors="replace").rpartition("/")
+        topic, _, number = before.rpartition("/")
+        at, mark, nth = last.partition(COPY_MARK)
+        numbers = [number, at, *([nth] if mark else [])]
+        if not all(each.isascii() and each.isdecimal() for each in numbers):
+            return None
+        return Origin(Copies(TopicPartition(topic, int(number)), int(nth or 0)), int(at))
+
+    def _is_own(self, origin: Origin) -> bool:
+        for item in self.planned.ranges:
+            if item.key == origin.copies.key:
+                end = item.start + WIDEST if self.planned.open_ended else item.end
+                return item.start <= origin.offset < end
+        return False
+
+
+def _bits(offsets: Iterable[int]) -> Bits:
+    numbers = sorted(offsets)
+    start = numbers[0] // 8 * 8
+    data = bytearray((numbers[-1] - start) // 8 + 1)
+    for number in numbers:
+        data[(number - start) // 8] |= 1 << (number - start) % 8
+    return Bits(start, bytes(data))
+
+
+def _is_last(message: Any, end: int) -> bool:
+    """Whether nothing before `end` follows. Markers of transactions are no records: after those, the end of the log is
+    told instead."""
+    at_the_end = message.error() is not None and message.error().code() == KafkaError._PARTITION_EOF
+    return bool(message.offset() >= (end if at_the_end else end - 1))

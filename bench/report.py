@@ -55,7 +55,7 @@ _ABOUT = {
         "SIGKILL while records flow. The time ends with the first record in the sink that was not there before, "
         "appended by what was started after the kill. Headgate runs with its control plane, as `headgate up` "
         "starts it; of one agent either all processes are killed at once (agent), or one of them. The control "
-        "plane detects the end and starts the next run after `lifecycle.restart_backoff`, 1 s. Flume and Connect "
+        "plane detects the end and starts the next run at once, or promotes the warm standby. Flume and Connect "
         "are one process each, which the benchmark starts again at once, as systemd does with `Restart=always` and"
         " `RestartSec=0`; they stand beside the whole agent. Lost and repeated records are those of all kills "
         "together: with one of either the case fails for Headgate, and for a peer they are counted."
@@ -64,9 +64,9 @@ _ABOUT = {
         "The parts of one kill add up to its whole; medians need not. Agent end: until the last word of the run "
         "that was killed, where it left one. Detection: until the control plane has recorded the end. Backoff: "
         "until the next run is recorded. Process: until the driver's first line. JVM and session: until the Spark "
-        "session is open; probes and the comparison of positions go on meanwhile, and preflight is what is left of"
+        "session is open; probes and the comparison of positions run meanwhile, and preflight is what is left of"
         " them. Query start: until the first batch is planned. Sink tail: until the sink was read for what it has "
-        "of the unfinished batch, half a second of which waits for what is still on its way there; 0 where no "
+        "of the unfinished batch, at the earliest half a second after the run was proven over; 0 where no "
         "batch was in flight. First batch: until the first new record is in the sink."
     ),
 }

@@ -127,4 +127,5 @@ TARGETS = [
         Target(f"the same, against {peer}, s", _of(_RECOVERY, MICRO, _AGENT), _of(_RECOVERY, name, _AGENT))
         for peer, name in (("Flume", FLUME), ("Connect", CONNECT))
     ),
+    limit("recovery of a whole agent with a warm standby, s", _RECOVERY, MICRO, "standby_recovery_seconds", 2),
 ]

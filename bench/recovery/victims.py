@@ -29,6 +29,7 @@ VICTIMS = (
     Victim("keeper", "keeper", ("keeper",)),
     Victim("driver", "driver", ("driver",)),
     Victim("jvm", "JVM", ("jvm",)),
+    Victim("standby", "agent, with a warm standby", ("keeper", "driver", "jvm"), {"standby": "warm"}, agents=2),
 )
 """A further row of the report is a further entry here."""
 

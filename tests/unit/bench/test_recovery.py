@@ -9,7 +9,7 @@ from bench.__main__ import _parser
 from bench.cases import CASES, RUNS
 from bench.figures import result
 from bench.recovery.timeline import PARTS, first_new, journal_marks, log_marks, missing, split
-from bench.recovery.victims import VICTIMS, Victim, by_definition
+from bench.recovery.victims import VICTIMS, by_definition
 from pipelines.domain.ledger.journal import Done, Entry, EntryKind, Planned, Replayed, Resolved
 from pipelines.domain.ledger.ledger import Counts
 from workers.agent.base import log
@@ -132,8 +132,9 @@ def test_the_first_batch_of_the_next_run_counts(kinds: list[EntryKind], marks: d
 
 
 def test_victims_share_a_pipeline_where_their_definitions_agree() -> None:
-    standby = Victim("standby", "agent, with a standby", ("keeper",), {"standby": "warm"}, agents=2)
-    assert by_definition([*VICTIMS, standby]) == [list(VICTIMS), [standby]]
+    *alone, standby = VICTIMS
+    assert (standby.lifecycle, standby.agents) == ({"standby": "warm"}, 2)
+    assert by_definition() == [alone, [standby]]
 
 
 def test_the_victims_are_the_columns_of_the_parts() -> None:

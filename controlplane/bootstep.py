@@ -31,6 +31,7 @@ from workers.adapters.filelock import FileLock
 from workers.adapters.host_storage import LocalHostStorage
 from workers.adapters.mails import SmtpMails
 from workers.adapters.posts import HttpPosts
+from workers.adapters.process_watch import PidfdWatch
 from workers.adapters.processes import HostProcesses
 from workers.adapters.push_sources import HttpPushSources
 from workers.adapters.rundirs import LocalRunDirs
@@ -135,6 +136,7 @@ def supervisor(keeper: tuple[str, ...] | None = None) -> Supervisor:
         observer=Observer(processes, rundirs, memory, environment.disk_margin),
         actor=Actor(processes, rundirs, launcher(), memory),
         workflows=Runner(environment.host, rundirs),
+        ends=PidfdWatch(WAKE.set),
     )
 
 

@@ -78,6 +78,13 @@ class Processes(Protocol):
         """
 
 
+class ProcessWatch(Protocol):
+    """Notices the end of processes between two looks at them."""
+
+    def watch(self, processes: Collection[ProcessIdentity]) -> None:
+        """Ring the bell when one of these ends, and no longer for any other."""
+
+
 @dataclass(frozen=True)
 class JournalChunk:
     """Bytes of a journal from `offset` on. `size` is the whole file's; 0 where there is no file."""

@@ -94,6 +94,9 @@ class Run(models.Model):
     first_record_at = models.DateTimeField(null=True, blank=True)
     stop_requested_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
+    warm = models.BooleanField(
+        default=False, help_text="A standby that lifecycle.standby asks for, and not a migration."
+    )
     promoted_at = models.DateTimeField(null=True, blank=True, help_text="When a standby became the ACTIVE run.")
     discarded_at = models.DateTimeField(null=True, blank=True, help_text="Since when a standby is not wanted any more.")
 
@@ -111,7 +114,7 @@ class Run(models.Model):
             models.UniqueConstraint(fields=["pipeline_name", "number"], name="run_numbers_are_unique"),
             models.UniqueConstraint(
                 fields=["pipeline", "role"],
-                condition=~Q(state=RunState.ENDED),
+                condition=~Q(state=RunState.ENDED) & Q(discarded_at=None),
                 name="one_live_run_per_pipeline_and_role",
             ),
             models.UniqueConstraint(fields=["pipeline_name", "epoch"], name="epochs_are_unique"),

@@ -86,6 +86,7 @@ _WATCHED = "db/test_external_groups.py"
 _NETWORK = "chaos/test_data_plane_network.py"
 _BROKEN = f"{_NETWORK}::test_a_broken_network_to_the_broker_costs_no_record"
 _MIGRATIONS = "simulation/test_migrations_survive_everything.py"
+_STANDBYS = "simulation/test_standby_survives_everything.py"
 _SIMULATION = "simulation/test_supervisor_survives_everything.py"
 _ANYWHERE = f"{_SIMULATION}::test_whatever_happens_there_is_one_agent_at_most_and_the_desired_state_is_reached"
 _START = f"{_SIMULATION}::test_a_start_survives_the_death_of_the_worker_at_every_point"
@@ -568,5 +569,15 @@ FAULTS = [
         "agent/test_groups.py::test_a_member_that_is_frozen_with_a_batch_is_waited_for_or_its_part_is_counted",
         "agent/test_deduplication.py::test_a_sink_whose_tail_lost_records_says_so_and_its_bound_contains_what_was_there",
         "simulation/test_exactly_once.py::test_the_bound_of_a_silent_member_counts_the_attempts_of_all_runs",
+    ),
+    _fault(
+        82,
+        "A run dies beside its warm standby, or the standby alone",
+        "chaos/test_warm_standby.py::test_the_second_agent_goes_on_where_the_first_was_killed",
+        "chaos/test_warm_standby.py::test_another_standby_follows_whose_own_death_nobody_notices",
+        "chaos/test_warm_standby.py::test_nothing_is_missing_and_nothing_came_twice",
+        f"{_STANDBYS}::test_whatever_happens_one_agent_consumes_at_most_and_no_record_is_read_twice_or_never",
+        f"{_STANDBYS}::test_a_takeover_survives_the_death_of_the_worker_at_every_point",
+        "db/test_warm_standby.py::test_it_takes_over_from_a_killed_run_and_another_one_follows",
     ),
 ]

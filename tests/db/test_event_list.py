@@ -48,7 +48,7 @@ def test_start_crash_restart_and_stop_are_told_once_each(stage: Stage) -> None:
     pass_time_until(stage, pipeline, Phase.BACKOFF)
     assert headline(pipeline) == (
         f"Backing off. The last run ended without a request. The next one starts by itself. {CRASH} "
-        "The next start is in 1 s."
+        "The next start follows at once."
     )
     pass_time_until(stage, pipeline, Phase.RUNNING)
     assert headline(pipeline) == f"Running. Restarted by Headgate: Run 1 ended (crashed): {CRASH}"
@@ -64,8 +64,8 @@ def test_start_crash_restart_and_stop_are_told_once_each(stage: Stage) -> None:
         ("phase.changed", "Records are moving, or the source is idle and reachable."),
         ("operation.updated", "Start succeeded. Running."),
         ("run.ended", f"Run 1 ended (crashed): {CRASH}"),
-        ("phase.changed", "The next start is in 1 s."),
-        ("alert.opened", f"Run 1 crashed: {CRASH} The next start is in 1 s."),
+        ("phase.changed", "The next start follows at once."),
+        ("alert.opened", f"Run 1 crashed: {CRASH} The next start follows at once."),
         ("run.started", "Run 2 starts on alpha."),
         ("phase.changed", "Preflight of run 2."),
         ("phase.changed", "Every component is ready; waiting for the first batch."),
@@ -74,7 +74,7 @@ def test_start_crash_restart_and_stop_are_told_once_each(stage: Stage) -> None:
         ("phase.changed", "Waiting for the process to end."),
         ("run.ended", "Run 2 ended (clean): exit 0"),
         ("phase.changed", "Stopped on request."),
-        ("alert.resolved", f"Over: Run 1 crashed: {CRASH} The next start is in 1 s."),
+        ("alert.resolved", f"Over: Run 1 crashed: {CRASH} The next start follows at once."),
         ("operation.updated", "Stop succeeded. Stopped; verified by the exit of its process."),
     ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -17,6 +18,7 @@ from pipelines.services.base.audit import Actor
 from pipelines.services.runs import standby
 from tests.chaos.extent import EXAMPLES, sweep
 from tests.simulation.test_supervisor_survives_everything import Supervision
+from tests.simulation.world import World
 from workers import crash_points
 from workers.supervisor.tick import journals
 
@@ -67,12 +69,55 @@ class WithStandby(Supervision):
     def teardown(self) -> None:
         self.the_standby_is_discarded()
         self.come_right()
-        self.world.run_until(lambda: self.waiting is None)
+        self.world.run_until(lambda: not living(self.world))
         super().teardown()
         runs = Run.objects.filter(pipeline_id=self.world.pipeline_id)
         assert not runs.exclude(state=RunState.ENDED).exists()
         epochs = list(runs.filter(role=RunRole.ACTIVE).order_by("epoch").values_list("epoch", "started_at"))
         assert len({epoch for epoch, _ in epochs}) == len(epochs)
+
+
+class WithWarmStandby(Supervision):
+    """The same with a definition that asks for a warm standby: nobody else does anything about it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        ask_for_a_warm_standby(self.world)
+
+    @rule(driver=st.booleans(), keeper=st.booleans())
+    def the_run_that_consumes_is_killed(self, driver: bool = True, keeper: bool = True) -> None:
+        for agent in self.world.agents.living:
+            if not agent.is_standby and driver and agent.driver is not None:
+                agent.driver.alive = False
+            if not agent.is_standby and keeper:
+                agent.keeper.alive = False
+
+    def teardown(self) -> None:
+        world = self.world
+        self.come_right()
+        world.run_until(world.settled)
+        world.check()
+        if world.phase is Phase.RUNNING:
+            world.run_until(lambda: has_a_ready_standby(world), within=600)
+        world.ask(OperationKind.STOP)
+        world.run_until(lambda: not living(world))
+        super().teardown()
+
+
+def ask_for_a_warm_standby(world: World) -> None:
+    revision = world.pipeline.current_revision
+    assert revision is not None
+    revision.definition["lifecycle"] |= {"standby": "warm"}
+    revision.save()
+
+
+def living(world: World) -> bool:
+    return selectors.living().filter(pipeline_id=world.pipeline_id).exists()
+
+
+def has_a_ready_standby(world: World) -> bool:
+    found: dict[str, Any] = next((each for each in world.pipeline.conditions if each["type"] == "Standby"), {})
+    return found.get("status") == "True"
 
 
 @pytest.fixture(autouse=True)
@@ -84,9 +129,12 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.django_db
-def test_whatever_happens_one_agent_consumes_at_most_and_no_record_is_read_twice_or_never() -> None:
+@pytest.mark.parametrize("machine", [WithStandby, WithWarmStandby])
+def test_whatever_happens_one_agent_consumes_at_most_and_no_record_is_read_twice_or_never(
+    machine: type[Supervision],
+) -> None:
     run_state_machine_as_test(
-        WithStandby,
+        machine,
         settings=settings(
             max_examples=EXAMPLES,
             stateful_step_count=30,
@@ -116,4 +164,22 @@ def test_a_promotion_survives_the_death_of_the_worker_at_every_point(points: int
     world.run_until(lambda: world.phase is Phase.RUNNING)
     world.check()
     assert Run.objects.filter(pipeline_id=world.pipeline_id).count() == 2
+    stage.teardown()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("points", sweep(14, 5))
+def test_a_takeover_survives_the_death_of_the_worker_at_every_point(points: int) -> None:
+    stage = WithWarmStandby()
+    world = stage.world
+    world.ask(OperationKind.START)
+    world.run_until(lambda: has_a_ready_standby(world))
+    stage.the_run_that_consumes_is_killed()
+    world.points_left = points
+    for _ in range(3):
+        world.pass_time()
+    world.kill_worker()
+    world.start_worker()
+    world.run_until(lambda: world.phase is Phase.RUNNING)
+    world.check()
     stage.teardown()

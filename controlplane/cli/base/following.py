@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 POLL_S = 1.0
+_LATEST = 100
+"""Runs among which the latest is looked for: standbys are among them."""
 FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 15.0
 MAX_FAILURES = 40
@@ -114,12 +116,20 @@ def print_log(
 
 
 def find_run(client: Client, name: str, number: int | None) -> dict[str, Any]:
-    """The run of this number, or the latest one. CommandError where there is none."""
-    for run in client.pages(path(name, "runs"), limit=1 if number is None else None):
-        if number in (None, run["number"]):
+    """The run of this number, or the latest one that consumes or has consumed. CommandError where there is none."""
+    found = client.pages(path(name, "runs"), limit=_LATEST if number is None else None)
+    if number is None and (latest := max(found, key=_epoch, default=None)) is not None:
+        return dict(latest)
+    for run in found:
+        if run["number"] == number:
             return dict(run)
     title = f"{name} has no run yet" if number is None else f"{name} has no run {number}"
     raise CommandError(title, hint=f"`headgate runs list {name}` lists its runs.", code="run_not_found")
+
+
+def _epoch(run: dict[str, Any]) -> int:
+    """Grows from one run that consumes to the next; 0 of a standby, whose number may be higher."""
+    return int(run.get("epoch") or 0)
 
 
 class LogFollower:
@@ -173,7 +183,7 @@ class LogFollower:
         if self.pinned:
             return bool(self.client.get(f"runs/{self.run['id']}")["state"] != "ENDED")
         latest = find_run(self.client, self.name, None)
-        if latest["number"] > self.run["number"]:
+        if _epoch(latest) > _epoch(self.run):
             output.note(f"Run {latest['number']} of {self.name}:")
             self.run, self.offset = latest, 0
         return True

@@ -194,10 +194,11 @@ def totals(found: Document) -> None:
 
 def runs(found: Sequence[Document]) -> None:
     """The runs."""
-    columns = ("run", "state", "outcome", "exit", "reason", "revision", "host", "lineage", "started", "ended")
+    columns = ("run", "role", "state", "outcome", "exit", "reason", "revision", "host", "lineage", "started", "ended")
     rows = [
         (
             run["number"],
+            run["role"],
             run["state"],
             run["outcome"],
             run["exit_code"],

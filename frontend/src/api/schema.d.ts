@@ -1960,9 +1960,10 @@ export interface components {
          *     - `LedgerBalanced`: Ledger balanced, Ledger unbalanced, Ledger unknown.
          *     - `Supervised`: Supervised, Not supervised, Supervision unknown.
          *     - `DiskSpace`: Disk has room, Disk low, Disk not checked.
+         *     - `Standby`: Standby ready, No standby, Standby unknown.
          * @enum {string}
          */
-        ConditionType: "Stable" | "PositionsSafe" | "LedgerBalanced" | "Supervised" | "DiskSpace";
+        ConditionType: "Stable" | "PositionsSafe" | "LedgerBalanced" | "Supervised" | "DiskSpace" | "Standby";
         /**
          * Consequence
          * @description What a change costs, from light to heavy.

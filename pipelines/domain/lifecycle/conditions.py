@@ -23,6 +23,7 @@ class ConditionType(StrEnum):
     LEDGER_BALANCED = "LedgerBalanced"
     SUPERVISED = "Supervised"
     DISK_SPACE = "DiskSpace"
+    STANDBY = "Standby"
 
 
 class ConditionStatus(StrEnum):
@@ -61,14 +62,16 @@ class Known:
 
 
 def completed(recorded: Iterable[Condition], known: Known) -> list[Condition]:
-    """One condition of every type: what was recorded, what is unknown, and whether anybody watches."""
+    """One condition of every type: what was recorded, what is unknown, and whether anybody watches. Standby is there
+    where the definition asks for one."""
     found = {condition.type: condition for condition in recorded}
     supervised = _supervised(known)
     if supervised.status is not ConditionStatus.TRUE or ConditionType.SUPERVISED not in found:
         found[ConditionType.SUPERVISED] = supervised
     if known.host is None:
         found[ConditionType.STABLE] = _unplaced(known)
-    return [found.get(kind) or _unknown(kind, known) for kind in ConditionType]
+    kinds = [kind for kind in ConditionType if kind in found or kind is not ConditionType.STANDBY]
+    return [found.get(kind) or _unknown(kind, known) for kind in kinds]
 
 
 def _unplaced(known: Known) -> Condition:
@@ -121,6 +124,11 @@ CONDITION_LABELS: dict[ConditionType, dict[ConditionStatus, str]] = {
         ConditionStatus.TRUE: "Disk has room",
         ConditionStatus.FALSE: "Disk low",
         ConditionStatus.UNKNOWN: "Disk not checked",
+    },
+    ConditionType.STANDBY: {
+        ConditionStatus.TRUE: "Standby ready",
+        ConditionStatus.FALSE: "No standby",
+        ConditionStatus.UNKNOWN: "Standby unknown",
     },
 }
 

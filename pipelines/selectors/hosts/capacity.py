@@ -146,14 +146,16 @@ def definition_of(pipeline: Pipeline) -> dict[str, Any]:
 
 
 def rooms(hosts: Iterable[Host], beside: Pipeline | None = None, *, ahead: bool = True) -> list[Room]:
-    """The rooms of hosts, in three queries; what `beside` takes itself is not counted, its standby is. `ahead`: with
-    standbys that migrations were begun with and have not asked for yet."""
+    """The rooms of hosts, in three queries; what `beside` takes itself is not counted, its standby is, unless it is one
+    that gives way (`warm`, discarded). `ahead`: with standbys that migrations were begun with and have not asked for
+    yet."""
     found = list(hosts)
     names = [host.name for host in found]
     others = promised().filter(host__in=names)
     if beside is not None:
         others = others.exclude(id=beside.id)
-    standbys = Run.objects.filter(role=RunRole.STANDBY, host__in=names).exclude(state=RunState.ENDED)
+    standbys = Run.objects.filter(role=RunRole.STANDBY, host__in=names, discarded_at=None)
+    standbys = standbys.exclude(state=RunState.ENDED).exclude(pipeline=beside, warm=True)
     rows = [
         *others.values_list("host_id", _HEAP),
         *standbys.values_list("host_id", f"revision__{_MEMORY}"),

@@ -51,16 +51,19 @@ ORPHANED_AFTER = timedelta(minutes=10)
 
 
 @fenced
-def prepare(*, pipeline: Pipeline, revision: Revision, host: str, actor: Actor) -> Run:
+def prepare(*, pipeline: Pipeline, revision: Revision, host: str, actor: Actor, warm: bool = False) -> Run:
     """Record the intent to have a standby of a revision on a host; the host's supervisor starts it with its next tick.
-    The pipeline itself is not touched.
+    The pipeline itself is not touched. `warm`: it is the one of `lifecycle.standby`, which gives way to any other.
 
     Raises Conflict where the pipeline has a standby already, or where the host takes no such agent.
     """
     current = Pipeline.objects.select_for_update(no_key=True).get(id=pipeline.id)
     if current.archived_at is not None or revision.pipeline_id != current.id:
         raise Conflict(f"Revision {revision.number} is not of {current.name}.", code="wrong_revision")
-    if (other := selectors.of_pipeline(current)) is not None:
+    other = selectors.of_pipeline(current)
+    if other is not None and other.warm and not warm:
+        discard(run=other, actor=actor, reason="A migration prepares another one.")
+    elif other is not None:
         raise Conflict(
             f"Run {other.number} on {other.host_id} is already a standby of {current.name}.",
             code="standby_exists",
@@ -73,6 +76,7 @@ def prepare(*, pipeline: Pipeline, revision: Revision, host: str, actor: Actor) 
         pipeline_name=current.name,
         number=number,
         role=RunRole.STANDBY,
+        warm=warm,
         revision=revision,
         host=place,
         lineage=0,
@@ -99,26 +103,40 @@ def promote(*, run: Run, actor: Actor, desired: DesiredState = DesiredState.RUNN
     current = Run.objects.select_related("revision", "host").get(pk=run.pk)
     if current.promoted_at is not None:
         return current
+    now = clock.now()
+    current = grant(pipeline=pipeline, run=current, generation=pipeline.generation + 1, now=now)
+    _hand_over(pipeline, current, desired, now)
+    announce(pipeline=pipeline, run=current, actor=actor)
+    dispatch.wake(current.host_id)
+    return current
+
+
+@fenced
+def grant(*, pipeline: Pipeline, run: Run, generation: int, now: datetime) -> Run:
+    """What makes a standby the ACTIVE run, without what follows for its pipeline. Raises Conflict as `promote` does."""
+    current = Run.objects.select_related("revision", "host").get(pk=run.pk)
     _require_ready(current)
     _require_end_of_the_one_before(pipeline)
-    lineage = _lineage(pipeline, current)
-    epoch, now = next_number(pipeline.name), clock.now()
+    lineage, epoch = _lineage(pipeline, current), next_number(pipeline.name)
     granted = {"role": RunRole.ACTIVE, "epoch": epoch, "lineage": lineage.number or epoch, "promoted_at": now}
     if (
         not selectors.living()
         .filter(pk=current.pk, discarded_at=None)
-        .update(generation=pipeline.generation + 1, start_requested_at=now, **granted)
+        .update(generation=generation, start_requested_at=now, **granted)
     ):
         raise _not_ready(current, "it has just been discarded or has ended")
     current.refresh_from_db()
-    _hand_over(pipeline, current, desired, now)
-    message = f"Run {current.number} on {current.host_id} was a standby and is ACTIVE now, under epoch {epoch}."
-    data = {"epoch": epoch, "lineage": current.lineage, "revision": current.revision.number}
-    events.record(kind="standby.promoted", message=message, pipeline=pipeline, run=current, actor=actor.name, data=data)
-    told = f"Preflight of run {current.number}."
-    runs.change_phase(pipeline, Phase.PREFLIGHT, "promoted", message, current, told=told)
-    dispatch.wake(current.host_id)
     return current
+
+
+@fenced
+def announce(*, pipeline: Pipeline, run: Run, actor: Actor) -> None:
+    """One event for the promotion, and one for the phase that follows. Raises Overtaken."""
+    message = f"Run {run.number} on {run.host_id} was a standby and is ACTIVE now, under epoch {run.epoch}."
+    data = {"epoch": run.epoch, "lineage": run.lineage, "revision": run.revision.number}
+    events.record(kind="standby.promoted", message=message, pipeline=pipeline, run=run, actor=actor.name, data=data)
+    told = f"Preflight of run {run.number}."
+    runs.change_phase(pipeline, Phase.PREFLIGHT, "promoted", message, run, told=told)
 
 
 def _require_ready(run: Run) -> None:

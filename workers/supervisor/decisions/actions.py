@@ -20,6 +20,28 @@ class CreateRun:
 
 
 @dataclass(frozen=True)
+class TakeOver:
+    """Promote the standby instead of starting another run. `fresh`: as for CreateRun."""
+
+    fresh: bool
+
+
+@dataclass(frozen=True)
+class PrepareStandby:
+    """Have the warm standby that the definition asks for."""
+
+
+@dataclass(frozen=True)
+class GiveWay:
+    """End the warm standby: a restart is to look up anew what it was initialised with."""
+
+
+@dataclass(frozen=True)
+class DismissStandby:
+    """End a warm standby, if it is not wanted any more."""
+
+
+@dataclass(frozen=True)
 class Spawn:
     """Start the keeper of a run whose intent is recorded."""
 
@@ -182,6 +204,10 @@ class SetFindings:
 
 Action = (
     CreateRun
+    | TakeOver
+    | PrepareStandby
+    | GiveWay
+    | DismissStandby
     | Spawn
     | Revoke
     | RecordProcesses

@@ -52,7 +52,22 @@ def evaluate(snapshot: PipelineSnapshot) -> dict[ConditionType, Verdict]:
         found[ConditionType.SUPERVISED] = ConditionStatus.FALSE, "error", words
     if snapshot.disk is not None:
         found[ConditionType.DISK_SPACE] = _disk_space(snapshot.disk)
+    if snapshot.lifecycle.standby == "warm":
+        found[ConditionType.STANDBY] = _standby(snapshot)
     return found
+
+
+def _standby(snapshot: PipelineSnapshot) -> Verdict:
+    second = snapshot.second
+    if second is not None and second.ready:
+        return ConditionStatus.TRUE, "ready", f"Run {second.number} is initialized and probed, and can take over."
+    if second is not None and second.warm:
+        return ConditionStatus.FALSE, "starting", f"Run {second.number} is starting as the standby."
+    if second is not None:
+        return ConditionStatus.FALSE, "migrating", "A migration has its own standby at present."
+    if snapshot.no_standby:
+        return ConditionStatus.FALSE, "refused", f"There is no standby: {snapshot.no_standby}"
+    return ConditionStatus.FALSE, "none", "There is no standby; one starts while the pipeline is RUNNING or PAUSED."
 
 
 def _disk_space(disk: DiskSnapshot) -> Verdict:

@@ -1,6 +1,6 @@
 """What to do about a pipeline: a pure function of what was seen and of the time.
 
-1. No run: start one if it is wanted and its time has come, else rest.
+1. No run: start one if it is wanted and its time has come, or promote the standby that is ready; else rest.
 2. A run without processes: start its keeper if none was started yet; else judge how it ended.
 3. A run with processes: record them, give the command that is wanted, climb where the keeper could not, tell the phase.
    One that was promoted from standby is told so.
@@ -12,18 +12,20 @@ Doing the same actions twice is harmless, and nothing is lost with the memory of
 
 from __future__ import annotations
 
-from pipelines.domain.base.states import RESTING_PHASES, DesiredState, Phase, can
+from pipelines.domain.base.states import RESTING_PHASES, DesiredState, OperationKind, Phase, can
 from pipelines.domain.lifecycle.reconciling import REASON
 from workers.ports import Now
 from workers.supervisor.decisions.actions import (
     Action,
     CreateRun,
+    GiveWay,
     ObserveGeneration,
     Reconcile,
     ResetRestarts,
     Revoke,
     SetPhase,
     Spawn,
+    TakeOver,
     WritePromotion,
 )
 from workers.supervisor.decisions.command import command_actions, kill_actions
@@ -35,9 +37,8 @@ from workers.supervisor.decisions.operations import operation_actions
 from workers.supervisor.decisions.phase import phase_actions
 from workers.supervisor.decisions.processes import dumped, never_spawned, record
 from workers.supervisor.decisions.snapshot import PipelineSnapshot, RunSnapshot
-from workers.supervisor.decisions.standby import is_changing, standby_actions
+from workers.supervisor.decisions.standby import is_changing, keep_warm, standby_actions
 
-HEALTHY_PHASES = frozenset({Phase.RUNNING, Phase.PAUSED})
 TRANSITIONAL_PHASES = frozenset({Phase.PREFLIGHT, Phase.STARTING, Phase.PAUSING, Phase.STOPPING})
 
 
@@ -45,7 +46,8 @@ def decide(snapshot: PipelineSnapshot, now: Now) -> list[Action]:
     """Everything that is to be done now, in this order: an operation ends even where the rest cannot be done."""
     if snapshot.standby:
         return standby_actions(snapshot, now)
-    return [*operation_actions(snapshot, now), *condition_actions(snapshot, now), *_life(snapshot, now)]
+    first = [*operation_actions(snapshot, now), *condition_actions(snapshot, now), *_give_way(snapshot)]
+    return [*first, *_life(snapshot, now)]
 
 
 def hurried(snapshot: PipelineSnapshot) -> bool:
@@ -53,7 +55,8 @@ def hurried(snapshot: PipelineSnapshot) -> bool:
     if snapshot.standby:
         return is_changing(snapshot)
     waiting = snapshot.operation is not None and snapshot.phase is not Phase.BACKOFF
-    return waiting or snapshot.asked_anew or snapshot.phase in TRANSITIONAL_PHASES
+    dying = snapshot.run is not None and snapshot.run.half_dead_since is not None
+    return waiting or dying or snapshot.asked_anew or snapshot.phase in TRANSITIONAL_PHASES
 
 
 def _life(snapshot: PipelineSnapshot, now: Now) -> list[Action]:
@@ -73,12 +76,27 @@ def _without_run(snapshot: PipelineSnapshot, now: Now) -> list[Action]:
     if not can(snapshot.phase, Phase.PREFLIGHT):
         return [SetPhase(Phase.BACKOFF, "no_run", "There is no process; Headgate starts it again.")]
     if snapshot.asked_anew or snapshot.phase not in RESTING_PHASES | {Phase.BACKOFF}:
-        return [CreateRun(fresh=snapshot.asked_anew)]
+        return _begin(snapshot, fresh=snapshot.asked_anew)
     if lacks_room(snapshot):
         return wait_for_room(snapshot)
     if snapshot.phase is Phase.STOPPED or (snapshot.phase is Phase.BACKOFF and _backoff_over(snapshot, now)):
-        return [CreateRun(fresh=False)]
+        return _begin(snapshot, fresh=False)
     return []
+
+
+def _restarts(snapshot: PipelineSnapshot) -> bool:
+    return snapshot.operation is not None and snapshot.operation.kind is OperationKind.RESTART
+
+
+def _give_way(snapshot: PipelineSnapshot) -> list[Action]:
+    """Before the run that a restart has asked for: a standby that is prepared later knows what that one knows."""
+    warm = snapshot.second is not None and snapshot.second.warm
+    return [GiveWay()] if warm and _restarts(snapshot) and snapshot.asked_anew else []
+
+
+def _begin(snapshot: PipelineSnapshot, *, fresh: bool) -> list[Action]:
+    ready = snapshot.second is not None and snapshot.second.ready and not _restarts(snapshot)
+    return [TakeOver(fresh) if ready else CreateRun(fresh)]
 
 
 def _rest(snapshot: PipelineSnapshot) -> list[Action]:
@@ -123,6 +141,7 @@ def _with_process(snapshot: PipelineSnapshot, run: RunSnapshot, now: Now) -> lis
         *phase_actions(snapshot, run, now),
         *disk_findings(snapshot),
         *_forgive(snapshot, run, now),
+        *keep_warm(snapshot, now),
         *([] if commands else _observe(snapshot)),
     ]
 

@@ -284,15 +284,15 @@ def _named(finding: Mapping[str, Any]) -> str:
 
 
 def _restarted(snapshot: PipelineSnapshot, ended: Ended, findings: Findings, now: Now) -> EndRun:
-    """BACKOFF with a delay that doubles, or FAILED when the budget of restarts in a row is spent."""
+    """BACKOFF with the delay of `restart_delay`, or FAILED when the budget of restarts in a row is spent."""
     if findings:
         ended = replace(ended, outcome=_RETRIED.get(ended.outcome, ended.outcome), reason=_named(findings[0]))
     if snapshot.restart_count >= snapshot.lifecycle.max_restarts:
         follows = f"{snapshot.restart_count} restarts in a row failed."
         end = _end(ended, Phase.FAILED, "restarts_spent", sentences(ended.reason, follows), StopReason.SYSTEM)
         return replace(end, findings=findings, follows=follows)
-    delay = backoff(snapshot.lifecycle.restart_backoff, snapshot.lifecycle.restart_backoff_max, snapshot.restart_count)
-    follows = f"The next start is in {delay:g} s."
+    delay = restart_delay(snapshot)
+    follows = f"The next start is in {delay:g} s." if delay else "The next start follows at once."
     words = sentences(ended.reason, follows)
     restart = Restart(now.boot_id, now.boottime + delay, delay)
     reason = str(findings[0]["code"]) if findings else ended.outcome
@@ -300,8 +300,17 @@ def _restarted(snapshot: PipelineSnapshot, ended: Ended, findings: Findings, now
     return replace(end, restart=restart, findings=findings, follows=follows)
 
 
+def restart_delay(snapshot: PipelineSnapshot) -> float:
+    """Seconds before the next restart: none before the first in a row, since what ends a run that was well for long is
+    seldom there again; then the back-off."""
+    if snapshot.restart_count == 0:
+        return 0.0
+    lifecycle = snapshot.lifecycle
+    return backoff(lifecycle.restart_backoff, lifecycle.restart_backoff_max, snapshot.restart_count - 1)
+
+
 def backoff(first: float, longest: float, restarts: int) -> float:
-    """Seconds before the next restart: doubles with each one and saturates."""
+    """Seconds that double with each restart, and saturate."""
     return float(min(longest, first * 2 ** min(restarts, 40)))
 
 

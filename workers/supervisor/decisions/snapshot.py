@@ -17,6 +17,7 @@ from pipelines.domain.lifecycle.operations import OnTimeout
 from pipelines.domain.runs.crashes import Crash
 from pipelines.domain.runs.protocol import Control, Dump, ExitRecord, Identity, ProcessIdentity, Status
 
+HEALTHY_PHASES = frozenset({Phase.RUNNING, Phase.PAUSED})
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
 
@@ -130,13 +131,24 @@ class RunSnapshot:
 
 
 @dataclass(frozen=True)
+class StandbySnapshot:
+    """The standby of a pipeline on this host. `ready`: a warm one of the present revision that could take over now."""
+
+    number: int
+    warm: bool = True
+    ready: bool = False
+
+
+@dataclass(frozen=True)
 class PipelineSnapshot:
     """One pipeline. `restart_deadline` is (boot id, CLOCK_BOOTTIME) at which the back-off ends. `owner`: the epoch of
     the host's lease, under which this is seen; `fence`: how long its run may go on without a supervisor, None for
     ever. `on_timeout`: what follows where the batch in hand of a pause or of a drain does not end in time;
     `desired_before`: what is wanted again where that is given up. `reconcile`: a person has said whom to believe, the
     database or the host. `trouble`: the error that the supervisor met here in its last tick, in words. `standby`: it
-    is looked at only for the sake of `run`, a standby on this host, and `desired` is what is wanted of that.
+    is looked at only for the sake of `run`, a standby on this host, and `desired` is what is wanted of that; `surplus`:
+    it was prepared for the definition's sake, and seems to be wanted no more. `second`: beside `run`, its standby;
+    `no_standby`: why none could be prepared; `standby_due`: CLOCK_BOOTTIME before which no further one is.
     """
 
     id: UUID
@@ -165,6 +177,10 @@ class PipelineSnapshot:
     run: RunSnapshot | None = None
     trouble: str = ""
     standby: bool = False
+    surplus: bool = False
+    second: StandbySnapshot | None = None
+    no_standby: str = ""
+    standby_due: float = 0.0
     disk: DiskSnapshot | None = None
 
     @property

@@ -18,6 +18,7 @@ from pipelines.domain.base.states import STOP_COMMANDS, Phase
 from pipelines.domain.ledger.journal import JournalCorrupt
 from pipelines.domain.lifecycle.reconciling import Ahead
 from pipelines.domain.runs.protocol import Control, DumpOrder, ExitRecord
+from pipelines.foundation.errors import Conflict
 from pipelines.models import Pipeline, Run
 from pipelines.selectors.lifecycle.supervision import Row
 from pipelines.selectors.migration import tracing
@@ -25,20 +26,23 @@ from pipelines.services.base import events, fencing
 from pipelines.services.base.fencing import fenced
 from pipelines.services.lifecycle import operations, reconciling
 from pipelines.services.lifecycle.transitions import explain_phase, set_phase
-from pipelines.services.runs import runs, standby
+from pipelines.services.runs import runs, standby, warm
 from pipelines.services.runs.runs import Aftermath, NextRun, Overtaken, RunEnd
 from workers import crash_points
 from workers.ports import Now, Processes, RunDirs
 from workers.supervisor.decisions import actions
 from workers.supervisor.decisions.command import first_control
-from workers.supervisor.decisions.ending import journal_finding
+from workers.supervisor.decisions.ending import backoff, journal_finding
 from workers.supervisor.decisions.leading import leased
 from workers.supervisor.decisions.snapshot import PipelineSnapshot
 from workers.supervisor.launch.launch import Launcher, NotProvisioned
 from workers.supervisor.launch.references import Unresolved
 from workers.supervisor.tick.journals import ENDS_THE_TICK
-from workers.supervisor.tick.memory import Memory
+from workers.supervisor.tick.memory import Memory, StandbyTries
 from workers.supervisor.tick.reconciling import Reconciler
+
+_STANDBY_BACKOFF = 5.0
+"""Seconds before a second standby is prepared where the first was refused or has ended."""
 
 log = structlog.get_logger(__name__)
 emit = fenced(events.record)
@@ -131,6 +135,36 @@ class _Deed:
         self.run = runs.create_run(pipeline=self.pipeline, wanted=wanted, now=self.now.wall)
         crash_points.reach("worker.intended")
         self._spawn(self.run)
+
+    @do.register
+    def _(self, action: actions.TakeOver) -> None:
+        """A standby that cannot take over is ended, and the next tick starts a run."""
+        ready = self.actor.memory.standbys[self.pipeline.id]
+        try:
+            self.run = warm.take_over(pipeline=self.pipeline, run=ready, fresh=action.fresh, now=self.now.wall)
+        except Conflict as refusal:
+            log.warning("no_take_over", pipeline=self.pipeline.name, run=ready.number, cause=str(refusal))
+            warm.give_way(pipeline=self.pipeline, actor=warm.SYSTEM, reason=str(refusal))
+
+    @do.register
+    def _(self, _action: actions.PrepareStandby) -> None:
+        """Each further try in a row waits twice as long as the one before."""
+        tries = self.actor.memory.tries.get(self.pipeline.id, StandbyTries())
+        wait = backoff(_STANDBY_BACKOFF, self.snapshot.lifecycle.restart_backoff_max, tries.number)
+        refused = ""
+        try:
+            warm.keep(pipeline=self.pipeline)
+        except Conflict as refusal:
+            refused = str(refusal)
+        self.actor.memory.tries[self.pipeline.id] = StandbyTries(tries.number + 1, self.now.boottime + wait, refused)
+
+    @do.register
+    def _(self, _action: actions.GiveWay) -> None:
+        warm.give_way(pipeline=self.pipeline, actor=warm.SYSTEM, reason="The pipeline is restarted.")
+
+    @do.register
+    def _(self, _action: actions.DismissStandby) -> None:
+        warm.dismiss(run=self.living_run)
 
     @do.register
     def _(self, _action: actions.Spawn) -> None:

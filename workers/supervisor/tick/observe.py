@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pipelines.domain.base.states import DesiredState, OperationKind, Phase, RunState
+from pipelines.domain.base.states import AgentPhase, DesiredState, OperationKind, Phase, RunState
 from pipelines.domain.definitions.document.spec import Lifecycle
 from pipelines.domain.definitions.parts.leases import fence_of
 from pipelines.domain.hosts.disk import DiskState, Margin
@@ -24,16 +24,17 @@ from pipelines.selectors.runs import crashes
 from pipelines.services.base import fencing
 from pipelines.services.lifecycle import reconciling
 from workers.ports import Now, Processes, RunDirs, TokenHolders
-from workers.supervisor.decisions.decide import HEALTHY_PHASES
 from workers.supervisor.decisions.snapshot import (
+    HEALTHY_PHASES,
     DiskSnapshot,
     OperationSnapshot,
     PipelineSnapshot,
     RunSnapshot,
+    StandbySnapshot,
     lives,
 )
 from workers.supervisor.tick.journals import JournalIngestion
-from workers.supervisor.tick.memory import Memory, RunMemory
+from workers.supervisor.tick.memory import Memory, RunMemory, StandbyTries
 
 LATELY = 15.0
 """Seconds that a run may take to end after its disk was full, whose last act frees room."""
@@ -108,8 +109,38 @@ class Observer:
             run=run,
             trouble=self.memory.troubles.get(pipeline.id, ""),
             standby=row.is_standby,
+            surplus=row.is_standby and self._is_surplus(row),
+            second=None if row.is_standby else self._second(pipeline, now),
+            no_standby=self._tries(pipeline).refused,
+            standby_due=self._tries(pipeline).due,
             disk=self._disk(row, now),
         )
+
+    def _tries(self, pipeline: Pipeline) -> StandbyTries:
+        return self.memory.tries.get(pipeline.id, StandbyTries())
+
+    def _second(self, pipeline: Pipeline, now: Now) -> StandbySnapshot | None:
+        """The pipeline's standby on this host, as this tick has read it."""
+        run = self.memory.standbys.get(pipeline.id)
+        if run is None:
+            return None
+        status = self.memory.run(run).reported
+        same = run.warm and run.revision_id == pipeline.current_revision_id and run.host_id == pipeline.host_id
+        lifecycle = self.memory.lifecycles.get(run.revision_id, Lifecycle())
+        waits = status is not None and (status.token, status.phase) == (run.token, AgentPhase.STANDBY)
+        fresh = status is not None and now.boottime - status.heartbeat <= lifecycle.heartbeat_timeout
+        if waits and fresh:
+            self.memory.tries.pop(pipeline.id, None)
+        return StandbySnapshot(run.number, run.warm, same and waits and fresh and run.state == RunState.LIVE)
+
+    def _is_surplus(self, row: Row) -> bool:
+        """Whether a warm standby seems to be wanted no more; a migration may know better."""
+        run, pipeline = row.run, row.pipeline
+        if run is None or not run.warm or run.discarded_at is not None:
+            return False
+        present = (pipeline.host_id, pipeline.current_revision_id) == (run.host_id, run.revision_id)
+        rests = pipeline.desired_state == DesiredState.STOPPED or pipeline.phase in {Phase.BLOCKED, Phase.FAILED}
+        return not present or rests or pipeline.archived_at is not None
 
     def _disk(self, row: Row, now: Now) -> DiskSnapshot | None:
         """The disk of what runs or is to run; asked of the kernel, since an agent on a full one cannot say so."""

@@ -22,7 +22,7 @@ from pipelines.selectors.lifecycle.supervision import Row
 from pipelines.services.base import events, fencing
 from pipelines.services.base.fencing import Fenced
 from pipelines.services.lifecycle import placement
-from workers.ports import Clock, Now, Processes, TokenHolders, Workflows
+from workers.ports import Clock, Now, Processes, ProcessWatch, TokenHolders, Workflows
 from workers.supervisor.decisions.decide import decide, hurried
 from workers.supervisor.tick.act import Actor
 from workers.supervisor.tick.disk import HostDisk
@@ -51,7 +51,8 @@ class Ticked:
 
 
 class Supervisor:
-    """Everything a tick needs, and what it remembers."""
+    """Everything a tick needs, and what it remembers. `ends` brings the next tick when a process ends; without it, what
+    has ended is seen by a tick that comes anyway."""
 
     def __init__(
         self,
@@ -63,6 +64,7 @@ class Supervisor:
         observer: Observer,
         actor: Actor,
         workflows: Workflows,
+        ends: ProcessWatch | None = None,
     ) -> None:
         self._host = host
         self._clock = clock
@@ -71,6 +73,7 @@ class Supervisor:
         self._observer = observer
         self._actor = actor
         self._workflows = workflows
+        self._ends = ends
         self._peers = Peers(host)
         self._strays = Strays(host, processes)
         self._disk = HostDisk(host, observer.rundirs, observer.margin)
@@ -106,11 +109,16 @@ class Supervisor:
         self._check_disk(now)
         rows = [*supervision.roster(self._host, self._memory.busy), *supervision.standbys(self._host)]
         self._memory.keep({r.run.token for r in rows if r.run}, {r.operation.id for r in rows if r.operation})
+        self._memory.standbys = {
+            r.pipeline.id: r.run for r in rows if r.run and r.is_standby and not r.run.discarded_at
+        }
         learn(self._memory, rows)
         holders = living(self._processes, rows)
         self._strays.end(rows, holders)
         hurry = self._attend_all(self._in_turn(rows), holders, now)
-        quick = self._go_on_with_workflows()
+        if self._ends is not None:
+            self._ends.watch(self._memory.ends)
+        quick = self._go_on_with_workflows() or self._memory.restart_due
         self._tick_ms = (self._clock.now().boottime - now.boottime) * 1000
         return Ticked(supervising=True, hurry=hurry, quick=quick)
 
@@ -160,6 +168,7 @@ class Supervisor:
 
     def _attend_all(self, rows: Sequence[Row], holders: TokenHolders, now: Now) -> bool:
         hurry, busy, self._memory.busy = False, set[UUID](), None
+        self._memory.ends, self._memory.restart_due = set(), False
         recorded = self._observer.record(rows, now, lambda: self._spent(now) > BUDGET / 2)
         for row, following in zip(rows[: recorded.reached], [*rows[1:], None], strict=False):
             self._first = following.pipeline.name if following else None
@@ -190,6 +199,7 @@ class Supervisor:
             chosen = decide(snapshot, now)
             if chosen:
                 busy.add(snapshot.id)
+            self._memory.note(snapshot, chosen)
             failures += self._actor.perform(row, snapshot, chosen, now)
             hurry = hurried(snapshot)
         except ENDS_THE_TICK:

@@ -42,9 +42,10 @@ const LOOKS: Record<Condition['status'], { tone: Tone; icon: Icon }> = {
   Unknown: { tone: 'idle', icon: IconHelpCircle },
 }
 
-/** A change in progress is no fault, so an unstable pipeline is not shown in red. */
-function isChange(condition: Condition): boolean {
-  return condition.type === 'Stable' && condition.status === 'False'
+/** A change in progress is no fault, so an unstable pipeline, or a standby that starts, is not shown in red. */
+function isChange({ type, status, reason }: Condition): boolean {
+  const changing = type === 'Stable' || (type === 'Standby' && reason !== 'refused')
+  return changing && status === 'False'
 }
 
 function Conditions({ conditions }: { conditions: Condition[] }) {

@@ -177,7 +177,7 @@ class Lifecycle(Spec):
         unit="seconds",
     )
     restart_backoff: Duration = field(
-        "The wait before the first restart; it doubles with each further one.",
+        "The wait before the second restart in a row; it doubles with each further one. The first follows at once.",
         default=1.0,
         example="1s",
         unit="seconds",
@@ -190,6 +190,13 @@ class Lifecycle(Spec):
         default=300.0,
         example="5m",
         unit="seconds",
+    )
+    standby: Literal["none", "warm"] = field(
+        "`warm`: a second agent of the same revision waits on the same host, initialised and probed, and consumes "
+        "nothing. It takes over as soon as the first is proven dead, and when a migration is rolled back. It costs "
+        "what an idle agent costs, in memory and in CPU time.",
+        default="none",
+        example="warm",
     )
     on_supervisor_loss: OnSupervisorLoss = field(
         "What an agent does without a supervisor. `continue`: it keeps running, and another host takes over only when "

@@ -42,9 +42,14 @@ def test_recorded_conditions_are_kept_and_missing_ones_are_unknown() -> None:
     recorded = Condition(ConditionType.STABLE, ConditionStatus.TRUE, "as_desired", "So it is.", THEN)
     found = {each.type: each for each in completed([recorded], known(Phase.RUNNING))}
 
-    assert list(found) == list(ConditionType)
+    assert list(found) == [kind for kind in ConditionType if kind is not ConditionType.STANDBY]
     assert found[ConditionType.STABLE] is recorded
     assert found[ConditionType.LEDGER_BALANCED].status == ConditionStatus.UNKNOWN
+
+
+def test_a_standby_is_shown_where_one_is_recorded() -> None:
+    recorded = Condition(ConditionType.STANDBY, ConditionStatus.TRUE, "ready", "Run 2 can take over.", THEN)
+    assert completed([recorded], known(Phase.RUNNING))[-1] is recorded
 
 
 def test_a_silent_supervisor_overrules_what_it_once_recorded() -> None:

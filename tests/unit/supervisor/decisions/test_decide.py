@@ -171,7 +171,7 @@ class TestBeforeTheProcess:
 
     def test_a_keeper_that_ended_at_once_costs_a_restart(self) -> None:
         end = one(actions.EndRun, snapshot(phase=Phase.PREFLIGHT, run=replace(self.pending, spawned_here=True)))
-        assert (end.phase, end.outcome, end.restart.delay) == (Phase.BACKOFF, RunOutcome.FAILED, 1.0)
+        assert (end.phase, end.outcome, end.restart.delay) == (Phase.BACKOFF, RunOutcome.FAILED, 0.0)
 
     def test_a_stop_ends_an_intent_without_starting_it(self) -> None:
         seen = snapshot(desired=DesiredState.STOPPED, phase=Phase.PREFLIGHT, run=self.pending)
@@ -557,12 +557,12 @@ class TestEnds:
         assert end.message == "sources.shop: the ledger is empty"
         assert end.findings[0]["code"] == "LEDGER_LOST"
 
-    @pytest.mark.parametrize("restarts", [0, 1])
-    def test_a_cause_that_may_go_away_is_tried_again_at_any_start(self, restarts: int) -> None:
+    @pytest.mark.parametrize(("restarts", "when"), [(0, "follows at once"), (1, "is in 1 s"), (3, "is in 4 s")])
+    def test_a_cause_that_may_go_away_is_tried_again_at_any_start(self, restarts: int, when: str) -> None:
         refused = dead(exit=exited(Exit.INIT_FAILED), status=status(AgentPhase.FAILED, findings=[FINDING]))
         end = one(actions.EndRun, snapshot(phase=Phase.PREFLIGHT, run=refused, restart_count=restarts))
         assert (end.phase, end.reason, end.outcome) == (Phase.BACKOFF, "unreachable", RunOutcome.FAILED)
-        assert end.message == f"sources.shop: no broker. The next start is in {restarts + 1} s."
+        assert end.message == f"sources.shop: no broker. The next start {when}."
         assert [finding["code"] for finding in end.findings] == ["UNREACHABLE"]
 
     def test_one_cause_that_stays_blocks_beside_another_that_may_go_away(self) -> None:

@@ -18,7 +18,7 @@ export function LogTab() {
   const { run: asked } = useSearch({ from: '/pipelines/$name/log' })
   const { data, error, refetch } = useInfiniteQuery(runsQuery(name))
   const runs = data?.pages.flatMap(({ results }) => results) ?? []
-  const run = runs.find(({ id }) => id === asked) ?? runs[0]
+  const run = runs.find(({ id }) => id === asked) ?? latest(runs)
   if (error && !data) return <ErrorNote error={error} onRetry={() => void refetch()} />
   if (!data) return <Loading />
   if (!run) {
@@ -29,6 +29,11 @@ export function LogTab() {
     )
   }
   return <RunLog key={run.id} run={run} runs={runs} />
+}
+
+/** The run that consumes, or was the last to do so; the number of a standby may be higher. */
+function latest(runs: Run[]): Run | undefined {
+  return runs.reduce<Run | undefined>((found, run) => ((run.epoch ?? 0) > (found?.epoch ?? 0) ? run : found), runs[0])
 }
 
 function RunLog({ run, runs }: { run: Run; runs: Run[] }) {

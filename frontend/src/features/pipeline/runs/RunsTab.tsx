@@ -83,7 +83,7 @@ function RunRow({ run, name, onStacks }: RowProps) {
         <Outcome run={run} />
       </td>
       <td>
-        {run.exit_reason || (run.ended_at ? NONE : 'Running')}
+        {run.exit_reason || (run.ended_at ? NONE : LIVING[run.role])}
         <HowItEnded run={run} />
       </td>
       <td>{run.host}</td>
@@ -117,6 +117,11 @@ function RunRow({ run, name, onStacks }: RowProps) {
   )
 }
 
+const LIVING: Record<Run['role'], string> = {
+  ACTIVE: 'Running',
+  STANDBY: 'Waits to take over; consumes nothing',
+}
+
 const STOP_STAGES: Record<string, string> = {
   DRAIN: 'Ended at a batch boundary',
   INTERRUPT: 'Ended by an interrupt',
@@ -144,7 +149,7 @@ function Outcome({ run }: { run: Run }) {
   if (!run.outcome) {
     return (
       <ToneBadge tone="busy" icon={IconPlayerPlayFilled}>
-        {run.state === 'PENDING' ? 'Starting' : 'Running'}
+        {run.state === 'PENDING' ? 'Starting' : run.role === 'STANDBY' ? 'Standby' : 'Running'}
       </ToneBadge>
     )
   }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,7 +18,8 @@ from pipelines.domain.base.states import (
     RunRole,
     RunState,
 )
-from pipelines.domain.runs.protocol import AgentFinding, Exit
+from pipelines.domain.runs.protocol import AgentFinding, Exit, ProcessIdentity
+from pipelines.foundation.errors import Conflict
 from pipelines.models import Event, Host, Migration, Pipeline, Run
 from pipelines.selectors.hosts.capacity import rooms
 from pipelines.selectors.lifecycle.situations import live_run
@@ -154,8 +155,11 @@ def test_one_that_is_refused_at_the_takeover_is_ended_and_a_run_is_started(
 ) -> None:
     stage.start_both()
     ready = stage.second
-    Run.objects.filter(pk=ready.pk).update(observed={"phase": "STOPPING"})
-    monkeypatch.setattr(stage.agent(ready), "silent", True)
+
+    def refuse(**_: object) -> Run:
+        raise Conflict("Run 2 cannot be promoted: it has ended.", code="standby_not_ready")
+
+    monkeypatch.setattr(standby, "grant", refuse)
     stage.kill(stage.active)
     stage.host.advance(1)
     for _ in range(3):
@@ -317,6 +321,29 @@ def test_one_on_a_host_that_the_pipeline_has_left_is_not_waited_for(stage: Warm)
     left.refresh_from_db()
     assert made is not None
     assert (left.state, left.outcome, made.host_id) == (RunState.ENDED, "LOST", "alpha")
+
+
+class Watched:
+    """Whose end the next tick is to begin with."""
+
+    def __init__(self) -> None:
+        self.processes: list[ProcessIdentity] = []
+
+    def watch(self, processes: Collection[ProcessIdentity]) -> None:
+        self.processes = list(processes)
+
+
+def test_the_ends_of_keepers_are_watched_and_of_what_outlives_its_keeper(stage: Warm) -> None:
+    watched = Watched()
+    stage.supervisor = supervisor(stage.host, stage.locks, ends=watched)
+    stage.locks.clear()
+    stage.start_both()
+    agents = [stage.agent(stage.active), stage.agent(stage.second)]
+    assert {each.pid for each in watched.processes} == {agent.keeper.identity.pid for agent in agents}
+    agents[0].keeper.alive = False
+    stage.supervisor.tick()
+    assert agents[0].driver is not None
+    assert {each.pid for each in watched.processes} >= {agents[0].driver.identity.pid, agents[1].keeper.identity.pid}
 
 
 def migrating(stage: Warm, reached: MigrationStage) -> Migration:

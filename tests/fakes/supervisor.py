@@ -8,6 +8,7 @@ from pipelines.domain.runs.protocol import SparkSettings
 from pipelines.services.runs.observations import HostFacts
 from tests.fakes.host import FakeHost, FakeLock, FakeProcess
 from workers.adapters.secrets import StoredSecrets
+from workers.ports import ProcessWatch
 from workers.supervisor.launch.launch import Launcher
 from workers.supervisor.launch.references import References
 from workers.supervisor.tick.act import Actor
@@ -21,7 +22,11 @@ HOST = "alpha"
 
 
 def supervisor(
-    host: FakeHost, lock_holders: list[FakeProcess], name: str = HOST, actor: type[Actor] = Actor
+    host: FakeHost,
+    lock_holders: list[FakeProcess],
+    name: str = HOST,
+    actor: type[Actor] = Actor,
+    ends: ProcessWatch | None = None,
 ) -> Supervisor:
     """A supervisor in a worker process of its own."""
     memory, owner = Memory(), host.start()
@@ -41,4 +46,5 @@ def supervisor(
         observer=Observer(host, host, memory),
         actor=actor(host, host, launcher, memory),
         workflows=Runner(name, host),
+        ends=ends,
     )

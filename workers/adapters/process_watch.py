@@ -30,7 +30,9 @@ class PidfdWatch:
     def watch(self, processes: Collection[ProcessIdentity]) -> None:
         """Watch these from now on. Not thread-safe: for whoever ticks."""
         for gone in self._handles.keys() - set(processes):
-            os.close(self._handles.pop(gone))  # closing takes it out of the epoll set
+            handle = self._handles.pop(gone)
+            self._ends.unregister(handle)  # closing is not enough: a pool process may have inherited it
+            os.close(handle)
         for each in processes:
             if each not in self._handles and len(self._handles) < self._most:
                 self._add(each)

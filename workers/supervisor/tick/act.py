@@ -139,6 +139,8 @@ class _Deed:
     @do.register
     def _(self, action: actions.TakeOver) -> None:
         """A standby that cannot take over is ended, and the next tick starts a run."""
+        if self._ask_about(Reconciler(self.actor.rundirs, self.actor.processes).ahead(self.pipeline)):
+            return
         ready = self.actor.memory.standbys[self.pipeline.id]
         try:
             self.run = warm.take_over(pipeline=self.pipeline, run=ready, fresh=action.fresh, now=self.now.wall)

@@ -33,7 +33,10 @@ export function LogTab() {
 
 /** The run that consumes, or was the last to do so; the number of a standby may be higher. */
 function latest(runs: Run[]): Run | undefined {
-  return runs.reduce<Run | undefined>((found, run) => ((run.epoch ?? 0) > (found?.epoch ?? 0) ? run : found), runs[0])
+  return runs.reduce<Run | undefined>(
+    (found, run) => ((run.epoch ?? 0) > (found?.epoch ?? 0) ? run : found),
+    runs[0],
+  )
 }
 
 function RunLog({ run, runs }: { run: Run; runs: Run[] }) {

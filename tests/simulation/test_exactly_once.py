@@ -189,6 +189,7 @@ class Deliveries(RuleBasedStateMachine):
         self.patch.setattr("workers.agent.graph.batch._values", lambda counted: counted.seen)
         clock = SimpleNamespace(monotonic=lambda: self.world.now, time=lambda: self.world.now)
         self.patch.setattr("workers.agent.delivery.deduplication.time", clock)
+        self.patch.setattr("workers.agent.delivery.ledger.time", clock)
         self.patch.setattr(crash_points, "reach", self.world.reach)
 
     @rule(

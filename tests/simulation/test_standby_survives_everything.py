@@ -120,6 +120,16 @@ def has_a_ready_standby(world: World) -> bool:
     return found.get("status") == "True"
 
 
+def the_worker_dies_and_another_finishes(world: World, points: int) -> None:
+    world.points_left = points
+    for _ in range(3):
+        world.pass_time()
+    world.kill_worker()
+    world.start_worker()
+    world.run_until(lambda: world.phase is Phase.RUNNING)
+    world.check()
+
+
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """A journal takes several ticks to be taken in; the host is heard, whatever its wall clock says."""
@@ -156,13 +166,7 @@ def test_a_promotion_survives_the_death_of_the_worker_at_every_point(points: int
     world.ask(OperationKind.STOP)
     world.run_until(lambda: world.phase is Phase.STOPPED)
     stage.the_standby_is_promoted(twice=False)
-    world.points_left = points
-    for _ in range(3):
-        world.pass_time()
-    world.kill_worker()
-    world.start_worker()
-    world.run_until(lambda: world.phase is Phase.RUNNING)
-    world.check()
+    the_worker_dies_and_another_finishes(world, points)
     assert Run.objects.filter(pipeline_id=world.pipeline_id).count() == 2
     stage.teardown()
 
@@ -175,11 +179,5 @@ def test_a_takeover_survives_the_death_of_the_worker_at_every_point(points: int)
     world.ask(OperationKind.START)
     world.run_until(lambda: has_a_ready_standby(world))
     stage.the_run_that_consumes_is_killed()
-    world.points_left = points
-    for _ in range(3):
-        world.pass_time()
-    world.kill_worker()
-    world.start_worker()
-    world.run_until(lambda: world.phase is Phase.RUNNING)
-    world.check()
+    the_worker_dies_and_another_finishes(world, points)
     stage.teardown()

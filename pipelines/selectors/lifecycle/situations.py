@@ -10,7 +10,6 @@ from django.db.models.functions import Coalesce
 from pipelines.domain.base.roles import Role
 from pipelines.domain.base.states import (
     OPEN_OPERATION_STATES,
-    OPEN_STAGES,
     SIDE_OPERATIONS,
     STEERING_STAGES,
     DesiredState,
@@ -23,7 +22,6 @@ from pipelines.selectors.runs.runs import living_runs
 
 OPEN_STATES = [state.value for state in OPEN_OPERATION_STATES]
 STEERING = [stage.value for stage in STEERING_STAGES]
-OPEN = [stage.value for stage in OPEN_STAGES]
 SIDE_KINDS = [kind.value for kind in SIDE_OPERATIONS]
 
 
@@ -70,12 +68,6 @@ def situation(
 def steering(pipeline_id: UUID) -> Migration | None:
     """The migration that holds the pipeline, so that nobody else may change what it does."""
     return holding().filter(pipeline_id=pipeline_id).first()
-
-
-def open_migration(pipeline_id: UUID) -> Migration | None:
-    """The migration of the pipeline that has not ended, whether it holds the pipeline or not."""
-    found = Migration.objects.filter(pipeline_id=pipeline_id, stage__in=OPEN)
-    return found.select_related("old_revision").first()
 
 
 def holding() -> QuerySet[Migration]:

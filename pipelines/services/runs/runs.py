@@ -73,10 +73,7 @@ def create_run(*, pipeline: Pipeline, wanted: NextRun, now: datetime) -> Run:
 
     Raises Overtaken, also where a decision about positions has ended a lineage since this one was chosen.
     """
-    fields: dict[str, Any] = {"observed_generation": pipeline.generation, "findings": [], **NO_RESTART}
-    if wanted.fresh:
-        fields |= {"restart_count": 0, "restart_cause": ""}
-        alerts.clear_alert(rule=AlertRule.AGENT_CRASHED, key=pipeline.name)
+    fields = begun(pipeline, fresh=wanted.fresh)
     same = Pipeline.objects.filter(
         id=pipeline.id,
         generation=pipeline.generation,
@@ -107,6 +104,17 @@ def create_run(*, pipeline: Pipeline, wanted: NextRun, now: datetime) -> Run:
     events.record(kind="run.started", message=message, pipeline=pipeline, run=run, data={"lineage": run.lineage})
     change_phase(pipeline, Phase.PREFLIGHT, "starting", message, run, told=f"Preflight of run {number}.")
     return run
+
+
+@fenced
+def begun(pipeline: Pipeline, *, fresh: bool) -> dict[str, Any]:
+    """What a pipeline's row has as soon as a run is to consume. `fresh`: as a person has asked, so that the restart
+    budget begins anew, and the alert of a crash ends."""
+    fields: dict[str, Any] = {"observed_generation": pipeline.generation, "findings": [], **NO_RESTART}
+    if fresh:
+        fields |= {"restart_count": 0, "restart_cause": ""}
+        alerts.clear_alert(rule=AlertRule.AGENT_CRASHED, key=pipeline.name)
+    return fields
 
 
 def _next_number(name: str, floor: int) -> int:

@@ -7,29 +7,25 @@ over. While a migration is verified, or rolled back, it is one of the old revisi
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
 
-from pipelines.domain.base.states import DesiredState, MigrationStage, Phase
-from pipelines.domain.monitoring.alert_rules import AlertRule
+from pipelines.domain.base.states import WAITING_STAGES, DesiredState, MigrationStage, Phase
 from pipelines.foundation import dispatch
 from pipelines.models import Pipeline, Revision, Run
-from pipelines.selectors.lifecycle.situations import open_migration
+from pipelines.selectors.migration.migrations import open_migration
 from pipelines.selectors.runs import standby as selectors
 from pipelines.services.base.audit import Actor
 from pipelines.services.base.fencing import fenced
-from pipelines.services.monitoring import alerts
 from pipelines.services.runs import runs, standby
 from pipelines.services.runs.runs import Overtaken
 
 SYSTEM = Actor("system")
 _WAY_BACK = frozenset({MigrationStage.VERIFYING, MigrationStage.ROLLING_BACK, MigrationStage.NEEDS_ATTENTION})
-_UNTOUCHED = frozenset({MigrationStage.DRAFT, MigrationStage.PLANNED, MigrationStage.APPROVED})
 
 
 def wanted(pipeline: Pipeline) -> Revision | None:
     """The revision that a warm standby on the pipeline's host should have now; None where there should be none."""
     migration = open_migration(pipeline.id)
-    if migration is None or migration.stage in _UNTOUCHED:
+    if migration is None or migration.stage in WAITING_STAGES:
         works = pipeline.desired_state != DesiredState.STOPPED and pipeline.phase not in {Phase.BLOCKED, Phase.FAILED}
         return _asking(pipeline.current_revision) if works else None
     back = migration.stage in _WAY_BACK and migration.old_host_id == pipeline.host_id
@@ -88,11 +84,7 @@ def take_over(*, pipeline: Pipeline, run: Run, fresh: bool, now: datetime) -> Ru
     found = standby.grant(pipeline=current, run=run, generation=current.generation, now=now)
     if (found.revision_id, found.host_id) != (current.current_revision_id, current.host_id):
         raise Overtaken(pipeline.name)
-    fields: dict[str, Any] = {"observed_generation": current.generation, "findings": [], **runs.NO_RESTART}
-    if fresh:
-        fields |= {"restart_count": 0, "restart_cause": ""}
-        alerts.clear_alert(rule=AlertRule.AGENT_CRASHED, key=current.name)
-    Pipeline.objects.filter(id=current.id).update(**fields)
+    Pipeline.objects.filter(id=current.id).update(**runs.begun(current, fresh=fresh))
     standby.announce(pipeline=current, run=found, actor=SYSTEM)
     dispatch.wake(found.host_id)
     return found

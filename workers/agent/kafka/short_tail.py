@@ -1,10 +1,11 @@
-"""A tail of few records, read by librdkafka: a Spark job would take longer to start than this takes altogether."""
+"""A tail that is read by librdkafka: where it has few records, a Spark job would take longer to start than this takes
+altogether. What is counted and not kept is read so, too."""
 
 from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -40,6 +41,30 @@ class Origin(NamedTuple):
     offset: int
 
 
+def records(settings: Mapping[str, Any], starts: Offsets, ends: Offsets, timeout: float) -> Iterator[Any]:
+    """Every record of [starts, ends), as librdkafka gives it. Raises KafkaException, or TimeoutError where they were
+    not all read within `timeout` seconds."""
+    todo = {key for key, end in ends.items() if end > starts[key]}
+    if not todo:
+        return
+    deadline, consumer = time.monotonic() + timeout, Consumer({**settings, **_SETTINGS})
+    try:
+        consumer.assign([ClientPartition(*key, starts[key]) for key in todo])
+        while todo:
+            for message in consumer.consume(_AT_ONCE, timeout=0.1):
+                is_record, at = _is_record(message), int(message.offset() or 0)
+                key = TopicPartition(str(message.topic()), int(message.partition() or 0))
+                # Markers of transactions are no records: after those, the end of the log is told instead.
+                if at >= (ends[key] - 1 if is_record else ends[key]):
+                    todo.discard(key)
+                if is_record and at < ends[key]:
+                    yield message
+            if todo and time.monotonic() >= deadline:
+                raise TimeoutError(f"{len(todo)} partitions of the sink were not read to their end in {timeout:g} s")
+    finally:
+        consumer.close()
+
+
 @dataclass(frozen=True)
 class ShortTail:
     """Reads a sink's topics for records of one batch, as `workers.agent.kafka.tail.Tail` does. `settings`: of the
@@ -51,38 +76,22 @@ class ShortTail:
 
     def read(self, starts: Offsets, ends: Offsets, told: Told) -> Seen:
         """Look at every record of [starts, ends). Raises KafkaException, or TimeoutError after ten seconds."""
-        todo = {key for key, end in ends.items() if end > starts[key]}
-        total = sum(ends[key] - starts[key] for key in todo)
+        total = sum(max(0, end - starts[key]) for key, end in ends.items())
         found: dict[Copies, list[int]] = defaultdict(list)
-        seen, deadline = 0, time.monotonic() + _TIMEOUT
-        consumer = Consumer({**self.settings, **_SETTINGS})
-        try:
-            consumer.assign([ClientPartition(*key, starts[key]) for key in todo])
-            while todo:
-                for message in consumer.consume(_AT_ONCE, timeout=0.1):
-                    key = TopicPartition(str(message.topic()), int(message.partition() or 0))
-                    if _is_last(message, ends[key]):
-                        todo.discard(key)
-                    seen += self._take(message, ends[key], found)
+        seen = 0
+        for seen, message in enumerate(records(self.settings, starts, ends, _TIMEOUT), 1):
+            if origin := self.own(message):
+                found[origin.copies].append(origin.offset)
+            if seen % _AT_ONCE == 0:
                 told(seen, total)
-                if todo and time.monotonic() >= deadline:
-                    raise TimeoutError(f"{seen:,} of {total:,} records of the sink were read in {_TIMEOUT:.0f} s")
-        finally:
-            consumer.close()
         told(total, total)
         held = Held({copies: _bits(offsets) for copies, offsets in found.items()}, sum(map(len, found.values())))
         return Seen(held, gaps=total - seen)
 
-    def _take(self, message: Any, end: int, found: dict[Copies, list[int]]) -> bool:
-        """Note one record, if it is of the batch; False for what lies behind the end, or is no record."""
-        if message.error() and message.error().code() != KafkaError._PARTITION_EOF:
-            raise KafkaException(message.error())
-        if message.error() or message.offset() >= end:
-            return False
+    def own(self, message: Any) -> Origin | None:
+        """The event that a record was made of, if it is one of the batch."""
         origin = self.origin(dict(message.headers() or []).get(ORIGIN_HEADER))
-        if origin is not None and self._is_own(origin):
-            found[origin.copies].append(origin.offset)
-        return True
+        return origin if origin is not None and self._is_own(origin) else None
 
     def origin(self, header: bytes | None) -> Origin | None:
         """What an origin header says; None where it is none of this read."""
@@ -114,8 +123,8 @@ def _bits(offsets: Iterable[int]) -> Bits:
     return Bits(start, bytes(data))
 
 
-def _is_last(message: Any, end: int) -> bool:
-    """Whether nothing before `end` follows. Markers of transactions are no records: after those, the end of the log is
-    told instead."""
-    at_the_end = message.error() is not None and message.error().code() == KafkaError._PARTITION_EOF
-    return bool(message.offset() >= (end if at_the_end else end - 1))
+def _is_record(message: Any) -> bool:
+    """False where it tells the end of the log. Raises KafkaException."""
+    if message.error() and message.error().code() != KafkaError._PARTITION_EOF:
+        raise KafkaException(message.error())
+    return not message.error()

@@ -91,6 +91,10 @@ class _Deed:
             raise LookupError(f"{self.pipeline.name} has no run")
         return self.run
 
+    @property
+    def _reconciler(self) -> Reconciler:
+        return Reconciler(self.actor.rundirs, self.actor.processes)
+
     @singledispatchmethod
     def do(self, action: actions.Action) -> None:
         """Carry out one action."""
@@ -98,9 +102,8 @@ class _Deed:
 
     @do.register
     def _(self, _action: actions.Reconcile) -> None:
-        reconciler = Reconciler(self.actor.rundirs, self.actor.processes)
         try:
-            self._ask_about(reconciler.carry_out(self.pipeline, self.now))
+            self._ask_about(self._reconciler.carry_out(self.pipeline, self.now))
         except JournalCorrupt as error:
             reconciling.cancel(pipeline=self.pipeline)
             runs.add_findings(pipeline=self.pipeline, findings=[journal_finding(str(error))])
@@ -116,7 +119,7 @@ class _Deed:
 
     @do.register
     def _(self, action: actions.CreateRun) -> None:
-        if self._ask_about(Reconciler(self.actor.rundirs, self.actor.processes).ahead(self.pipeline)):
+        if self._ask_about(self._reconciler.ahead(self.pipeline)):
             return
         launcher = self.actor.launcher
         lineage = launcher.check(self.pipeline)
@@ -139,7 +142,7 @@ class _Deed:
     @do.register
     def _(self, action: actions.TakeOver) -> None:
         """A standby that cannot take over is ended, and the next tick starts a run."""
-        if self._ask_about(Reconciler(self.actor.rundirs, self.actor.processes).ahead(self.pipeline)):
+        if self._ask_about(self._reconciler.ahead(self.pipeline)):
             return
         ready = self.actor.memory.standbys[self.pipeline.id]
         try:

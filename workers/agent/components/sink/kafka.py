@@ -11,20 +11,18 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from confluent_kafka import OFFSET_INVALID, Consumer, KafkaException
-from confluent_kafka import TopicPartition as ClientPartition
+from confluent_kafka import KafkaException
 from pyspark.sql import Column
 
 from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.ledger.journal import Planned, SinkPosition
 from pipelines.domain.ledger.ledger import Counts
-from workers.agent.base.event import COPY_MARK, ORIGIN_HEADER
 from workers.agent.graph.batch import Attempt
 from workers.agent.graph.component import REACH_TIMEOUT, Look, Place, Resolution, SinkBuilder, Unverifiable
 from workers.agent.kafka import producers
 from workers.agent.kafka import records as kafka_records
 from workers.agent.kafka.admin import KafkaCluster, jvm_options
-from workers.agent.kafka.short_tail import SHORT, ShortTail
+from workers.agent.kafka.short_tail import SHORT, ShortTail, records
 from workers.agent.kafka.tail import Tail
 from workers.agent.positions.checkpoint import Offsets
 from workers.agent.spark import repeats
@@ -35,13 +33,12 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 _CHECK_SECONDS = 300.0
+"""How old the list of partitions may be: as old as the producer's own (metadata.max.age.ms)."""
 _LOST_EXECUTOR = 15.0
 """Seconds in which a cluster has ended an executor that its driver has lost: a worker kills it after ten."""
-"""How old the list of partitions may be: as old as the producer's own (metadata.max.age.ms)."""
 _COUNT_TIMEOUT = 60.0
 _ENDS_TIMEOUT = 5.0
 """Seconds: a batch waits for the ends before its write begins, and nothing is shown meanwhile."""
-_CONSUME = 10_000
 _CLIENT = "kafka."
 _SERIALIZER = "org.apache.kafka.common.serialization.ByteArraySerializer"
 _MAX_REQUEST_SIZE = 1 << 20
@@ -190,8 +187,8 @@ class Builder(SinkBuilder):
         return f"headgate.{self.place.pipeline}.{self.place.path}{attempt}"
 
     def abandon(self, spark: SparkSession) -> float:
-        """Close the producers of this JVM at once, whatever they still have to send. Those of
-        executors cannot be reached: they give up at their delivery timeout."""
+        """Close the producers of this JVM at once, whatever they still have to send. Those of executors cannot be
+        reached: they give up at their delivery timeout."""
         client, self._abandoned = self._client_id, self._abandoned + 1
         if is_local(spark.sparkContext):
             producers.close(spark, client)
@@ -203,12 +200,12 @@ class Builder(SinkBuilder):
     ) -> Look:
         """Read the topics from the noted ends on; of partitions that are newer than the note, from the beginning."""
         starts, ends = self._tail(planned, since)
-        reader = jvm_options(self.spec.bootstrap_servers, self.spec.options)
-        prefix = _origin_prefix(self.place.pipeline, planned.source, planned.channel)
+        short = self._short_tail(planned)
         if sum(max(0, end - starts[key]) for key, end in ends.items()) <= SHORT:
-            seen = ShortTail(self._cluster.settings, planned, prefix).read(starts, ends, told)
+            seen = short.read(starts, ends, told)
         else:
-            seen = Tail(reader, planned, prefix).read(spark, starts, ends, told)
+            reader = jvm_options(self.spec.bootstrap_servers, self.spec.options)
+            seen = Tail(reader, planned, short.prefix).read(spark, starts, ends, told)
         if seen.gaps and self._is_compacted({topic for topic, _ in starts}):
             raise Unverifiable(f"the topic is compacted, and {seen.gaps:,} of its records are gone")
         return Look(seen.held, ends)
@@ -250,39 +247,19 @@ class Builder(SinkBuilder):
         return Resolution(count if complete else max(bound, count), complete)
 
     def _count(self, planned: Planned, starts: Offsets, ends: Offsets) -> tuple[int, bool]:
-        todo = {key for key, end in ends.items() if end > starts[key]}
-        if not todo:
-            return 0, True
-        settings = {"group.id": "headgate-count", "enable.auto.commit": False, "auto.offset.reset": "error"}
-        consumer = Consumer({**self._cluster.settings, **settings, "enable.partition.eof": False})
-        deadline = time.monotonic() + _COUNT_TIMEOUT
-        own = _Origin(self.place.pipeline, planned)
-        count, unseen = 0, sum(ends[key] - starts[key] for key in todo)
+        """Records of the batch, and whether they are all."""
+        tail, settings = self._short_tail(planned), self._cluster.settings
+        count, unseen = 0, sum(max(0, end - starts[key]) for key, end in ends.items())
         try:
-            consumer.assign([ClientPartition(*key, starts[key]) for key in todo])
-            while todo and time.monotonic() < deadline:
-                for message in consumer.consume(_CONSUME, timeout=0.2):
-                    if message.error():
-                        raise KafkaException(message.error())
-                    if _is_before(message, ends):
-                        count, unseen = count + own.covers(message), unseen - 1
-                todo = {at for at in todo if not _reached(consumer, at, ends[at])}
-        finally:
-            consumer.close()
-        gone = unseen and self._is_compacted({topic for topic, _ in starts})
-        return count, not todo and not gone
+            for message in records(settings, starts, ends, _COUNT_TIMEOUT):
+                count, unseen = count + (tail.own(message) is not None), unseen - 1
+        except TimeoutError:
+            return count, False
+        return count, not (unseen and self._is_compacted({topic for topic, _ in starts}))
 
-
-def _is_before(message: Any, ends: Offsets) -> bool:
-    return bool(message.offset() < ends[TopicPartition(message.topic(), message.partition())])
-
-
-def _reached(consumer: Consumer, at: TopicPartition, end: int) -> bool:
-    """Whether everything before `end` was consumed; transaction markers at the end are not records."""
-    (position,) = consumer.position([ClientPartition(*at)])
-    if position.offset != OFFSET_INVALID:
-        return bool(position.offset >= end)
-    return False
+    def _short_tail(self, planned: Planned) -> ShortTail:
+        prefix = _origin_prefix(self.place.pipeline, planned.source, planned.channel)
+        return ShortTail(self._cluster.settings, planned, prefix)
 
 
 def _shorter(before: Offsets, now: Offsets) -> int:
@@ -292,21 +269,3 @@ def _shorter(before: Offsets, now: Offsets) -> int:
 
 def _origin_prefix(pipeline: str, source: str, channel: str) -> str:
     return f"{pipeline}/{source}/{channel}"
-
-
-class _Origin:
-    """Whether a record came from a planned batch, by its origin header."""
-
-    def __init__(self, pipeline: str, planned: Planned) -> None:
-        prefix = _origin_prefix(pipeline, planned.source, planned.channel)
-        self._open_ended = planned.open_ended
-        self._ranges = {f"{prefix}/{item.topic}/{item.partition}".encode(): item for item in planned.ranges}
-
-    def covers(self, message: Any) -> bool:
-        """Compare one record; only recovery does this."""
-        origin = dict(message.headers() or []).get(ORIGIN_HEADER) or b""
-        partition, _, offset = origin.rpartition(b"/")
-        item, at = self._ranges.get(partition), int(offset.partition(COPY_MARK.encode())[0] or 0)
-        if item is None or at < item.start:
-            return False
-        return self._open_ended or at < item.end

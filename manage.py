@@ -11,7 +11,9 @@ def main() -> None:
     from django.core.management import execute_from_command_line
 
     from controlplane.environment import InvalidEnvironment
+    from pipelines.foundation.privacy import close_umask
 
+    close_umask()
     try:
         execute_from_command_line(sys.argv)
     except InvalidEnvironment as error:

@@ -5,8 +5,10 @@ import os
 from django.core.asgi import get_asgi_application
 
 from pipelines.foundation.collector import spare_what_stays
+from pipelines.foundation.privacy import close_umask
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "controlplane.settings")
+close_umask()
 
 application = get_asgi_application()
 from controlplane import urls  # noqa: E402, F401 - and every view; Django would load them with the first request

@@ -20,6 +20,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "controlplane.settings")
 from django.conf import settings
 
 from controlplane.loader import Loader
+from pipelines.foundation.privacy import close_umask
 
 HOUSEKEEPING_SECONDS = 60.0
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
@@ -32,6 +33,7 @@ class _Application(Celery):  # type: ignore[misc]
         return Loader(app=self)
 
 
+close_umask()
 _path = sys.path[:]
 app = _Application("headgate")
 # Celery puts the current directory first, where files of the user may have the names of our packages.

@@ -247,6 +247,13 @@ class Environment(BaseSettings):
         return self.secret_key_file or self.state / "secret_store.keys"
 
     @property
+    def private_files(self) -> list[Path]:
+        """Files outside `state` that only the user of Headgate may open, whether they exist or not."""
+        database = [Path(self.database["NAME"])] if self.embedded else []
+        journals = [path.with_name(path.name + each) for path in database for each in ("-wal", "-shm", "-journal")]
+        return [*database, *journals, self.key_file]
+
+    @property
     def embedded(self) -> bool:
         """Whether the database is a file of this machine."""
         return is_embedded(self.database_url)

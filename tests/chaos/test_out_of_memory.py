@@ -35,8 +35,10 @@ def test_an_agent_without_memory_ends_with_its_cause_and_loses_nothing(
     allow_no_more(run.pid("jvm"))
     topics.produce(200_000, size=200)
     record = run.wait_exit(240)
-    assert record.exit_code == Exit.JVM_LOST
-    assert re.search("The JVM (exited with code|was ended by)", str(run.entries()[-1].data["reason"]))
+    # The query may tell of its lack of memory before the JVM is over.
+    assert record.exit_code in {Exit.JVM_LOST, Exit.QUERY_FAILED}
+    reason = str(run.entries()[-1].data["reason"])
+    assert re.search("The JVM (exited with code|was ended by)|memory|OutOfMemory", reason), reason
     assert re.search("OutOfMemory|insufficient memory|out of memory", run.log, re.IGNORECASE)
 
     run = pipeline.start()

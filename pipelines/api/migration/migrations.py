@@ -24,9 +24,9 @@ from pipelines.domain.base.states import FINAL_STAGES, OPEN_STAGES, MigrationKin
 from pipelines.domain.definitions.checks.validate import validate_data, validate_text
 from pipelines.domain.migration import report
 from pipelines.domain.migration.policy import carried
-from pipelines.domain.migration.specs import problems
+from pipelines.domain.migration.specs import RevisionSpec, Spec, problems
 from pipelines.foundation.errors import HeadgateError, Invalid
-from pipelines.models import Migration, Revision
+from pipelines.models import Migration, Pipeline, Revision
 from pipelines.selectors.lifecycle.pipelines import get_pipeline, pipelines
 from pipelines.selectors.migration.evidence import document
 from pipelines.selectors.migration.migrations import get_migration, listed, reverse_of
@@ -118,25 +118,36 @@ class MigrationBase(View):
 
     def require_rights(self, row: Migration) -> None:
         """Raises Forbidden where the caller may not start what the migration starts."""
-        require_spec_rights(self, row.pipeline.name, row.spec)
+        require_spec_rights(self, row.pipeline.name, MigrationKind(row.kind), row.spec)
 
 
-def require_spec_rights(view: View, pipeline: str, spec: dict[str, Any]) -> None:
+def require_spec_rights(view: View, pipeline: str, kind: MigrationKind, spec: dict[str, Any]) -> None:
     """Raises Forbidden where the definition that would run has a component that the caller's role may not start, or
-    would take away a label by which others have decided."""
+    would take away a label by which others have decided; Invalid where the spec, read as the plan reads it, is wrong.
+    """
     found = get_pipeline(pipeline)
-    present = found.current_revision.definition if found.current_revision else None
-    sent, number = spec.get("definition"), spec.get("revision")
-    wanted = present
-    if isinstance(sent, str | dict):
-        validation = validate_text(sent) if isinstance(sent, str) else validate_data(sent)
-        wanted = validation.definition.plain() if validation.definition else None
-    elif isinstance(number, int):
-        wanted = Revision.objects.filter(pipeline=found, number=number).values_list("definition", flat=True).first()
+    require_definition_rights(view, found, _wanted(found, read_spec(kind, spec)))
+
+
+def require_definition_rights(view: View, pipeline: Pipeline, wanted: dict[str, Any] | None) -> None:
+    """Raises Forbidden as `require_spec_rights` does, for a definition."""
     if wanted is not None:
+        present = pipeline.current_revision.definition if pipeline.current_revision else {}
         require_rights(view.role, wanted)
-        labels = carried(found.labels, (present or {}).get("labels", {}), wanted.get("labels", {}))
-        require_governed(view.role, found, labels)
+        labels = carried(pipeline.labels, present.get("labels", {}), wanted.get("labels", {}))
+        require_governed(view.role, pipeline, labels)
+
+
+def _wanted(pipeline: Pipeline, spec: Spec) -> dict[str, Any] | None:
+    """The definition that the pipeline would run; None where there is none."""
+    if not isinstance(spec, RevisionSpec):
+        return pipeline.current_revision.definition if pipeline.current_revision else None
+    if spec.revision is not None:
+        numbered = Revision.objects.filter(pipeline=pipeline, number=spec.revision)
+        return numbered.values_list("definition", flat=True).first()
+    sent = spec.definition
+    validation = validate_text(sent) if isinstance(sent, str) else validate_data(sent)
+    return validation.definition.plain() if validation.definition else None
 
 
 class MigrationList(MigrationBase):
@@ -162,7 +173,7 @@ class MigrationList(MigrationBase):
         """Write a migration down and plan it. Nothing is touched: PLANNED, or DRAFT with everything that blocks it."""
         body = self._asked()
         pipeline = get_pipeline(body.pipeline)
-        require_spec_rights(self, pipeline.name, body.spec)
+        require_spec_rights(self, pipeline.name, body.kind, body.spec)
         made = services.create(pipeline=pipeline, kind=body.kind, spec=body.spec, reason=body.reason, actor=self.actor)
         return answer(detail_schema(made), 201, Location=f"/api/v1/migrations/{made.pk}")
 
@@ -252,6 +263,8 @@ class RollbackMigration(MigrationBase):
     def post(self, request: Request, migration_id: UUID) -> Response:
         """Roll back a migration; `choices` has the expected impact."""
         reason, row = self.body(WhyBody).reason, get_migration(migration_id)
+        back = row.old_revision or row.pipeline.current_revision
+        require_definition_rights(self, row.pipeline, back.definition if back else None)
         return answer(detail_schema(services.rollback(migration=row, reason=reason, actor=self.actor)), 202)
 
 
@@ -264,7 +277,7 @@ class RevertMigration(MigrationBase):
         """Plan the opposite of a committed migration, as one of its own. Nothing is touched: PLANNED, or DRAFT."""
         reason, row = self.body(WhyBody).reason, get_migration(migration_id)
         if row.stage == MigrationStage.COMMITTED and isinstance(spec := reverse_of(row), dict):
-            require_spec_rights(self, row.pipeline.name, spec)
+            require_spec_rights(self, row.pipeline.name, MigrationKind(row.kind), spec)
         made = services.revert(migration=row, reason=reason, actor=self.actor)
         return answer(detail_schema(made), 201, Location=f"/api/v1/migrations/{made.pk}")
 

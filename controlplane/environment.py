@@ -66,7 +66,9 @@ class Environment(BaseSettings):
     without encryption; `webhook_networks`: networks that they may reach although these are not public.
     `public_url`: where people open the dashboard, for links in messages. `smtp_...`: where mail goes out;
     `smtp_password_secret`: the name of a secret. `silence_days`: how long a silence may last.
-    `metrics_networks`: networks whose clients read `/metrics` without a token. `traces`: workers export traces of
+    `metrics_networks`: networks whose clients read `/metrics` without a token.
+    `trusted_proxies`: networks of proxies whose `X-Forwarded-For` names the client.
+    `traces`: workers export traces of
     operations and migrations, as the variables OTEL_* say.
     `secret_key` signs sessions;
     `secret_keys`, or else the lines of `secret_key_file`, are the Fernet keys of the secret store, current one first.
@@ -109,6 +111,7 @@ class Environment(BaseSettings):
     smtp_sender: str = ""
     silence_days: float = Field(default=30, gt=0, le=3660)
     metrics_networks: Annotated[list[Network], NoDecode] = []
+    trusted_proxies: Annotated[list[Network], NoDecode] = []
     traces: bool = False
     debug: bool = False
     https: bool = False
@@ -133,7 +136,7 @@ class Environment(BaseSettings):
             raise ValueError(f"{relative[0]!r} is not an absolute directory")
         return found
 
-    @field_validator("webhook_networks", "metrics_networks", mode="before")
+    @field_validator("webhook_networks", "metrics_networks", "trusted_proxies", mode="before")
     @classmethod
     def _are_networks(cls, value: Any) -> list[Network]:
         given = value.split(",") if isinstance(value, str) else map(str, value)

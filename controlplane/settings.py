@@ -36,6 +36,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "pipelines.api.http.proxies.TrustedProxies",
     "pipelines.api.http.middleware.DatabaseAllowance",
     "django.middleware.security.SecurityMiddleware",
     "pipelines.api.http.middleware.SecurityHeaders",

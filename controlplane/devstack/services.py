@@ -20,6 +20,10 @@ def web_url(port: int) -> str:
     return f"http://{LOOPBACK}:{port}"
 
 
+LARGEST_HEAD = 64 * 1024
+CONNECTIONS = 2000
+
+
 def worker_argv(host: str) -> list[str]:
     """The Celery worker of this host, which starts and supervises agents, with the beat inside."""
     return [
@@ -35,6 +39,16 @@ def web_argv(*, address: str, port: int) -> list[str]:
     return [
         *(sys.executable, "-m", "uvicorn", "controlplane.asgi:application", "--host", address, "--port", str(port)),
         *("--app-dir", str(PROJECT), "--lifespan", "off", "--timeout-graceful-shutdown", "3"),
+        # Who asks is decided by HEADGATE_TRUSTED_PROXIES alone, and what a request may be by the limits.
+        *(
+            "--no-proxy-headers",
+            "--no-server-header",
+            "--ws",
+            "none",
+            "--http",
+            "controlplane.protocol:BoundedProtocol",
+        ),
+        *("--h11-max-incomplete-event-size", str(LARGEST_HEAD), "--limit-concurrency", str(CONNECTIONS)),
     ]
 
 

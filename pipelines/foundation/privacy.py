@@ -23,7 +23,8 @@ def close_state(directory: Path, files: Iterable[Path] = ()) -> list[Path]:
     """Take from others what they may do with the state's directory, the files directly in it, and `files`. One line of
     the log tells of everything that was open; what was closed is returned. Raises Invalid where others could open it
     still, because another user owns it."""
-    closed = [path for path in (directory, *_within(directory), *files) if _close(path)]
+    own = (directory, *_within(directory)) if directory.is_dir() else ()
+    closed = [path for path in (*own, *files) if _close(path)]
     if closed:
         names = ", ".join(map(str, closed))
         _log.warning("Other users of this machine could open these, and no longer can: %s", names)

@@ -1,6 +1,6 @@
 """The tables. Services write them, selectors read them; nothing else does."""
 
-from pipelines.models.access import AccessToken
+from pipelines.models.access import AccessToken, LoginCount
 from pipelines.models.alerts import Alert, AlertSetting
 from pipelines.models.dead_letter import DeadLetter
 from pipelines.models.definition import Pipeline
@@ -40,6 +40,7 @@ __all__ = [
     "LagPoint",
     "LedgerBatch",
     "LogIdentity",
+    "LoginCount",
     "Migration",
     "MigrationApproval",
     "Operation",

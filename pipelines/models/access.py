@@ -13,3 +13,17 @@ class AccessToken(AbstractAuthToken):  # type: ignore[misc]
 
     class Meta:
         indexes = [models.Index(fields=["user", "created"])]
+
+
+class LoginCount(models.Model):
+    """Attempts to log in since the start of a window, of one user and network. `key` is a hash of whom it counts."""
+
+    key = models.CharField(max_length=64, primary_key=True)
+    since = models.DateTimeField()
+    attempts = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        indexes = [models.Index(fields=["since"])]
+
+    def __str__(self) -> str:
+        return f"{self.attempts} since {self.since}"

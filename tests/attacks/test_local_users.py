@@ -94,3 +94,7 @@ def test_an_open_state_of_another_user_is_refused(tmp_path: Path, monkeypatch: p
         close_state(tmp_path / "state")
     assert refused.value.code == "state_is_open"
     assert "chmod go=" in str(refused.value.hint)
+
+
+def test_a_state_that_does_not_exist_yet_is_no_failure(tmp_path: Path) -> None:
+    assert close_state(tmp_path / "absent") == []

@@ -39,6 +39,10 @@ SECTIONS: dict[str, dict[str, str]] = {
         "metrics_networks": (
             "Networks whose clients can read `/metrics` without a token, such as `10.20.0.0/16,fd00:1::/64`."
         ),
+        "trusted_proxies": (
+            "Networks of the proxies in front of the web server, such as `127.0.0.1/32`. Their `X-Forwarded-For` names "
+            "the client, in limits of log-ins and in the audit; that of others is ignored."
+        ),
         "https": "Users reach the dashboard by HTTPS; cookies are sent over it alone.",
         "debug": "Django's debug mode. For development only.",
     },

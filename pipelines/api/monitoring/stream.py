@@ -11,13 +11,16 @@ import asyncio
 from collections import Counter, deque
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from threading import Lock
 from time import monotonic
 from typing import Any
+from uuid import uuid4
 
+from django.contrib.auth import HASH_SESSION_KEY
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
 from django.db import Error
-from django.db.models import Max
+from django.db.models import Max, Q
 from django.http import StreamingHttpResponse
 from rest_framework.request import Request
 
@@ -37,18 +40,23 @@ STREAMS = 1_000
 POLL_SECONDS = 2.0
 CATCH_UP_SECONDS = 10.0
 HEARTBEAT_SECONDS = 10.0  # a frame and no comment: a browser hides comments from the page, which has to notice silence
-CHECK_SECONDS = 30.0
+CHECK_SECONDS = 3.0
+OPENING_SECONDS = 10.0
 PAGE = 500
 OVERLAP = 100
 REMEMBERED = 5_000
 
 open_streams: Counter[str] = Counter()
+_opening: dict[str, tuple[str, float]] = {}
+"""Places that were given to users, and until when: between admission and the first frame a client may leave."""
+_places = Lock()
 
 
 @dataclass(frozen=True)
 class Subscription:
-    """Who listens to what. `after`: the last event that the client knows."""
+    """Who listens to what. `after`: the last event that the client knows; `place`: what it holds until it begins."""
 
+    place: str
     user: str
     session_key: str | None
     token: str | None
@@ -59,16 +67,11 @@ class Subscription:
 def admit(request: Request, pipeline: str | None, last_event_id: int | None) -> Subscription:
     """Admit one more stream; raises TooManyRequests where the caller, or everybody, has too many."""
     user = request.user.get_username()
-    if open_streams[user] >= STREAMS_PER_USER or open_streams.total() >= STREAMS:
-        raise TooManyRequests(
-            f"{user} has {open_streams[user]} event streams open.",
-            code="too_many_streams",
-            hint="Close other tabs or clients.",
-            retry_after=10,
-        )
+    place = _take_place(user)
     newest = Event.objects.aggregate(newest=Max("id"))["newest"] or 0
     token = getattr(request.auth, "digest", None)
     return Subscription(
+        place=place,
         user=user,
         session_key=None if token else request.session.session_key,
         token=token,
@@ -77,16 +80,37 @@ def admit(request: Request, pipeline: str | None, last_event_id: int | None) -> 
     )
 
 
+def _take_place(user: str) -> str:
+    """Count one more stream of this user, in one step with the look at how many there are. Raises TooManyRequests."""
+    with _places:
+        for place in [place for place, (_, until) in _opening.items() if until < monotonic()]:
+            del _opening[place]
+        taken = open_streams + Counter(of for of, _ in _opening.values())
+        if taken[user] >= STREAMS_PER_USER or taken.total() >= STREAMS:
+            raise TooManyRequests(
+                f"{user} has {taken[user]} event streams open.",
+                code="too_many_streams",
+                hint="Close other tabs or clients.",
+                retry_after=10,
+            )
+        place = uuid4().hex
+        _opening[place] = (user, monotonic() + OPENING_SECONDS)
+        return place
+
+
 def still_allowed(subscription: Subscription) -> bool:
     """Whether the caller's user, role and session or token still hold."""
     user = User.objects.filter(username=subscription.user).first()
     if user is None or role_of(user) is None:
         return False
     if subscription.token is not None:
-        return bool(AccessToken.objects.filter(digest=subscription.token).exists())
+        held = AccessToken.objects.filter(digest=subscription.token)
+        return bool(held.filter(Q(expiry=None) | Q(expiry__gt=clock.now())).exists())
     if subscription.session_key is None:
         return True
-    return Session.objects.filter(session_key=subscription.session_key, expire_date__gt=clock.now()).exists()
+    session = Session.objects.filter(session_key=subscription.session_key, expire_date__gt=clock.now()).first()
+    # A changed password ends sessions by this hash; Django looks at it with each request, and this is one that goes on.
+    return session is not None and session.get_decoded().get(HASH_SESSION_KEY) == user.get_session_auth_hash()
 
 
 def open_stream(subscription: Subscription) -> StreamingHttpResponse:
@@ -97,14 +121,17 @@ def open_stream(subscription: Subscription) -> StreamingHttpResponse:
 
 async def frames(subscription: Subscription) -> AsyncIterator[bytes]:
     """Every frame of one stream; whatever ends it releases its place."""
-    open_streams[subscription.user] += 1
+    with _places:
+        _opening.pop(subscription.place, None)
+        open_streams[subscription.user] += 1
     try:
         yield frame("hello", {"server_time": clock.now().isoformat()})
         async with following() as tail:
             async for each in Feed(subscription, tail).run():
                 yield each
     finally:
-        open_streams[subscription.user] -= 1
+        with _places:
+            open_streams[subscription.user] -= 1
 
 
 def _wait_for(error: Error) -> bool:

@@ -16,7 +16,7 @@ from pytest_django import Settings
 from rest_framework.test import APIClient
 
 from pipelines.domain.base.roles import Role
-from pipelines.models import AccessToken
+from pipelines.models import AccessToken, LoginCount
 from pipelines.services.access import access, attempts
 from tests.factories import PipelineFactory, RunFactory, UserFactory, definition_data
 

@@ -17,6 +17,7 @@ from pydantic import BeforeValidator, Field, SecretStr, ValidationError, Validat
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from pipelines.domain.access.secrets import NAME
+from pipelines.domain.access.sign_in import SignInSettings
 from pipelines.domain.base.values import byte_size
 from pipelines.domain.hosts.disk import Margin
 from pipelines.domain.monitoring.receivers import MailServer
@@ -47,12 +48,13 @@ def is_installed(package: str) -> bool:
     return True
 
 
-class Environment(BaseSettings):
+class Environment(SignInSettings, BaseSettings):
     """Every setting that is not the same in each installation.
 
     `state`: directory of run directories, checkpoints and, embedded, the database. `database_url`: SQLite below `state`
-    unless given. `https`: the page is reached by HTTPS, so cookies are sent over it alone. `env_references`: variables
-    that definitions may refer to by `${env:NAME}`; `file_references`: the directory of `${file:NAME}`.
+    unless given. `https`: the page is reached by HTTPS, so cookies are sent over it alone; `public_url` says so unless
+    given. `env_references`: variables that definitions may refer to by `${env:NAME}`;
+    `file_references`: the directory of `${file:NAME}`.
     `interceptors`: classes that `python` interceptors may name, as module:Class, beside the entry points of the group
     headgate.interceptors; `interceptor_path`: directories in which they may lie beside the installed packages.
     `slots` and `memory`: how many agents may run on this host, and how many bytes they may take together; no limit
@@ -114,7 +116,7 @@ class Environment(BaseSettings):
     trusted_proxies: Annotated[list[Network], NoDecode] = []
     traces: bool = False
     debug: bool = False
-    https: bool = False
+    https: bool | None = None
     web_port: int = Field(default=8000, ge=1, le=65535)
     cache: Path = Field(default_factory=lambda: Path.home() / ".cache" / "headgate")
     log_format: Literal["plain", "json"] = "plain"
@@ -226,6 +228,11 @@ class Environment(BaseSettings):
     def keyring(self) -> Keyring:
         """The keys of the secret store, read now. Raises StoreClosed."""
         return open_keyring(listed(self.secret_keys), self.key_file)
+
+    @property
+    def is_https(self) -> bool:
+        """Whether browsers reach the page by HTTPS alone."""
+        return self.public_url.startswith("https:") if self.https is None else self.https
 
     @property
     def webhook_reach(self) -> Reach:

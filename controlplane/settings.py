@@ -76,15 +76,15 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
 
-SESSION_COOKIE_AGE = int(timedelta(hours=12).total_seconds())
+SESSION_COOKIE_AGE = int(HEADGATE.session_lifetime_seconds)  # of the row and the cookie; `sessions` ends idle ones
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
-SESSION_COOKIE_SECURE = HEADGATE.https
+SESSION_COOKIE_SECURE = HEADGATE.is_https
 CSRF_COOKIE_SAMESITE = "Lax"
-CSRF_COOKIE_SECURE = HEADGATE.https
+CSRF_COOKIE_SECURE = HEADGATE.is_https
 CSRF_FAILURE_VIEW = "pipelines.api.http.problems.csrf_failure"
-SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HEADGATE.https else None
-SECURE_HSTS_SECONDS = int(timedelta(days=365).total_seconds()) if HEADGATE.https else 0
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HEADGATE.is_https else None
+SECURE_HSTS_SECONDS = int(timedelta(days=365).total_seconds()) if HEADGATE.is_https else 0
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
@@ -93,7 +93,7 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
         "knox.auth.TokenAuthentication",
-        "rest_framework.authentication.SessionAuthentication",
+        "pipelines.api.http.sessions.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["pipelines.api.http.permissions.RolePermission"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],

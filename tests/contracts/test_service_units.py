@@ -64,6 +64,11 @@ def test_the_units_run_the_commands_of_the_server() -> None:
     }
 
 
+def test_the_web_server_of_a_service_expects_https_unless_the_environment_says_otherwise() -> None:
+    lines = (UNITS / "headgate-web.service").read_text().splitlines()
+    assert lines.index("Environment=HEADGATE_HTTPS=true") < lines.index("EnvironmentFile=/etc/headgate/environment")
+
+
 @pytest.mark.parametrize("path", sorted(UNITS.iterdir()), ids=lambda path: path.name)
 def test_every_unit_can_be_read_and_names_no_user_but_its_own(path: Path) -> None:
     found = unit(path.name)

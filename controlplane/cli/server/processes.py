@@ -25,10 +25,12 @@ def web(
 ) -> None:
     """Run the web server: the page and the REST API.
 
+    On an address that other machines reach, users need HTTPS: cookies are sent over it alone, unless
+    HEADGATE_HTTPS=false.
     The database needs its tables: `headgate migrate-db`.
     """
     from controlplane.devstack.services import web_argv
-    from controlplane.install.services.ports import require_free
+    from controlplane.install.services.ports import is_loopback, require_free
     from controlplane.install.tools.errors import SetupError
 
     port = port or _environment().web_port
@@ -36,6 +38,8 @@ def web(
         require_free(port, address=host, what="the page", flag="--port", variable="HEADGATE_WEB_PORT")
     except SetupError as error:
         raise CommandError(error.message, hint=error.hint, code="port_in_use") from error
+    if not is_loopback(host):
+        os.environ.setdefault("HEADGATE_HTTPS", "true")
     _become(web_argv(address=host, port=port))
 
 

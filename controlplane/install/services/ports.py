@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import socket
+from ipaddress import ip_address
 from pathlib import Path
 
 from controlplane.install.tools.errors import SetupError
@@ -34,6 +35,14 @@ def _first_of_the_kernel() -> int:
         return int(_KERNELS.read_text().split()[0])
     except (OSError, ValueError, IndexError):
         return _HIGHEST
+
+
+def is_loopback(address: str) -> bool:
+    """Whether an address to listen on is reached from this machine alone."""
+    try:
+        return ip_address(address).is_loopback
+    except ValueError:
+        return address == "localhost"
 
 
 def is_free(port: int, address: str = LOOPBACK) -> bool:

@@ -43,8 +43,14 @@ SECTIONS: dict[str, dict[str, str]] = {
             "Networks of the proxies in front of the web server, such as `127.0.0.1/32`. Their `X-Forwarded-For` names "
             "the client, in limits of log-ins and in the audit; that of others is ignored."
         ),
-        "https": "Users reach the dashboard by HTTPS; cookies are sent over it alone.",
+        "https": "Users reach the dashboard by HTTPS; cookies are sent over it alone. If not set: `true` where "
+        "`HEADGATE_PUBLIC_URL` begins with `https://`, and for `headgate web --host` with an address that is not "
+        "loopback.",
         "debug": "Django's debug mode. For development only.",
+    },
+    "Sessions": {
+        "session_idle": "A session of the dashboard ends after this time without input.",
+        "session_lifetime": "A session ends after this time, whatever happens.",
     },
     "Secrets and references": {
         "secret_key": "Signs sessions. Created in the state directory if not set.",

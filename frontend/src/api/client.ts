@@ -1,5 +1,6 @@
 import createClient from 'openapi-fetch'
 import { noteDatabase } from './database'
+import { isPresent } from './presence'
 import { Problem, Unreachable } from './problem'
 import type { paths } from './schema'
 import type { ProblemBody } from './types'
@@ -37,6 +38,7 @@ export const patiently = (request: Request) => bounded(request, PATIENT_MS)
 api.use({
   onRequest: ({ request }) => {
     if (request.method !== 'GET') request.headers.set('X-CSRFToken', hooks.csrfToken)
+    if (!isPresent()) request.headers.set('X-Headgate-Idle', 'true')
     return request
   },
   onResponse: ({ response }) => {

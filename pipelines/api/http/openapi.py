@@ -6,6 +6,7 @@ import json
 import re
 from typing import Any
 
+from drf_spectacular.authentication import SessionScheme as SessionCookieScheme
 from drf_spectacular.drainage import set_override
 from drf_spectacular.extensions import OpenApiSerializerExtension
 from drf_spectacular.openapi import AutoSchema
@@ -138,3 +139,10 @@ class Schema(AutoSchema):
         bodies: dict[str, Any] = super()._get_response_bodies(direction)
         problem = self._get_response_for_code(Problem, "default", [CONTENT_TYPE])  # type: ignore[no-untyped-call]
         return {**bodies, "default": {**problem, "description": "A problem."}}
+
+
+class SessionScheme(SessionCookieScheme):  # type: ignore[no-untyped-call]
+    """The session's cookie, as Django has it."""
+
+    target_class = "pipelines.api.http.sessions.SessionAuthentication"
+    priority = 1

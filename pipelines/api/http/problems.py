@@ -7,6 +7,7 @@ from http import HTTPStatus
 from typing import Any
 
 import structlog
+from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from rest_framework import exceptions
@@ -145,6 +146,8 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     hint = (
         "GET /api/v1/session answers with a csrf_token; send it as the header X-CSRFToken with the session's cookies."
     )
+    if settings.SESSION_COOKIE_SECURE and not request.is_secure():
+        hint = "This server expects HTTPS. Open the dashboard by https://, or set HEADGATE_HTTPS=false."
     return problem_response(problem(403, f"The CSRF check failed: {reason}", code="csrf_failed", hint=hint))
 
 

@@ -33,6 +33,7 @@ from pipelines.foundation.errors import TooManyRequests
 from pipelines.models import AccessToken, Event
 from pipelines.selectors.lifecycle.pipelines import live_frames
 from pipelines.selectors.monitoring.events import event_schema, events
+from pipelines.services.access import sessions
 
 MEDIA_TYPE = "text/event-stream"
 STREAMS_PER_USER = 12
@@ -110,7 +111,8 @@ def still_allowed(subscription: Subscription) -> bool:
         return True
     session = Session.objects.filter(session_key=subscription.session_key, expire_date__gt=clock.now()).first()
     # A changed password ends sessions by this hash; Django looks at it with each request, and this is one that goes on.
-    return session is not None and session.get_decoded().get(HASH_SESSION_KEY) == user.get_session_auth_hash()
+    content = session.get_decoded() if session else {}
+    return content.get(HASH_SESSION_KEY) == user.get_session_auth_hash() and not sessions.is_over(content)
 
 
 def open_stream(subscription: Subscription) -> StreamingHttpResponse:

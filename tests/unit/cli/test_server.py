@@ -86,6 +86,20 @@ def test_the_web_server_listens_where_it_is_told(became: list[list[str]]) -> Non
     assert became == [web_argv(address="127.0.0.2", port=port)]
 
 
+@pytest.mark.parametrize(
+    ("address", "given", "https"),
+    [("127.0.0.2", None, None), ("0.0.0.0", None, "true"), ("0.0.0.0", "false", "false")],  # noqa: S104
+)
+def test_cookies_are_for_https_where_other_machines_reach_the_web_server(
+    became: list[list[str]], monkeypatch: pytest.MonkeyPatch, address: str, given: str | None, https: str | None
+) -> None:
+    monkeypatch.setenv("HEADGATE_HTTPS", given or "")
+    if given is None:
+        monkeypatch.delenv("HEADGATE_HTTPS")
+    assert run("web", "--host", address, "--port", str(free_port())).exit_code == 0
+    assert os.environ.get("HEADGATE_HTTPS") == https
+
+
 def test_a_port_in_use_is_told_before_the_web_server_starts(became: list[list[str]]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as busy:
         refused = run("web", "--port", str(busy.getsockname()[1]))

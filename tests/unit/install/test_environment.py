@@ -161,3 +161,28 @@ def test_traces_are_off_and_need_packages_that_are_installed(monkeypatch: pytest
     assert not load(monkeypatch, TRACES="false").traces
     with pytest.raises(environment.InvalidEnvironment, match=r"HEADGATE_TRACES: .*pip install 'headgate\[otel\]'"):
         load(monkeypatch, TRACES="true")
+
+
+@pytest.mark.parametrize(
+    ("variables", "secure"),
+    [
+        ({}, False),
+        ({"PUBLIC_URL": "http://headgate.internal"}, False),
+        ({"PUBLIC_URL": "https://headgate.example.com"}, True),
+        ({"PUBLIC_URL": "https://headgate.example.com", "HTTPS": "false"}, False),
+        ({"HTTPS": "true"}, True),
+    ],
+)
+def test_cookies_are_for_https_where_the_dashboard_is(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], secure: bool
+) -> None:
+    assert load(monkeypatch, **variables).is_https is secure
+
+
+def test_the_length_of_sessions_is_a_duration(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert load(monkeypatch).session_idle_seconds == 8 * 3600
+    assert load(monkeypatch, SESSION_LIFETIME="12h").session_lifetime_seconds == 12 * 3600
+    with pytest.raises(environment.InvalidEnvironment) as refusal:
+        load(monkeypatch, SESSION_IDLE="soon", SESSION_LIFETIME="0s")
+    assert "HEADGATE_SESSION_IDLE: " in str(refusal.value)
+    assert "HEADGATE_SESSION_LIFETIME: " in str(refusal.value)

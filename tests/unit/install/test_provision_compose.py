@@ -42,6 +42,10 @@ def test_only_the_page_is_published_and_on_the_loopback_interface_unless_asked()
     assert published == {"web": ["${HEADGATE_WEB_BIND:-127.0.0.1}:${HEADGATE_WEB_PORT:-8000}:8000"]}
 
 
+def test_cookies_are_sent_by_https_alone_unless_asked() -> None:
+    assert services()["web"]["environment"]["HEADGATE_HTTPS"] == "${HEADGATE_HTTPS:-true}"
+
+
 def test_the_compose_client_accepts_the_file_where_there_is_one() -> None:
     if not _has_compose():
         assert yaml.safe_load(FILE.read_text())["name"] == "headgate"

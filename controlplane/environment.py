@@ -104,7 +104,7 @@ class Environment(SignInSettings, BaseSettings):
     webhook_days: float = Field(default=30, ge=1)
     webhook_http: bool = False
     webhook_networks: Annotated[list[Network], NoDecode] = []
-    public_url: str = ""
+    public_url: str = Field(default="", validate_default=True)
     smtp_host: str = ""
     smtp_port: int = Field(default=587, ge=1, le=65535)
     smtp_tls: Literal["starttls", "tls", "none"] = "starttls"
@@ -149,8 +149,10 @@ class Environment(SignInSettings, BaseSettings):
 
     @field_validator("public_url")
     @classmethod
-    def _is_where_people_go(cls, value: str) -> str:
+    def _is_where_people_go(cls, value: str, info: ValidationInfo) -> str:
         parts = urlsplit(value)
+        if not value and info.data.get("oidc_issuer"):
+            raise ValueError("is required with HEADGATE_OIDC_ISSUER: the provider sends users back to it")
         if value and (parts.scheme not in {"http", "https"} or not parts.netloc or parts.query or parts.fragment):
             raise ValueError("is not the address of the dashboard, such as https://headgate.example.com")
         return value.rstrip("/")

@@ -64,7 +64,13 @@ function session(world: World, method: string, body: Record<string, unknown>): R
     world.session = null
     return new Response(null, { status: 204 })
   }
-  return json({ authenticated: world.session !== null, csrf_token: 'mock', ...world.session })
+  return json({
+    authenticated: world.session !== null,
+    csrf_token: 'mock',
+    provider: null,
+    problem: null,
+    ...world.session,
+  })
 }
 
 function onSecret(world: World, name: string, method: string): Response {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import include, path, register_converter
 from django.urls.converters import StringConverter
 
-from pipelines.api.access import secrets, session
+from pipelines.api.access import oidc, secrets, session
 from pipelines.api.definitions import catalogue, rehearsals, revisions
 from pipelines.api.hosts import evacuations, hosts
 from pipelines.api.http.docs import Docs, Document
@@ -60,6 +60,8 @@ one = "pipelines/<name:name>"
 
 v1 = [
     path("session", session.Session.as_view()),
+    path("session/oidc", oidc.OidcSignIn.as_view()),
+    path("session/oidc/callback", oidc.callback),
     path("pipelines", pipelines.PipelineList.as_view()),
     path("pipelines/validate", pipelines.Validate.as_view()),
     path("pipelines/rehearse", rehearsals.Rehearse.as_view()),

@@ -16,6 +16,7 @@ from pipelines.models.revision import Revision
 from pipelines.models.run import Host, Run, RunNumber
 from pipelines.models.secret import Secret
 from pipelines.models.series import LagPoint
+from pipelines.models.sign_in import Identity
 from pipelines.models.silence import Silence
 from pipelines.models.tracing import PendingTrace
 from pipelines.models.watching import ExternalGroup, GroupSnapshot
@@ -37,6 +38,7 @@ __all__ = [
     "GroupSnapshot",
     "Host",
     "IdempotencyKey",
+    "Identity",
     "LagPoint",
     "LedgerBatch",
     "LogIdentity",

@@ -41,6 +41,18 @@ def create_token(
     manage("create_token", user, *options(role=role, name=name, expires_days=expires_days))
 
 
+def link_user(
+    user: User,
+    subject: Annotated[str, typer.Option(metavar="SUBJECT", help="What the provider calls the user: the claim `sub`.")],
+    issuer: Annotated[str | None, typer.Option(metavar="URL", help="By default HEADGATE_OIDC_ISSUER.")] = None,
+) -> None:
+    """Let a user of the OpenID Connect provider sign in as a user who exists.
+
+    Without it, a user of the provider becomes a new user, and is refused where the name is taken.
+    """
+    manage("link_user", user, *options(subject=subject, issuer=issuer))
+
+
 def add_secret_key(
     file: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Another file than that of this installation.")

@@ -18,6 +18,7 @@ for command in (
     database.migrate_db,
     accounts.create_user,
     accounts.create_token,
+    accounts.link_user,
     accounts.add_secret_key,
     database.backup,
     database.restore,

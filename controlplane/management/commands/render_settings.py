@@ -52,6 +52,19 @@ SECTIONS: dict[str, dict[str, str]] = {
         "session_idle": "A session of the dashboard ends after this time without input.",
         "session_lifetime": "A session ends after this time, whatever happens.",
     },
+    "Sign-in": {
+        "oidc_issuer": "The OpenID Connect provider, such as `https://id.example.com/realms/main`; see "
+        "[Sign in](../guides/sign-in.md). Needs `HEADGATE_PUBLIC_URL`.",
+        "oidc_client_id": "The id that the provider knows Headgate by.",
+        "oidc_client_secret": "The secret that belongs to it. A public client has none.",
+        "oidc_client_secret_file": "A file with this secret instead, readable by the user of Headgate alone.",
+        "oidc_scopes": "What Headgate asks the provider for, separated by spaces.",
+        "oidc_username_claim": "The claim that names a new user.",
+        "oidc_groups_claim": "The claim with the groups of a user.",
+        "oidc_allowed_groups": "Groups of which a user needs one to sign in, separated by commas. If not set, every "
+        "user of the provider can sign in, and has the roles of its groups.",
+        "oidc_button": "The label of the button.",
+    },
     "Secrets and references": {
         "secret_key": "Signs sessions. Created in the state directory if not set.",
         "secret_keys": "The keys of the secret store, separated by commas, the current one first.",

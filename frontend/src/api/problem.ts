@@ -30,6 +30,11 @@ export class Problem extends Error {
   }
 }
 
+/** A failure that the server tells in an answer, as the error it would have been. */
+export function refusal(told: { code: string; detail: string; hint: string }): Problem {
+  return new Problem(403, told)
+}
+
 /** A request without an answer: the connection failed, or the time was up. */
 export class Unreachable extends Error {
   constructor(options?: ErrorOptions) {

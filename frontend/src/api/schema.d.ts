@@ -1450,6 +1450,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/session/oidc": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Begin to sign in: the answer is the address at the provider where the browser goes on. */
+        post: operations["sign_in"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/silences": {
         parameters: {
             query?: never;
@@ -4547,6 +4564,14 @@ export interface components {
             allowed_actions: components["schemas"]["AllowedAction"][] | null;
         };
         /**
+         * Provider
+         * @description The OpenID Connect provider; `button`: the label of the button that leads to it.
+         */
+        Provider: {
+            /** Button */
+            button: string;
+        };
+        /**
          * Quarantine
          * @description `offered`: in-flight records of the last runs when they crashed; `ranges`: what is in quarantine.
          */
@@ -5422,7 +5447,8 @@ export interface components {
         };
         /**
          * Session
-         * @description Who is asking; `csrf_token` goes into the header X-CSRFToken of every write with a session.
+         * @description Who is asking; `csrf_token` goes into the header X-CSRFToken of every write with a session. `provider`: where one
+         *     can sign in without a password; `problem`: why that failed the last time.
          */
         Session: {
             /** Authenticated */
@@ -5433,6 +5459,8 @@ export interface components {
             role: ("viewer" | "operator" | "admin") | null;
             /** Csrf Token */
             csrf_token: string;
+            provider: components["schemas"]["Provider"] | null;
+            problem: components["schemas"]["SignInProblem"] | null;
         };
         /**
          * Severity
@@ -5442,6 +5470,37 @@ export interface components {
         Severity: "critical" | "warning" | "info";
         /** @enum {string} */
         SeverityEnum: "error" | "warning";
+        /**
+         * SignInAddress
+         * @description Where the browser goes on to sign in.
+         */
+        SignInAddress: {
+            /** Url */
+            url: string;
+        };
+        /**
+         * SignInBody
+         * @description `next`: the path of the dashboard to go on to.
+         */
+        SignInBody: {
+            /**
+             * Next
+             * @default /
+             */
+            next: string;
+        };
+        /**
+         * SignInProblem
+         * @description Why the last sign-in at the provider failed. Told once.
+         */
+        SignInProblem: {
+            /** Code */
+            code: string;
+            /** Detail */
+            detail: string;
+            /** Hint */
+            hint: string;
+        };
         /**
          * Silence
          * @description Alerts of which nobody is told until `ends_at`. `suppressed`: deliveries that it holds back, or that were never
@@ -9391,6 +9450,38 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    sign_in: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["SignInBody"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignInAddress"];
+                };
             };
             /** @description A problem. */
             default: {

@@ -18,4 +18,10 @@ export async function logIn(username: string, password: string): Promise<Session
   return remember(await take(api.POST('/api/v1/session', { body: { username, password } })))
 }
 
+/** Where the browser goes on to sign in at the provider. */
+export async function signIn(next: string): Promise<string> {
+  const { url } = await take(api.POST('/api/v1/session/oidc', { body: { next } }))
+  return url
+}
+
 export const logOut = () => take(api.DELETE('/api/v1/session'))

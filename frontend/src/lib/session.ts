@@ -6,6 +6,9 @@ export function useSession() {
   return { session: query.data, error: query.error, retry: query.refetch }
 }
 
+/** Leaves the page for another address. */
+export const leave = (url: string) => window.location.assign(url)
+
 /** Ends the session; the page is loaded anew, so that nothing of it stays in memory. */
 export async function logOut(): Promise<void> {
   await endSession()

@@ -125,7 +125,7 @@ export function run(fields: Partial<Run> = {}): Run {
 
 /** Somebody who is logged in. */
 export function session(role: Session['role'] = 'admin'): Session {
-  return { user: 'ana', role, authenticated: true, csrf_token: 't' }
+  return { user: 'ana', role, authenticated: true, csrf_token: 't', provider: null, problem: null }
 }
 
 export function frame(fields: Partial<LiveFrame> = {}): LiveFrame {

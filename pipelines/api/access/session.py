@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.contrib.auth import logout
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.middleware.csrf import get_token
@@ -17,6 +18,7 @@ from pipelines.api.http.base import View, answer
 from pipelines.api.http.permissions import role_of
 from pipelines.api.http.problems import request_id
 from pipelines.api.http.requests import LoginBody
+from pipelines.selectors.access.sign_in import ProviderSchema, SignInProblemSchema
 from pipelines.selectors.lifecycle.schemas import SessionSchema
 from pipelines.services.access import sessions
 from pipelines.services.base.audit import Actor
@@ -24,11 +26,15 @@ from pipelines.services.base.audit import Actor
 
 def _session_schema(request: Request, user: AbstractBaseUser | AnonymousUser) -> SessionSchema:
     role = role_of(user)
+    limits = settings.HEADGATE
+    problem = sessions.take_problem(request._request.session)
     return SessionSchema(
         authenticated=user.is_authenticated,
         user=user.get_username() if user.is_authenticated else None,
         role=role.word if role else None,
         csrf_token=get_token(request._request),
+        provider=ProviderSchema(button=limits.oidc_button) if limits.oidc_issuer else None,
+        problem=SignInProblemSchema(**problem) if problem else None,
     )
 
 

@@ -18,7 +18,7 @@ Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Any, Receive, Send], Awaitable[None]]
 
 BODY_SECONDS = 30.0
-LOGIN = "/api/v1/session"
+LOGINS = frozenset({"/api/v1/session", "/api/v1/session/oidc"})
 LARGEST_LOGIN = 16 * 1024
 
 
@@ -55,7 +55,7 @@ class Limits:
 def _bounded(scope: MutableMapping[str, Any], receive: Receive) -> Receive:
     """`receive` with the limits of this request. Raises _Refused, at once where the headers say it already."""
     headers = dict(scope["headers"])
-    largest = LARGEST_LOGIN if scope["path"] == LOGIN else settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+    largest = LARGEST_LOGIN if scope["path"] in LOGINS else settings.DATA_UPLOAD_MAX_MEMORY_SIZE
     declared = headers.get(b"content-length", b"0")
     if declared != b"0" or b"transfer-encoding" in headers:
         _require_credentials(scope["path"], headers)
@@ -85,7 +85,7 @@ def _bounded(scope: MutableMapping[str, Any], receive: Receive) -> Receive:
 def _require_credentials(path: str, headers: MutableMapping[bytes, bytes]) -> None:
     """Whether they are right is found out later; a client without any has nothing to send but a log-in."""
     cookie = f"{settings.SESSION_COOKIE_NAME}=".encode()
-    if path != LOGIN and b"authorization" not in headers and cookie not in headers.get(b"cookie", b""):
+    if path not in LOGINS and b"authorization" not in headers and cookie not in headers.get(b"cookie", b""):
         raise _Refused(401, "Authentication credentials were not provided.")
 
 

@@ -13,6 +13,7 @@ from pipelines.domain.base.states import DesiredState, OperationKind, OperationS
 from pipelines.domain.definitions.document.guarantees import ChannelGuarantee
 from pipelines.domain.lifecycle.conditions import ConditionStatus, ConditionType
 from pipelines.domain.lifecycle.reconciling import SourceOfTruth
+from pipelines.selectors.access.sign_in import ProviderSchema, SignInProblemSchema
 from pipelines.selectors.base.schemas import AllowedActionSchema, Schema
 from pipelines.selectors.positions.schemas import ChoiceSchema
 from pipelines.selectors.runs.schemas import (
@@ -195,9 +196,12 @@ class ComponentTypesSchema(RootModel[list[ComponentTypeSchema]]):
 
 
 class SessionSchema(Schema):
-    """Who is asking; `csrf_token` goes into the header X-CSRFToken of every write with a session."""
+    """Who is asking; `csrf_token` goes into the header X-CSRFToken of every write with a session. `provider`: where one
+    can sign in without a password; `problem`: why that failed the last time."""
 
     authenticated: bool
     user: str | None
     role: Literal["viewer", "operator", "admin"] | None
     csrf_token: str
+    provider: ProviderSchema | None
+    problem: SignInProblemSchema | None

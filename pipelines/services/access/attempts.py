@@ -23,6 +23,7 @@ WINDOW = timedelta(minutes=5)
 PER_USER_AND_NETWORK = 5
 PER_USER = 30
 PER_NETWORK = 50
+SIGN_INS_PER_NETWORK = 300
 
 HASHES_AT_ONCE = max(1, (os.cpu_count() or 1) // 2)
 """A password hash takes a processor for a good while: other requests need the rest of them."""
@@ -36,13 +37,15 @@ def admit(actor: Actor) -> None:
     with transaction.atomic():
         counts = [(_count(key, now), most) for key, most in _limits(actor)]
     if any(count > most for count, most in counts):
-        seconds = int(WINDOW.total_seconds())
-        raise TooManyRequests(
-            "Too many failed attempts to log in.",
-            code="too_many_logins",
-            hint=f"Wait {seconds // 60} minutes.",
-            retry_after=seconds,
-        )
+        raise _too_many("Too many failed attempts to log in.")
+
+
+def admit_sign_in(address: str) -> None:
+    """Count a sign-in that begins at a provider, since each takes a session. Raises TooManyRequests."""
+    with transaction.atomic():
+        count = _count(_key("sign-in", network_of(address)), clock.now())
+    if count > SIGN_INS_PER_NETWORK:
+        raise _too_many("Too many sign-ins were started in your network.")
 
 
 def forgive(actor: Actor) -> None:
@@ -72,6 +75,12 @@ def network_of(address: str) -> str:
         return address
     found = getattr(found, "ipv4_mapped", None) or found
     return str(ip_network((found, 24 if isinstance(found, IPv4Address) else 64), strict=False))
+
+
+def _too_many(text: str) -> TooManyRequests:
+    seconds = int(WINDOW.total_seconds())
+    hint = f"Wait {seconds // 60} minutes."
+    return TooManyRequests(text, code="too_many_logins", hint=hint, retry_after=seconds)
 
 
 def _limits(actor: Actor) -> list[tuple[str, int]]:

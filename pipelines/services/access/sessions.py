@@ -24,6 +24,8 @@ REFUSED = "refused"
 
 BEGAN = "began"
 SEEN = "seen"
+PROBLEM = "problem"
+PROBLEM_SECONDS = 600
 NOTED_EVERY = 60.0
 """Seconds between two writes of when the user was last at it."""
 
@@ -47,7 +49,7 @@ def log_in(*, request: HttpRequest, password: str, actor: Actor) -> User:
     with transaction.atomic():
         begin(request, user)
         attempts.forgive(actor)
-        audit.record(actor=actor, action=ACTION)
+        audit.record(actor=actor, action=ACTION, after={"method": "password"})
     return user
 
 
@@ -68,6 +70,19 @@ def keep(session: SessionBase, *, by_user: bool) -> bool:
     if BEGAN not in session or (by_user and now - session.get(SEEN, 0.0) >= NOTED_EVERY):
         _note(session, now)
     return True
+
+
+def leave_problem(session: SessionBase, problem: Mapping[str, Any]) -> None:
+    """Keep why a sign-in failed until the page asks."""
+    session[PROBLEM] = {name: problem[name] for name in ("code", "detail", "hint")}
+    if BEGAN not in session:
+        session.set_expiry(PROBLEM_SECONDS)
+
+
+def take_problem(session: SessionBase) -> dict[str, str] | None:
+    """What was left, once."""
+    problem: dict[str, str] | None = session.pop(PROBLEM, None) if PROBLEM in session else None
+    return problem
 
 
 def is_over(content: SessionBase | Mapping[str, Any]) -> bool:

@@ -186,3 +186,50 @@ def test_the_length_of_sessions_is_a_duration(monkeypatch: pytest.MonkeyPatch) -
         load(monkeypatch, SESSION_IDLE="soon", SESSION_LIFETIME="0s")
     assert "HEADGATE_SESSION_IDLE: " in str(refusal.value)
     assert "HEADGATE_SESSION_LIFETIME: " in str(refusal.value)
+
+
+PROVIDER = {
+    "OIDC_ISSUER": "https://id.example.com",
+    "OIDC_CLIENT_ID": "headgate",
+    "PUBLIC_URL": "https://hg.example.com",
+}
+
+
+def test_a_provider_needs_an_id_and_an_address_to_come_back_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert load(monkeypatch).oidc_issuer == ""
+    found = load(monkeypatch, **PROVIDER, OIDC_ALLOWED_GROUPS="ops, data ,")
+    assert (found.oidc_issuer, found.allowed_groups) == ("https://id.example.com", frozenset({"ops", "data"}))
+    with pytest.raises(environment.InvalidEnvironment) as refusal:
+        load(
+            monkeypatch,
+            OIDC_ISSUER="https://id.example.com",
+            OIDC_SCOPES="profile",
+            OIDC_BUTTON="",
+            OIDC_CLIENT_SECRET="x",
+            OIDC_CLIENT_SECRET_FILE="/run/secret",
+        )
+    names = ("OIDC_CLIENT_ID", "PUBLIC_URL", "OIDC_SCOPES", "OIDC_BUTTON", "OIDC_CLIENT_SECRET_FILE")
+    assert [name for name in names if f"HEADGATE_{name}: " not in str(refusal.value)] == []
+
+
+@pytest.mark.parametrize(
+    ("issuer", "accepted"),
+    [
+        ("http://localhost:9000", True),
+        ("http://127.0.0.1:9000/realms/x", True),
+        ("http://[::1]:9000", True),
+        ("http://id.example.com", False),
+        ("http://10.0.0.1", False),
+        ("ftp://id.example.com", False),
+        ("https://id.example.com?x=1", False),
+        ("id.example.com", False),
+    ],
+)
+def test_a_provider_is_reached_by_https_unless_it_is_here(
+    monkeypatch: pytest.MonkeyPatch, issuer: str, accepted: bool
+) -> None:
+    if accepted:
+        assert load(monkeypatch, **(PROVIDER | {"OIDC_ISSUER": issuer})).oidc_issuer == issuer
+        return
+    with pytest.raises(environment.InvalidEnvironment, match="HEADGATE_OIDC_ISSUER: "):
+        load(monkeypatch, **(PROVIDER | {"OIDC_ISSUER": issuer}))

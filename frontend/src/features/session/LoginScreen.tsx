@@ -4,18 +4,21 @@ import { useEffect, type SubmitEvent } from 'react'
 import { keys } from '@/api/keys'
 import { logIn } from '@/api/session'
 import icon from '@/assets/icon.svg'
+import { refusal } from '@/api/problem'
+import type { Session } from '@/api/types'
 import { ErrorNote } from '@/components/ui/Feedback'
+import { ProviderButton } from './ProviderButton'
 import classes from './login.module.css'
 
 /** The login. `lastUser` is set when a session has expired and its page still stands underneath. */
-export function LoginScreen({ lastUser }: { lastUser: string | null }) {
+export function LoginScreen({ session, lastUser }: { session: Session; lastUser: string | null }) {
   const client = useQueryClient()
   const login = useMutation({
     mutationFn: ({ username, password }: { username: string; password: string }) => logIn(username, password),
-    onSuccess: (session) => {
+    onSuccess: (begun) => {
       const everythingElse = { predicate: ({ queryKey }: Query) => queryKey[0] !== keys.session[0] }
-      client.setQueryData(keys.session, session)
-      if (session.user === lastUser) void client.invalidateQueries(everythingElse)
+      client.setQueryData(keys.session, begun)
+      if (begun.user === lastUser) void client.invalidateQueries(everythingElse)
       else client.removeQueries(everythingElse)
     },
   })
@@ -40,7 +43,11 @@ export function LoginScreen({ lastUser }: { lastUser: string | null }) {
             ? 'Log in to view and control pipelines.'
             : 'Your session has ended. Log in to continue where you were.'}
         </p>
-        {login.error && <ErrorNote error={login.error} />}
+        {login.error ? (
+          <ErrorNote error={login.error} />
+        ) : (
+          session.problem && <ErrorNote error={refusal(session.problem)} />
+        )}
         <TextInput
           name="username"
           label="User name"
@@ -63,6 +70,7 @@ export function LoginScreen({ lastUser }: { lastUser: string | null }) {
         <Button type="submit" size="sm" loading={login.isPending}>
           Log in
         </Button>
+        {session.provider && <ProviderButton label={session.provider.button} />}
       </form>
     </main>
   )

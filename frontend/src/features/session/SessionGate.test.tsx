@@ -5,6 +5,7 @@ import { vi } from 'vitest'
 import { api, hooks, take } from '@/api/client'
 import { show } from '@/testing/render'
 import { given, problem } from '@/testing/server'
+import * as session from '@/lib/session'
 import { SessionGate } from './SessionGate'
 
 class SilentSource {
@@ -13,8 +14,22 @@ class SilentSource {
 }
 vi.stubGlobal('EventSource', SilentSource)
 
-const anonymous = { authenticated: false, user: null, role: null, csrf_token: 'a' }
-const admin = { authenticated: true, user: 'admin', role: 'admin', csrf_token: 'b' }
+const anonymous = {
+  authenticated: false,
+  user: null,
+  role: null,
+  csrf_token: 'a',
+  provider: null,
+  problem: null,
+}
+const admin = {
+  authenticated: true,
+  user: 'admin',
+  role: 'admin',
+  csrf_token: 'b',
+  provider: null,
+  problem: null,
+}
 
 function Editor() {
   const [text, setText] = useState('')
@@ -57,6 +72,32 @@ describe('the login', () => {
     await userEvent.click(screen.getByRole('button', { name: 'Log in' }))
     await waitFor(() => expect(screen.queryByText(/Your session has ended/)).not.toBeInTheDocument())
     expect(screen.getByLabelText('Text')).toHaveValue('half a definition')
+  })
+
+  it('leads to the provider and back to the open address, and says why a sign-in failed', async () => {
+    const told = { code: 'username_taken', detail: 'There is a user ana.', hint: 'Ask an administrator.' }
+    given.get('/session', () => ({
+      ...anonymous,
+      provider: { button: 'Sign in with Keycloak' },
+      problem: told,
+    }))
+    given.post('/session/oidc', async (request) => {
+      expect(await request.json()).toEqual({ next: window.location.pathname })
+      return { url: 'https://id.example.com/authorize' }
+    })
+    const left = vi.spyOn(session, 'leave').mockImplementation(() => {})
+    show(<SessionGate><Editor /></SessionGate>) // prettier-ignore
+    expect(await screen.findByRole('alert')).toHaveTextContent('There is a user ana.Ask an administrator.')
+    await userEvent.click(screen.getByRole('button', { name: 'Sign in with Keycloak' }))
+    await waitFor(() => expect(left.mock.calls[0]?.[0]).toBe('https://id.example.com/authorize'))
+  })
+
+  it('tells a user without a role what to do', async () => {
+    given.get('/session', () => ({ ...admin, role: null }))
+    show(<SessionGate><Editor /></SessionGate>) // prettier-ignore
+    expect(await screen.findByRole('heading', { name: 'You have no role yet' })).toBeInTheDocument()
+    expect(screen.getByText(/You are logged in as admin/)).toBeInTheDocument()
+    expect(screen.queryByLabelText('Text')).not.toBeInTheDocument()
   })
 
   it('says so when the server is away, and tries again on request', async () => {

@@ -8,6 +8,7 @@ import { DatabaseBanner } from '@/components/ui/DatabaseBanner'
 import { ErrorNote, Loading } from '@/components/ui/Feedback'
 import { LiveProvider } from '@/lib/live/LiveProvider'
 import { LoginScreen } from './LoginScreen'
+import { NoRoleScreen } from './NoRoleScreen'
 import { useSession } from '@/lib/session'
 import classes from './login.module.css'
 
@@ -24,6 +25,7 @@ export function SessionGate({ children }: { children: ReactNode }) {
   const { authenticated } = session
   const user = authenticated ? (session.user ?? '') : lastUser
   if (authenticated && user !== lastUser) setLastUser(user)
+  if (authenticated && session.role === null) return <NoRoleScreen user={user ?? ''} />
   return (
     <>
       {user !== null && (
@@ -31,7 +33,7 @@ export function SessionGate({ children }: { children: ReactNode }) {
           <LiveProvider active={authenticated}>{children}</LiveProvider>
         </div>
       )}
-      {!authenticated && <LoginScreen lastUser={lastUser} />}
+      {!authenticated && <LoginScreen session={session} lastUser={lastUser} />}
     </>
   )
 }

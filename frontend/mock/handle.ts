@@ -69,6 +69,9 @@ function session(world: World, method: string, body: Record<string, unknown>): R
     csrf_token: 'mock',
     provider: null,
     problem: null,
+    waits_for_code: false,
+    enrolment_required: false,
+    proof: 'password',
     ...world.session,
   })
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import include, path, register_converter
 from django.urls.converters import StringConverter
 
-from pipelines.api.access import oidc, secrets, session
+from pipelines.api.access import oidc, second_factor, secrets, session
 from pipelines.api.definitions import catalogue, rehearsals, revisions
 from pipelines.api.hosts import evacuations, hosts
 from pipelines.api.http.docs import Docs, Document
@@ -60,6 +60,11 @@ one = "pipelines/<name:name>"
 
 v1 = [
     path("session", session.Session.as_view()),
+    path("session/code", session.SessionCode.as_view()),
+    path("session/proof", session.SessionProof.as_view()),
+    path("session/second-factor", second_factor.SecondFactor.as_view()),
+    path("session/second-factor/totp", second_factor.Enrolment.as_view()),
+    path("session/second-factor/recovery-codes", second_factor.RecoveryCodes.as_view()),
     path("session/oidc", oidc.OidcSignIn.as_view()),
     path("session/oidc/callback", oidc.callback),
     path("pipelines", pipelines.PipelineList.as_view()),

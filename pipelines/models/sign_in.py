@@ -21,3 +21,30 @@ class Identity(models.Model):
 
     def __str__(self) -> str:
         return f"{self.subject} of {self.issuer}"
+
+
+class Totp(models.Model):
+    """The authenticator application of a user. Its secret is encrypted; it counts once a code has confirmed it.
+    `last_step`: that of the last code, since none is taken twice."""
+
+    user = models.OneToOneField(User, on_delete=models.CASCADE, related_name="totp")
+    ciphertext = models.TextField()
+    created_at = models.DateTimeField()
+    confirmed_at = models.DateTimeField(null=True)
+    last_step = models.BigIntegerField(default=0)
+
+    def __str__(self) -> str:
+        return f"authenticator application of {self.user_id}"
+
+
+class RecoveryCode(models.Model):
+    """A code that stands in for a lost second factor, once: using it deletes it. Only its hash is kept."""
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="recovery_codes")
+    digest = models.CharField(max_length=64)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["user", "digest"], name="one_row_of_a_recovery_code")]
+
+    def __str__(self) -> str:
+        return f"recovery code of {self.user_id}"

@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import httpx2
 import pytest
+import time_machine
 from django.conf import settings as django_settings
 from django.contrib.auth.models import Group, User
 from django.core.management import CommandError, call_command
@@ -43,10 +45,12 @@ class Browser:
         found: dict[str, Any] = self.client.get(SESSION).json()
         return found
 
-    def begin(self, then: str = "/") -> str:
+    def begin(self, then: str = "/", *, again: bool = False) -> str:
         """Press the button; returns the address at the provider."""
         headers = {"X-CSRFToken": self.session()["csrf_token"]}
-        response = self.client.post(START, {"next": then}, content_type="application/json", headers=headers)
+        response = self.client.post(
+            START, {"next": then, "again": again}, content_type="application/json", headers=headers
+        )
         assert response.status_code == 200, response.json()
         url: str = response.json()["url"]
         return url
@@ -443,3 +447,66 @@ def test_the_secret_goes_into_the_form_where_the_provider_takes_it_nowhere_else(
 ) -> None:
     idp.metadata = {"token_endpoint_auth_methods_supported": ["client_secret_post"]}
     assert browser.sign_in()["authenticated"]
+
+
+def dangerous(browser: Browser) -> str:
+    """What the API says to a dangerous act of this browser."""
+    headers = {"X-CSRFToken": browser.session()["csrf_token"]}
+    code: str = browser.client.delete("/api/v1/secrets/none", headers=headers).json()["code"]
+    return code
+
+
+@pytest.fixture
+def left_open(browser: Browser) -> Browser:
+    """An administrator of the provider who has signed in twenty minutes ago."""
+    with time_machine.travel(datetime.now(UTC) - timedelta(minutes=20)):
+        browser.sign_in()
+    User.objects.get().groups.add(Group.objects.get(name="admin"))
+    return browser
+
+
+def test_a_user_of_the_provider_proves_to_be_present_there(left_open: Browser, idp: FakeProvider) -> None:
+    assert dangerous(left_open) == "reauthentication_required"
+    assert left_open.session()["proof"] == "provider"
+    address = left_open.begin("/secrets", again=True)
+    asked = parse_qs(urlsplit(address).query)
+    assert (asked["prompt"], asked["max_age"]) == (["login"], ["0"])
+    assert left_open.come_back(left_open.consent(address)) == "/secrets"
+    assert dangerous(left_open) == "secret_not_found"
+    row = AuditRow.objects.get(action="session.reauthenticated")
+    assert (row.actor, row.outcome) == ("ana", "accepted")
+
+
+@pytest.mark.parametrize(
+    ("claims", "code"),
+    [({"auth_time": 1}, "sign_in_not_fresh"), ({"auth_time": None}, "sign_in_not_verified")],
+)
+def test_a_provider_that_did_not_ask_proves_nothing(
+    left_open: Browser, idp: FakeProvider, claims: dict[str, Any], code: str
+) -> None:
+    idp.claims = claims
+    left_open.come_back(left_open.consent(left_open.begin(again=True)))
+    assert left_open.session()["problem"]["code"] == code
+    assert dangerous(left_open) == "reauthentication_required"
+
+
+def test_another_user_of_the_provider_proves_nothing(left_open: Browser) -> None:
+    left_open.come_back(left_open.consent(left_open.begin(again=True), "s-3"))
+    session = left_open.session()
+    assert (session["user"], session["problem"]["code"]) == ("ana", "another_user")
+    assert dangerous(left_open) == "reauthentication_required"
+
+
+@pytest.mark.parametrize("asked", [1, None])
+def test_a_user_whom_the_provider_did_not_ask_has_proved_nothing(
+    browser: Browser, idp: FakeProvider, asked: int | None
+) -> None:
+    """Whoever is at an open machine logs out and in again, without a question of the provider."""
+    idp.claims = {"auth_time": asked}
+    assert browser.sign_in()["authenticated"]
+    User.objects.get().groups.add(Group.objects.get(name="admin"))
+    assert dangerous(browser) == "reauthentication_required"
+
+
+def test_a_stranger_proves_nothing(browser: Browser) -> None:
+    assert "prompt" not in parse_qs(urlsplit(browser.begin(again=True)).query)

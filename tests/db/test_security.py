@@ -44,7 +44,7 @@ EXAMPLES = {
     "silence_id": "1",
 }
 METHODS = ["get", "post", "put", "patch", "delete", "options", "head"]
-OPEN = {"healthz", "readyz", "api/v1/session", "api/v1/session/oidc", "api/v1/session/oidc/callback"}
+OPEN = {"healthz", "readyz"} | {f"api/v1/session{path}" for path in ("", "/code", "/oidc", "/oidc/callback")}
 
 
 def routes(patterns: list[URLPattern | URLResolver], prefix: str = "") -> Iterator[str]:

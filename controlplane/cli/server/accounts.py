@@ -53,6 +53,11 @@ def link_user(
     manage("link_user", user, *options(subject=subject, issuer=issuer))
 
 
+def reset_second_factor(user: User) -> None:
+    """Remove the authenticator application and the recovery codes of a user who has lost them."""
+    manage("reset_second_factor", user)
+
+
 def add_secret_key(
     file: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Another file than that of this installation.")

@@ -19,6 +19,7 @@ for command in (
     accounts.create_user,
     accounts.create_token,
     accounts.link_user,
+    accounts.reset_second_factor,
     accounts.add_secret_key,
     database.backup,
     database.restore,

@@ -53,6 +53,9 @@ SECTIONS: dict[str, dict[str, str]] = {
         "session_lifetime": "A session ends after this time, whatever happens.",
     },
     "Sign-in": {
+        "require_mfa": "Who needs a second factor beside a password: `none`, `admins` or `all`; see "
+        "[Sign in](../guides/sign-in.md#second-factor).",
+        "reauth_seconds": "The age of a log-in, in seconds, after which dangerous acts ask for it again.",
         "oidc_issuer": "The OpenID Connect provider, such as `https://id.example.com/realms/main`; see "
         "[Sign in](../guides/sign-in.md). Needs `HEADGATE_PUBLIC_URL`.",
         "oidc_client_id": "The id that the provider knows Headgate by.",

@@ -14,14 +14,35 @@ export const hooks = {
   csrfToken: '',
   onAnswer: (): void => {},
   onLoggedOut: (): void => {},
+  /** Has the user show again to be who it is; whether it did. */
+  prove: (): Promise<boolean> => Promise.resolve(false),
 }
 
 /** The typed client: paths, parameters, bodies and answers are checked against the OpenAPI schema by the compiler. */
 export const api = createClient<paths>({
   baseUrl: window.location.origin,
   credentials: 'same-origin',
-  fetch: (request) => bounded(request, TIMEOUT_MS),
+  fetch: (request) => proven(request),
 })
+
+/** A dangerous request is refused while the log-in is old; once the user has confirmed it, it is sent again. */
+async function proven(request: Request): Promise<Response> {
+  if (request.method === 'GET') return bounded(request, TIMEOUT_MS)
+  const again = request.clone()
+  const response = await bounded(request, TIMEOUT_MS)
+  if (response.status !== 403 || (await codeOf(response)) !== 'reauthentication_required') return response
+  if (!(await hooks.prove())) return response
+  again.headers.set('X-CSRFToken', hooks.csrfToken)
+  return bounded(again, TIMEOUT_MS)
+}
+
+async function codeOf(response: Response): Promise<string | undefined> {
+  const body = (await response
+    .clone()
+    .json()
+    .catch(() => ({}))) as Partial<ProblemBody>
+  return body.code
+}
 
 async function bounded(request: Request, ms: number): Promise<Response> {
   try {

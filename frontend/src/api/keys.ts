@@ -1,6 +1,7 @@
 /** Every key of the server cache, so that what invalidates and what reads cannot drift apart. */
 export const keys = {
   session: ['session'] as const,
+  secondFactor: ['second-factor'] as const,
   pipelines: ['pipelines'] as const,
   hosts: ['hosts'] as const,
   host: (name: string) => ['hosts', name] as const,

@@ -1441,10 +1441,27 @@ export interface paths {
         /** @description Say who is asking, and give the CSRF token that writes with a session need. */
         get: operations["get_session"];
         put?: never;
-        /** @description Log in with user name and password. */
+        /** @description Log in with user name and password. `waits_for_code`: a code has to follow, at /session/code. */
         post: operations["log_in"];
         /** @description Log out. */
         delete: operations["log_out"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/session/code": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Give a code of the authenticator application, or a recovery code. */
+        post: operations["give_code"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -1461,6 +1478,76 @@ export interface paths {
         put?: never;
         /** @description Begin to sign in: the answer is the address at the provider where the browser goes on. */
         post: operations["sign_in"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/session/proof": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Show again to be the user of the session, by password and, with a second factor, code. */
+        post: operations["prove_session"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/session/second-factor": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Say which second factor the user has, and whether one is required. */
+        get: operations["get_second_factor"];
+        put?: never;
+        post?: never;
+        /** @description Remove the authenticator application and the recovery codes. 409 where a second factor is required. */
+        delete: operations["remove_second_factor"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/session/second-factor/recovery-codes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Replace the recovery codes. The answer has the new ones, this once. */
+        post: operations["renew_recovery_codes"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/session/second-factor/totp": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** @description Confirm the application by a code of it. The answer has the recovery codes, this once. */
+        put: operations["confirm_enrolment"];
+        /** @description Make the secret of an authenticator application. It counts once PUT has confirmed it by a code. */
+        post: operations["begin_enrolment"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1905,6 +1992,17 @@ export interface components {
             reason: string;
             /** Partitions */
             partitions: components["schemas"]["Move"][];
+        };
+        /**
+         * CodeBody
+         * @description A code of the authenticator application, or a recovery code.
+         */
+        CodeBody: {
+            /**
+             * Code
+             * Format: password
+             */
+            code: string;
         };
         /**
          * ComponentState
@@ -2420,6 +2518,18 @@ export interface components {
              * @default
              */
             user: string;
+        };
+        /**
+         * Enrolment
+         * @description A secret for an authenticator application: as text, as an address, and as a picture to scan (a data URI).
+         */
+        Enrolment: {
+            /** Secret */
+            secret: string;
+            /** Uri */
+            uri: string;
+            /** Picture */
+            picture: string;
         };
         /**
          * Evacuation
@@ -4564,6 +4674,23 @@ export interface components {
             allowed_actions: components["schemas"]["AllowedAction"][] | null;
         };
         /**
+         * ProofBody
+         * @description The password, and a code where the user has a second factor.
+         */
+        ProofBody: {
+            /**
+             * Password
+             * Format: password
+             */
+            password: string;
+            /**
+             * Code
+             * Format: password
+             * @default
+             */
+            code: string;
+        };
+        /**
          * Provider
          * @description The OpenID Connect provider; `button`: the label of the button that leads to it.
          */
@@ -4980,6 +5107,14 @@ export interface components {
             source_of_truth: components["schemas"]["SourceOfTruth"];
         };
         /**
+         * RecoveryCodes
+         * @description Codes that work once each in place of a code of the application.
+         */
+        RecoveryCodes: {
+            /** Codes */
+            codes: string[];
+        };
+        /**
          * Rehearsal
          * @description What became of sample events: what each channel would get, and the others.
          */
@@ -5384,6 +5519,21 @@ export interface components {
             body_base64: string | null;
         };
         /**
+         * SecondFactor
+         * @description The second factor of a user. `recovery_codes`: how many are left; `required`: whether the role needs one;
+         *     `usable`: whether the user logs in with a password at all.
+         */
+        SecondFactor: {
+            /** Totp */
+            totp: boolean;
+            /** Recovery Codes */
+            recovery_codes: number;
+            /** Required */
+            required: boolean;
+            /** Usable */
+            usable: boolean;
+        };
+        /**
          * Secret
          * @description A secret without its value. `readable`: a key of this server decrypts it; null while the store has no key.
          */
@@ -5448,7 +5598,9 @@ export interface components {
         /**
          * Session
          * @description Who is asking; `csrf_token` goes into the header X-CSRFToken of every write with a session. `provider`: where one
-         *     can sign in without a password; `problem`: why that failed the last time.
+         *     can sign in without a password; `problem`: why that failed the last time. `waits_for_code`: the password was right;
+         *     `enrolment_required`: nothing is open before a second factor is set up; `proof`: how a dangerous act is
+         *     confirmed.
          */
         Session: {
             /** Authenticated */
@@ -5461,6 +5613,12 @@ export interface components {
             csrf_token: string;
             provider: components["schemas"]["Provider"] | null;
             problem: components["schemas"]["SignInProblem"] | null;
+            /** Waits For Code */
+            waits_for_code: boolean;
+            /** Enrolment Required */
+            enrolment_required: boolean;
+            /** Proof */
+            proof: ("password" | "password_and_code" | "provider") | null;
         };
         /**
          * Severity
@@ -5480,7 +5638,7 @@ export interface components {
         };
         /**
          * SignInBody
-         * @description `next`: the path of the dashboard to go on to.
+         * @description `next`: the path of the dashboard to continue at. `again`: the user of the session proves to be present.
          */
         SignInBody: {
             /**
@@ -5488,6 +5646,11 @@ export interface components {
              * @default /
              */
             next: string;
+            /**
+             * Again
+             * @default false
+             */
+            again: boolean;
         };
         /**
          * SignInProblem
@@ -9462,6 +9625,38 @@ export interface operations {
             };
         };
     };
+    give_code: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CodeBody"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Session"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     sign_in: {
         parameters: {
             query?: never;
@@ -9481,6 +9676,189 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SignInAddress"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    prove_session: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ProofBody"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Session"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_second_factor: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SecondFactor"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    remove_second_factor: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    renew_recovery_codes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ActionBody"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecoveryCodes"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    confirm_enrolment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CodeBody"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecoveryCodes"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    begin_enrolment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ActionBody"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enrolment"];
                 };
             };
             /** @description A problem. */

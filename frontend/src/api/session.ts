@@ -18,9 +18,19 @@ export async function logIn(username: string, password: string): Promise<Session
   return remember(await take(api.POST('/api/v1/session', { body: { username, password } })))
 }
 
+/** The second step of a log-in whose session waits for a code. */
+export async function giveCode(code: string): Promise<Session> {
+  return remember(await take(api.POST('/api/v1/session/code', { body: { code } })))
+}
+
+/** Shows again to be the user of the session. */
+export async function proveSession(password: string, code: string): Promise<Session> {
+  return remember(await take(api.POST('/api/v1/session/proof', { body: { password, code } })))
+}
+
 /** Where the browser goes on to sign in at the provider. */
-export async function signIn(next: string): Promise<string> {
-  const { url } = await take(api.POST('/api/v1/session/oidc', { body: { next } }))
+export async function signIn(next: string, again = false): Promise<string> {
+  const { url } = await take(api.POST('/api/v1/session/oidc', { body: { next, again } }))
   return url
 }
 

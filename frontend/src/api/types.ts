@@ -75,6 +75,7 @@ export type ReplayRequest = Schemas['ReplayBody']
 export type Revision = Schemas['Revision']
 export type Run = Schemas['Run']
 export type Secret = Schemas['Secret']
+export type SecondFactor = Schemas['SecondFactor']
 export type SeriesPoint = Omit<Schemas['Point'], 'records_per_second'> & { records_per_second: number | null }
 export type Session = Schemas['Session']
 export type SinkEnd = Schemas['SinkEnd']

@@ -66,7 +66,17 @@ it('a change keeps what was entered and is requested again with one click', asyn
   const asked: unknown[] = []
   given.post('/session', async (request) => {
     asked.push(await request.json())
-    return { authenticated: true, user: 'ana', role: 'admin', csrf_token: 'b', provider: null, problem: null }
+    return {
+      authenticated: true,
+      user: 'ana',
+      role: 'admin',
+      csrf_token: 'b',
+      provider: null,
+      problem: null,
+      waits_for_code: false,
+      enrolment_required: false,
+      proof: null,
+    }
   })
   await userEvent.click(screen.getByRole('button', { name: 'Try again' }))
   await waitFor(() => expect(screen.getByText(/Saved/)).toBeInTheDocument())

@@ -241,6 +241,12 @@ const receivers = createRoute({
   }),
 })
 
+const account = createRoute({
+  getParentRoute: () => root,
+  path: '/account',
+  component: lazyRouteComponent(() => import('@/features/account/AccountPage'), 'AccountPage'),
+})
+
 const pipelineTabs = pipeline.addChildren([
   live,
   ledgerTotals,
@@ -271,6 +277,7 @@ export const router = createRouter({
     hosts,
     secrets,
     receivers,
+    account,
   ]),
   defaultPreload: 'intent',
   scrollRestoration: true,

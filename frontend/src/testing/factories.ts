@@ -125,7 +125,17 @@ export function run(fields: Partial<Run> = {}): Run {
 
 /** Somebody who is logged in. */
 export function session(role: Session['role'] = 'admin'): Session {
-  return { user: 'ana', role, authenticated: true, csrf_token: 't', provider: null, problem: null }
+  return {
+    user: 'ana',
+    role,
+    authenticated: true,
+    csrf_token: 't',
+    provider: null,
+    problem: null,
+    waits_for_code: false,
+    enrolment_required: false,
+    proof: null,
+  }
 }
 
 export function frame(fields: Partial<LiveFrame> = {}): LiveFrame {

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import cast
+
+from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.decorators import method_decorator
 from django.views.decorators.csrf import csrf_protect
@@ -13,6 +16,7 @@ from rest_framework.response import Response
 
 from pipelines.api.http.base import View, answer
 from pipelines.api.http.problems import problem_of, request_id
+from pipelines.api.http.sessions import by_session
 from pipelines.api.http.sign_in_requests import SignInBody
 from pipelines.foundation.errors import HeadgateError
 from pipelines.selectors.access.sign_in import SignInAddressSchema
@@ -27,13 +31,15 @@ class OidcSignIn(View):
     """The way to the provider. Open to everybody, as the log-in is."""
 
     permission_classes = [AllowAny]
+    before_enrolment = True
 
     @extend_schema(operation_id="sign_in", request=SignInBody, responses=SignInAddressSchema)
     def post(self, request: Request) -> Response:
         """Begin to sign in: the answer is the address at the provider where the browser goes on."""
         body = self.body(SignInBody)
         attempts.admit_sign_in(str(request.META.get("REMOTE_ADDR") or ""))
-        address = oidc.begin(session=request._request.session, then=body.next)
+        again = cast(User, request.user) if body.again and by_session(request) else None
+        address = oidc.begin(session=request._request.session, then=body.next, again=again)
         return answer(SignInAddressSchema(url=address))
 
 

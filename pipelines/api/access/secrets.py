@@ -53,6 +53,7 @@ class SecretDetail(View):
     """One secret."""
 
     roles = {"PUT": Role.ADMIN}
+    reauthenticate = frozenset({"PUT", "DELETE"})
     queries = {"DELETE": ForceQuery}
 
     @extend_schema(operation_id="put_secret", request=SecretBody, responses={200: SecretSchema, 201: SecretSchema})
@@ -75,6 +76,7 @@ class SecretRotation(View):
     """The exchange of keys."""
 
     roles = {"POST": Role.ADMIN}
+    reauthenticate = frozenset({"POST"})
 
     @extend_schema(operation_id="rotate_secrets", request=ActionBody, responses=RotationSchema)
     @idempotent

@@ -1,10 +1,12 @@
-"""The session of the page: who am I, log in, log out."""
+"""The session of the page: who am I, log in, prove that it is still me, log out."""
 
 from __future__ import annotations
 
+from typing import Literal, cast
+
 from django.conf import settings
 from django.contrib.auth import logout
-from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
 from django.middleware.csrf import get_token
 from django.utils.decorators import method_decorator
 from django.views.decorators.csrf import csrf_protect
@@ -18,16 +20,19 @@ from pipelines.api.http.base import View, answer
 from pipelines.api.http.permissions import role_of
 from pipelines.api.http.problems import request_id
 from pipelines.api.http.requests import LoginBody
+from pipelines.api.http.sessions import OfSession, by_session
+from pipelines.api.http.sign_in_requests import CodeBody, ProofBody
 from pipelines.selectors.access.sign_in import ProviderSchema, SignInProblemSchema
 from pipelines.selectors.lifecycle.schemas import SessionSchema
-from pipelines.services.access import sessions
+from pipelines.services.access import log_in, second_factor, sessions
 from pipelines.services.base.audit import Actor
 
 
-def _session_schema(request: Request, user: AbstractBaseUser | AnonymousUser) -> SessionSchema:
+def session_schema(request: Request, user: AbstractBaseUser | AnonymousUser) -> SessionSchema:
+    """What the page has to know of the session."""
     role = role_of(user)
-    limits = settings.HEADGATE
-    problem = sessions.take_problem(request._request.session)
+    session, limits = request._request.session, settings.HEADGATE
+    problem = sessions.take_problem(session)
     return SessionSchema(
         authenticated=user.is_authenticated,
         user=user.get_username() if user.is_authenticated else None,
@@ -35,7 +40,28 @@ def _session_schema(request: Request, user: AbstractBaseUser | AnonymousUser) ->
         csrf_token=get_token(request._request),
         provider=ProviderSchema(button=limits.oidc_button) if limits.oidc_issuer else None,
         problem=SignInProblemSchema(**problem) if problem else None,
+        waits_for_code=not user.is_authenticated and sessions.waiting_user(session) is not None,
+        enrolment_required=user.is_authenticated and sessions.ENROL in session,
+        proof=_proof(request, user),
     )
+
+
+def _proof(
+    request: Request, user: AbstractBaseUser | AnonymousUser
+) -> Literal["password", "password_and_code", "provider"] | None:
+    """How the user of the session shows again to be who it is."""
+    if not user.is_authenticated or not by_session(request):
+        return None
+    if request._request.session.get(sessions.METHOD) == sessions.PROVIDER:
+        return "provider"
+    return "password_and_code" if second_factor.is_enrolled(cast(User, user)) else "password"
+
+
+def _begun(request: Request, user: User) -> Response:
+    """The answer to a log-in, whose session can do nothing yet where the user lacks a second factor."""
+    if second_factor.is_required(role_of(user)) and not second_factor.is_enrolled(user):
+        request._request.session[sessions.ENROL] = True
+    return answer(session_schema(request, user))
 
 
 @method_decorator(csrf_protect, name="dispatch")
@@ -43,23 +69,60 @@ class Session(View):
     """Open to everybody: it is how one becomes somebody."""
 
     permission_classes = [AllowAny]
+    before_enrolment = True
 
     @extend_schema(operation_id="get_session", responses=SessionSchema)
     def get(self, request: Request) -> Response:
         """Say who is asking, and give the CSRF token that writes with a session need."""
-        return answer(_session_schema(request, request.user))
+        return answer(session_schema(request, request.user))
 
     @extend_schema(operation_id="log_in", request=LoginBody, responses=SessionSchema)
     @method_decorator(sensitive_variables())
     def post(self, request: Request) -> Response:
-        """Log in with user name and password."""
+        """Log in with user name and password. `waits_for_code`: a code has to follow, at /session/code."""
         body = self.body(LoginBody)
         actor = Actor(body.username, str(request.META.get("REMOTE_ADDR") or ""), request_id())
-        user = sessions.log_in(request=request._request, password=body.password, actor=actor)
-        return answer(_session_schema(request, user))
+        user = log_in.log_in(request=request._request, password=body.password, actor=actor)
+        return _begun(request, user) if user else answer(session_schema(request, AnonymousUser()))
 
     @extend_schema(operation_id="log_out", responses={204: None})
     def delete(self, request: Request) -> Response:
         """Log out."""
         logout(request._request)
         return Response(status=204)
+
+
+@method_decorator(csrf_protect, name="dispatch")
+class SessionCode(View):
+    """The second step of a log-in. Open to everybody who has taken the first one."""
+
+    permission_classes = [AllowAny]
+
+    @extend_schema(operation_id="give_code", request=CodeBody, responses=SessionSchema)
+    @method_decorator(sensitive_variables())
+    def post(self, request: Request) -> Response:
+        """Give a code of the authenticator application, or a recovery code."""
+        code = self.body(CodeBody).code.get_secret_value()
+        address = str(request.META.get("REMOTE_ADDR") or "")
+        user = log_in.give_code(request=request._request, code=code, address=address, request_id=request_id())
+        return _begun(request, user)
+
+
+class SessionProof(View):
+    """Dangerous acts need a log-in that is not old."""
+
+    permission_classes = [OfSession]
+    before_enrolment = True
+
+    @extend_schema(operation_id="prove_session", request=ProofBody, responses=SessionSchema)
+    @method_decorator(sensitive_variables())
+    def post(self, request: Request) -> Response:
+        """Show again to be the user of the session, by password and, with a second factor, code."""
+        body = self.body(ProofBody)
+        log_in.prove_again(
+            request=request._request,
+            password=body.password.get_secret_value(),
+            code=body.code.get_secret_value(),
+            actor=self.actor,
+        )
+        return answer(session_schema(request, request.user))

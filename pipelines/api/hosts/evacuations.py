@@ -151,6 +151,8 @@ class PolicyList(View):
 class PolicyDetail(View):
     """One approval policy."""
 
+    reauthenticate = frozenset({"DELETE"})
+
     @extend_schema(operation_id="remove_approval_policy", responses={204: None})
     def delete(self, request: Request, policy_id: int) -> Response:
         """Remove it; the others count on."""
@@ -187,6 +189,8 @@ class FreezeList(View):
 
 class FreezeDetail(View):
     """One freeze."""
+
+    reauthenticate = frozenset({"DELETE"})
 
     @extend_schema(operation_id="remove_freeze", responses={204: None})
     def delete(self, request: Request, freeze_id: int) -> Response:

@@ -29,6 +29,8 @@ class HostList(View):
 class HostDetail(View):
     """One machine with a worker."""
 
+    reauthenticate = frozenset({"DELETE"})
+
     @extend_schema(operation_id="get_host", responses=HostDetailSchema)
     def get(self, request: Request, name: str) -> Response:
         """Show a host with the pipelines that have a place there, and what ties each to it."""
@@ -72,6 +74,7 @@ class DeclareLost(PipelineView):
     """A person's word for a host that cannot give its own."""
 
     roles = {"POST": Role.ADMIN}
+    reauthenticate = frozenset({"POST"})
 
     @extend_schema(
         operation_id="declare_pipeline_lost",

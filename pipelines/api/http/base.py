@@ -17,6 +17,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from pipelines.api.http.problems import request_id
+from pipelines.api.http.sessions import require_proof
 from pipelines.api.http.tracing import join, name_trace, route, traceparent
 from pipelines.domain.base.findings import Finding, did_you_mean, dotted, quote
 from pipelines.domain.base.roles import Role
@@ -70,17 +71,22 @@ class YAMLTextParser(BaseParser):
 
 class View(APIView):
     """One address of the API. `roles` names the role of methods that need another one than usual, `queries` the shape
-    of the query parameters of methods that accept any."""
+    of the query parameters of methods that accept any. `reauthenticate`: methods that are dangerous, so that a session
+    needs a log-in that is not old. `before_enrolment`: open to a user who has yet to set up a second factor."""
 
     parser_classes = [StrictJSONParser]
     roles: dict[str, Role] = {}
     queries: dict[str, type[BaseModel]] = {}
+    reauthenticate: frozenset[str] = frozenset()
+    before_enrolment = False
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Refuse what no view could answer, before anything is read."""
         self._arrived = clock.now()
         join(traceparent(request))
         super().initial(request, *args, **kwargs)
+        if request.method in self.reauthenticate:
+            require_proof(request)
         length = int(request.META.get("CONTENT_LENGTH") or 0)
         if length > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
             raise TooLarge(f"The body has {length} bytes; {settings.DATA_UPLOAD_MAX_MEMORY_SIZE} are allowed.")

@@ -113,6 +113,8 @@ def _matching(query: PipelinesQuery) -> QuerySet[Pipeline]:
 class PipelineDetail(PipelineView):
     """One pipeline."""
 
+    reauthenticate = frozenset({"DELETE"})
+
     @extend_schema(operation_id="get_pipeline", responses=PipelineDetailSchema)
     def get(self, request: Request, name: str) -> Response:
         """Show a pipeline with its definition."""
@@ -212,6 +214,7 @@ class ArchivedPipelineDetail(View):
     """One deleted pipeline."""
 
     queries = {"DELETE": ConfirmQuery}
+    reauthenticate = frozenset({"DELETE"})
 
     @extend_schema(operation_id="purge_pipeline", responses={204: None})
     def delete(self, request: Request, pipeline_id: UUID) -> Response:

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Mapping
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, Field, SecretStr, ValidationInfo, field_validator
@@ -31,12 +31,16 @@ DurationText = Annotated[str, AfterValidator(_is_a_duration)]
 
 
 class SignInSettings(BaseModel):
-    """`session_idle`: how long a session lasts without a user at it; `session_lifetime`: how long at most.
+    """`session_idle`: how long a session lasts without a user at it; `session_lifetime`: how long at most;
+    `reauth_seconds`: for how long a log-in permits what is dangerous. `require_mfa`: who needs a second factor beside a
+    password.
     `oidc_issuer`: the OpenID Connect provider; the others of its kind say how Headgate is registered there, which
     claims name user and groups, what the button says, and whose groups may sign in."""
 
     session_idle: DurationText = "8h"
     session_lifetime: DurationText = "7d"
+    reauth_seconds: int = Field(default=900, ge=30, le=86400)
+    require_mfa: Literal["none", "admins", "all"] = "none"
     oidc_issuer: str = ""
     oidc_client_id: str = Field(default="", validate_default=True)
     oidc_client_secret: SecretStr | None = None

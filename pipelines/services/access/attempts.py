@@ -13,6 +13,7 @@ from threading import BoundedSemaphore
 
 from django.db import transaction
 from django.db.models import F
+from django.db.models.functions import Greatest
 
 from pipelines.foundation import clock
 from pipelines.foundation.errors import TooManyRequests
@@ -48,12 +49,12 @@ def admit_sign_in(address: str) -> None:
         raise _too_many("Too many sign-ins were started in your network.")
 
 
-def forgive(actor: Actor) -> None:
-    """Take back what the last attempt counted, since its password was right: only wrong ones are counted."""
+def forgive(actor: Actor, *, of: int = 1) -> None:
+    """Take back what the last attempts counted, since they were right: only wrong ones are counted."""
     (own, _), *shared = _limits(actor)
     LoginCount.objects.filter(key=own).update(attempts=0)
     keys = [key for key, _ in shared]
-    LoginCount.objects.filter(key__in=keys, attempts__gt=0).update(attempts=F("attempts") - 1)
+    LoginCount.objects.filter(key__in=keys).update(attempts=Greatest(F("attempts") - of, 0))
 
 
 @contextmanager

@@ -19,12 +19,14 @@ from pipelines.services.base.audit import Actor
 
 @dataclass(frozen=True)
 class Subject:
-    """What a provider says of a user; `username` is None where it names none that can be used."""
+    """What a provider says of a user; `username` is None where it names none that can be used. `asked_at`: when it last
+    asked the user for a proof, 0 where it does not say; whoever is signed in there comes back without a question."""
 
     issuer: str
     subject: str
     username: str | None
     groups: Sequence[str]
+    asked_at: float
 
 
 @dataclass(frozen=True)

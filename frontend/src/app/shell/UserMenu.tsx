@@ -7,7 +7,8 @@ import {
   useMantineColorScheme,
   type MantineColorScheme,
 } from '@mantine/core'
-import { IconChevronDown, IconLogout, IconUser } from '@tabler/icons-react'
+import { IconChevronDown, IconLogout, IconShieldLock, IconUser } from '@tabler/icons-react'
+import { Link } from '@tanstack/react-router'
 import { logOut, useSession } from '@/lib/session'
 import { ROLE_WORDS } from '@/domain/roles'
 import { setTimeZone, useTimeZone, type TimeZone } from '@/lib/preferences'
@@ -56,6 +57,18 @@ export function UserMenu() {
           onChange={(value) => setTimeZone(value as TimeZone)}
         />
         <Divider my={4} />
+        <Button
+          component={Link}
+          to="/account"
+          variant="subtle"
+          color="gray"
+          fullWidth
+          justify="flex-start"
+          className={classes.user}
+          leftSection={<IconShieldLock size={15} aria-hidden />}
+        >
+          Account
+        </Button>
         <Button
           variant="subtle"
           color="gray"

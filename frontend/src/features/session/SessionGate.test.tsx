@@ -3,6 +3,7 @@ import userEvent from '@testing-library/user-event'
 import { useState } from 'react'
 import { vi } from 'vitest'
 import { api, hooks, take } from '@/api/client'
+import { putSecret } from '@/api/secrets'
 import { show } from '@/testing/render'
 import { given, problem } from '@/testing/server'
 import * as session from '@/lib/session'
@@ -82,7 +83,7 @@ describe('the login', () => {
       problem: told,
     }))
     given.post('/session/oidc', async (request) => {
-      expect(await request.json()).toEqual({ next: window.location.pathname })
+      expect(await request.json()).toEqual({ next: window.location.pathname, again: false })
       return { url: 'https://id.example.com/authorize' }
     })
     const left = vi.spyOn(session, 'leave').mockImplementation(() => {})
@@ -90,6 +91,91 @@ describe('the login', () => {
     expect(await screen.findByRole('alert')).toHaveTextContent('There is a user ana.Ask an administrator.')
     await userEvent.click(screen.getByRole('button', { name: 'Sign in with Keycloak' }))
     await waitFor(() => expect(left.mock.calls[0]?.[0]).toBe('https://id.example.com/authorize'))
+  })
+
+  it('asks for a code where the password is not enough', async () => {
+    given.get('/session', () => anonymous)
+    given.post('/session', () => ({ ...anonymous, waits_for_code: true }))
+    show(<SessionGate><Editor /></SessionGate>) // prettier-ignore
+    await logIn()
+    given.get('/session', () => ({ ...anonymous, waits_for_code: true }))
+    given.post('/session/code', () => problem(401, 'bad_code', 'The code is wrong.'))
+    await userEvent.type(await screen.findByLabelText('Code'), '000000')
+    await userEvent.click(screen.getByRole('button', { name: 'Log in' }))
+    expect(await screen.findByRole('alert')).toHaveTextContent('The code is wrong.')
+
+    given.post('/session/code', async (request) => {
+      expect(await request.json()).toEqual({ code: '123456' })
+      return admin
+    })
+    await userEvent.clear(screen.getByLabelText('Code'))
+    await userEvent.type(screen.getByLabelText('Code'), '123456')
+    await userEvent.click(screen.getByRole('button', { name: 'Log in' }))
+    expect(await screen.findByLabelText('Text')).toBeInTheDocument()
+  })
+
+  it('shows nothing before a second factor that the role needs', async () => {
+    given.get('/session', () => ({ ...admin, enrolment_required: true }))
+    given.post('/session/second-factor/totp', () => ({
+      secret: 'ABC',
+      uri: 'otpauth://x',
+      picture: 'data:,',
+    }))
+    given.put('/session/second-factor/totp', () => ({ codes: ['aaaaa-bbbbb'] }))
+    show(<SessionGate><Editor /></SessionGate>) // prettier-ignore
+    await userEvent.click(await screen.findByRole('button', { name: 'Set up authenticator application' }))
+    expect(await screen.findByText('ABC')).toBeInTheDocument()
+    await userEvent.type(screen.getByLabelText('Code'), '123456')
+    await userEvent.click(screen.getByRole('button', { name: 'Confirm' }))
+    expect(await screen.findByText('aaaaa-bbbbb')).toBeInTheDocument()
+    given.get('/session', () => admin)
+    await userEvent.click(screen.getByRole('button', { name: 'I have kept the codes' }))
+    expect(await screen.findByLabelText('Text')).toBeInTheDocument()
+  })
+
+  it('confirms who it is before a dangerous request is sent again', async () => {
+    given.get('/session', () => ({ ...admin, proof: 'password_and_code' }))
+    let isProven = false
+    const sent: string[] = []
+    given.put('/secrets/db', async (request) => {
+      sent.push(await request.text())
+      if (isProven) return { name: 'db', version: 2 }
+      return problem(403, 'reauthentication_required', 'This needs a recent log-in.')
+    })
+    given.post('/session/proof', async (request) => {
+      expect(await request.json()).toEqual({ password: 'secret', code: '123456' })
+      isProven = true
+      return admin
+    })
+    show(<SessionGate><Editor /></SessionGate>) // prettier-ignore
+    await screen.findByLabelText('Text')
+    const first = putSecret('db', 'x').catch((error: Error) => error.message)
+    await userEvent.click(await screen.findByRole('button', { name: 'Cancel' }))
+    expect(await first).toBe('This needs a recent log-in.')
+
+    const second = putSecret('db', 'x')
+    await userEvent.type(await screen.findByLabelText(/^Password/), 'secret')
+    await userEvent.type(screen.getByLabelText('Code'), '123456')
+    await userEvent.click(screen.getByRole('button', { name: 'Confirm' }))
+    expect((await second).version).toBe(2)
+    expect(sent).toEqual(['{"value":"x"}', '{"value":"x"}', '{"value":"x"}'])
+  })
+
+  it('leads a user of a provider back to it for the proof', async () => {
+    given.get('/session', () => ({ ...admin, proof: 'provider' }))
+    given.put('/secrets/db', () => problem(403, 'reauthentication_required', 'This needs a recent log-in.'))
+    given.post('/session/oidc', async (request) => {
+      expect(await request.json()).toMatchObject({ again: true })
+      return { url: 'https://id.example.com/authorize?prompt=login' }
+    })
+    const left = vi.spyOn(session, 'leave').mockImplementation(() => {})
+    show(<SessionGate><Editor /></SessionGate>) // prettier-ignore
+    await screen.findByLabelText('Text')
+    const waiting = putSecret('db', 'x').catch((error: Error) => error.message)
+    await userEvent.click(await screen.findByRole('button', { name: 'Sign in again' }))
+    await waitFor(() => expect(left.mock.calls[0]?.[0]).toContain('prompt=login'))
+    await userEvent.click(screen.getByRole('button', { name: 'Cancel' }))
+    expect(await waiting).toBe('This needs a recent log-in.')
   })
 
   it('tells a user without a role what to do', async () => {

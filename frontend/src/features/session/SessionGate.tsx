@@ -1,3 +1,4 @@
+import { notifications } from '@mantine/notifications'
 import { useQueryClient } from '@tanstack/react-query'
 import { useEffect, useState, type ReactNode } from 'react'
 import { hooks } from '@/api/client'
@@ -7,6 +8,8 @@ import type { Session } from '@/api/types'
 import { DatabaseBanner } from '@/components/ui/DatabaseBanner'
 import { ErrorNote, Loading } from '@/components/ui/Feedback'
 import { LiveProvider } from '@/lib/live/LiveProvider'
+import { ProofGate } from '@/components/account/ProofDialog'
+import { EnrolmentScreen } from './EnrolmentScreen'
 import { LoginScreen } from './LoginScreen'
 import { NoRoleScreen } from './NoRoleScreen'
 import { useSession } from '@/lib/session'
@@ -20,17 +23,20 @@ export function SessionGate({ children }: { children: ReactNode }) {
   const { session, error, retry } = useSession()
   const [lastUser, setLastUser] = useState<string | null>(null)
   useExpiry()
+  useProblem(session)
   if (!session) return error ? <Unreachable error={error} onRetry={retry} /> : <Waiting />
 
   const { authenticated } = session
   const user = authenticated ? (session.user ?? '') : lastUser
   if (authenticated && user !== lastUser) setLastUser(user)
+  if (authenticated && session.enrolment_required) return <EnrolmentScreen />
   if (authenticated && session.role === null) return <NoRoleScreen user={user ?? ''} />
   return (
     <>
       {user !== null && (
         <div inert={!authenticated} key={user}>
           <LiveProvider active={authenticated}>{children}</LiveProvider>
+          <ProofGate session={session} />
         </div>
       )}
       {!authenticated && <LoginScreen session={session} lastUser={lastUser} />}
@@ -50,6 +56,14 @@ function useExpiry(): void {
       hooks.onLoggedOut = () => {}
     }
   }, [client])
+}
+
+/** Tells a user who is logged in why a sign-in at the provider has proven nothing. */
+function useProblem(session: Session | undefined): void {
+  const problem = session?.authenticated ? session.problem : null
+  useEffect(() => {
+    if (problem) notifications.show({ color: 'red', title: problem.detail, message: problem.hint })
+  }, [problem])
 }
 
 function Waiting() {

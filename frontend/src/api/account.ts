@@ -1,0 +1,20 @@
+import { queryOptions } from '@tanstack/react-query'
+import { api, take } from './client'
+import { keys } from './keys'
+
+export const secondFactorQuery = queryOptions({
+  queryKey: keys.secondFactor,
+  queryFn: ({ signal }) => take(api.GET('/api/v1/session/second-factor', { signal })),
+})
+
+/** The secret of an authenticator application, as text and as a picture to scan. */
+export const beginEnrolment = () => take(api.POST('/api/v1/session/second-factor/totp', { body: {} }))
+
+/** Has the application count; the recovery codes are shown this once. */
+export const confirmEnrolment = (code: string) =>
+  take(api.PUT('/api/v1/session/second-factor/totp', { body: { code } }))
+
+export const renewRecoveryCodes = () =>
+  take(api.POST('/api/v1/session/second-factor/recovery-codes', { body: {} }))
+
+export const removeSecondFactor = () => take(api.DELETE('/api/v1/session/second-factor'))

@@ -1,0 +1,58 @@
+import { screen } from '@testing-library/react'
+import userEvent from '@testing-library/user-event'
+import { session } from '@/testing/factories'
+import { showRouted } from '@/testing/render'
+import { given, problem } from '@/testing/server'
+import { AccountPage } from './AccountPage'
+
+const factor = { totp: false, recovery_codes: 0, required: false, usable: true }
+
+function open(changes: Partial<typeof factor> = {}) {
+  given.get('/session', () => session())
+  given.get('/session/second-factor', () => ({ ...factor, ...changes }))
+  showRouted(<AccountPage />)
+}
+
+describe('the account', () => {
+  it('sets up an authenticator application', async () => {
+    open()
+    given.post('/session/second-factor/totp', () => ({
+      secret: 'ABC',
+      uri: 'otpauth://x',
+      picture: 'data:,',
+    }))
+    await userEvent.click(await screen.findByRole('button', { name: 'Set up authenticator application' }))
+    expect(await screen.findByAltText('Secret to scan')).toHaveAttribute('src', 'data:,')
+    given.put('/session/second-factor/totp', () => problem(422, 'bad_code', 'This is not the code.'))
+    await userEvent.type(screen.getByLabelText('Code'), '000000')
+    await userEvent.click(screen.getByRole('button', { name: 'Confirm' }))
+    expect(await screen.findByRole('alert')).toHaveTextContent('This is not the code.')
+
+    given.put('/session/second-factor/totp', () => ({ codes: ['aaaaa-bbbbb', 'ccccc-ddddd'] }))
+    await userEvent.click(screen.getByRole('button', { name: 'Confirm' }))
+    expect(await screen.findByText(/ccccc-ddddd/)).toBeInTheDocument()
+    given.get('/session/second-factor', () => ({ ...factor, totp: true, recovery_codes: 2 }))
+    await userEvent.click(screen.getByRole('button', { name: 'I have kept the codes' }))
+    expect(await screen.findByText(/2 recovery codes left/)).toBeInTheDocument()
+  })
+
+  it('replaces recovery codes and removes the application', async () => {
+    open({ totp: true, recovery_codes: 1 })
+    given.post('/session/second-factor/recovery-codes', () => ({ codes: ['eeeee-fffff'] }))
+    expect(await screen.findByText(/1 recovery code left/)).toBeInTheDocument()
+    await userEvent.click(screen.getByRole('button', { name: 'Replace recovery codes' }))
+    expect(await screen.findByText('eeeee-fffff')).toBeInTheDocument()
+    await userEvent.click(screen.getByRole('button', { name: 'I have kept the codes' }))
+    given.delete('/session/second-factor', () => new Response(null, { status: 204 }))
+    given.get('/session/second-factor', () => factor)
+    await userEvent.click(await screen.findByRole('button', { name: 'Remove application' }))
+    expect(
+      await screen.findByRole('button', { name: 'Set up authenticator application' }),
+    ).toBeInTheDocument()
+  })
+
+  it('leaves users of a provider to it', async () => {
+    open({ usable: false })
+    expect(await screen.findByText(/You sign in at a provider/)).toBeInTheDocument()
+  })
+})

@@ -1,0 +1,103 @@
+"""The second factor of the user who asks, by a session alone."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import segno
+from django.conf import settings
+from django.contrib.auth.models import User
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from pipelines.api.http.base import View, answer
+from pipelines.api.http.permissions import role_of
+from pipelines.api.http.requests import ActionBody
+from pipelines.api.http.sessions import OfSession
+from pipelines.api.http.sign_in_requests import CodeBody
+from pipelines.foundation import totp
+from pipelines.foundation.errors import Conflict
+from pipelines.selectors.access.sign_in import EnrolmentSchema, RecoveryCodesSchema, SecondFactorSchema
+from pipelines.services.access import attempts, second_factor, sessions
+
+ISSUER = "Headgate"
+
+
+class OwnView(View):
+    """An address about the log-in of the user who asks."""
+
+    permission_classes = [OfSession]
+    before_enrolment = True
+
+    @property
+    def user(self) -> User:
+        """Who asks."""
+        return cast(User, self.request.user)
+
+
+class SecondFactor(OwnView):
+    """What the user has."""
+
+    reauthenticate = frozenset({"DELETE"})
+
+    @extend_schema(operation_id="get_second_factor", responses=SecondFactorSchema)
+    def get(self, request: Request) -> Response:
+        """Say which second factor the user has, and whether one is required."""
+        found = second_factor.state(self.user)
+        schema = SecondFactorSchema(
+            totp=found.totp,
+            recovery_codes=found.recovery_codes,
+            required=second_factor.is_required(role_of(self.user)),
+            usable=self.user.has_usable_password(),
+        )
+        return answer(schema)
+
+    @extend_schema(operation_id="remove_second_factor", responses={204: None})
+    def delete(self, request: Request) -> Response:
+        """Remove the authenticator application and the recovery codes. 409 where a second factor is required."""
+        if second_factor.is_required(role_of(self.user)):
+            raise Conflict(
+                "Your role needs a second factor.",
+                code="second_factor_required",
+                hint="An administrator resets one that is lost: `headgate reset-second-factor`.",
+            )
+        second_factor.remove(user=self.user, actor=self.actor)
+        return Response(status=204)
+
+
+class Enrolment(OwnView):
+    """The authenticator application that is set up."""
+
+    reauthenticate = frozenset({"POST", "PUT"})
+
+    @extend_schema(operation_id="begin_enrolment", request=ActionBody, responses=EnrolmentSchema)
+    def post(self, request: Request) -> Response:
+        """Make the secret of an authenticator application. It counts once PUT has confirmed it by a code."""
+        self.body(ActionBody)
+        secret = second_factor.begin(user=self.user)
+        uri = totp.uri_of(secret, issuer=f"{ISSUER} {settings.HEADGATE.host}", account=self.user.username)
+        picture = segno.make(uri, error="m").svg_data_uri(scale=5, border=2, light="#fff")
+        return answer(EnrolmentSchema(secret=totp.text_of(secret), uri=uri, picture=picture))
+
+    @extend_schema(operation_id="confirm_enrolment", request=CodeBody, responses=RecoveryCodesSchema)
+    def put(self, request: Request) -> Response:
+        """Confirm the application by a code of it. The answer has the recovery codes, this once."""
+        code = self.body(CodeBody).code.get_secret_value()
+        attempts.admit(self.actor)
+        codes = second_factor.confirm(user=self.user, code=code, actor=self.actor)
+        attempts.forgive(self.actor)
+        request._request.session.pop(sessions.ENROL, None)
+        return answer(RecoveryCodesSchema(codes=codes))
+
+
+class RecoveryCodes(OwnView):
+    """Codes for the day that the application is lost."""
+
+    reauthenticate = frozenset({"POST"})
+
+    @extend_schema(operation_id="renew_recovery_codes", request=ActionBody, responses=RecoveryCodesSchema)
+    def post(self, request: Request) -> Response:
+        """Replace the recovery codes. The answer has the new ones, this once."""
+        self.body(ActionBody)
+        return answer(RecoveryCodesSchema(codes=second_factor.renew_codes(user=self.user, actor=self.actor)))

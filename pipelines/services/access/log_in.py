@@ -1,0 +1,86 @@
+"""Logging in with a password, and with a code where the user has a second factor; and proving oneself again."""
+
+from __future__ import annotations
+
+from django.contrib.auth import authenticate
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.http import HttpRequest
+
+from pipelines.foundation.errors import HeadgateError
+from pipelines.services.access import attempts, second_factor, sessions
+from pipelines.services.access.sessions import ACTION, AGAIN, REFUSED
+from pipelines.services.base import audit
+from pipelines.services.base.audit import Actor
+
+
+class BadCredentials(HeadgateError):
+    """User name, password or code is wrong; of name and password it is not said which."""
+
+    status = 401
+    code = "bad_credentials"
+    title = "Not logged in"
+
+
+def log_in(*, request: HttpRequest, password: str, actor: Actor) -> User | None:
+    """Begin a session of `actor`; None where it waits for the code of a second factor. Raises BadCredentials, or
+    TooManyRequests after too many refused attempts."""
+    user = _with_password(request, password, actor, ACTION)
+    if second_factor.is_enrolled(user):  # the attempt stays counted: a password that is known must not buy more codes
+        sessions.wait_for_code(request, user)
+        return None
+    with transaction.atomic():
+        sessions.begin(request, user, sessions.PASSWORD)
+        attempts.forgive(actor)
+        audit.record(actor=actor, action=ACTION, after={"method": "password"})
+    return user
+
+
+def give_code(*, request: HttpRequest, code: str, address: str, request_id: str) -> User:
+    """Begin the session that waits for a code. Raises BadCredentials, or TooManyRequests."""
+    user = sessions.waiting_user(request.session)
+    if user is None:
+        raise BadCredentials(
+            "No log-in waits for a code.", code="no_log_in", hint="Log in again with user name and password."
+        )
+    actor = Actor(user.username, address, request_id)
+    kind = _with_code(user, code, actor, ACTION)
+    with transaction.atomic():
+        sessions.begin(request, user, sessions.PASSWORD)
+        attempts.forgive(actor, of=2)
+        audit.record(actor=actor, action=ACTION, after={"method": f"password and {kind}"})
+    return user
+
+
+def prove_again(*, request: HttpRequest, password: str, code: str, actor: Actor) -> None:
+    """Note that the user of the session has just shown password and, with a second factor, code. Raises BadCredentials,
+    or TooManyRequests."""
+    user = _with_password(request, password, actor, AGAIN)
+    kind = None
+    if second_factor.is_enrolled(user):
+        kind = _with_code(user, code, actor, AGAIN)
+    with transaction.atomic():
+        sessions.note_proof(request.session)
+        attempts.forgive(actor, of=2 if kind else 1)
+        audit.record(actor=actor, action=AGAIN, after={"method": f"password and {kind}" if kind else "password"})
+
+
+def _with_password(request: HttpRequest, password: str, actor: Actor, action: str) -> User:
+    attempts.admit(actor)
+    with attempts.turn_to_hash():
+        user = authenticate(request, username=actor.name, password=password)
+    if not isinstance(user, User):
+        audit.record(actor=actor, action=action, outcome=REFUSED)
+        raise BadCredentials("User name or password is wrong.", hint="`headgate create-user` sets a password.")
+    return user
+
+
+def _with_code(user: User, code: str, actor: Actor, action: str) -> str:
+    attempts.admit(actor)
+    kind = second_factor.use(user=user, code=code)
+    if kind is None:
+        audit.record(actor=actor, action=action, after={"reason": "bad_code"}, outcome=REFUSED)
+        raise BadCredentials(
+            "The code is wrong, or was used before.", code="bad_code", hint="Wait for the next code of the application."
+        )
+    return kind

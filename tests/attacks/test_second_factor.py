@@ -81,7 +81,7 @@ def ana(db: None) -> User:
 def page(ana: User) -> Page:
     """The page of ana, who has logged in."""
     found = Page()
-    assert found.log_in().json()["authenticated"]
+    assert found.log_in().json()["proof"] == "password"
     return found
 
 
@@ -104,8 +104,8 @@ def test_a_password_alone_is_not_enough(page: Page) -> None:
     owner = Page()
     owner.log_in()
     with time_machine.travel(datetime.now(UTC) + timedelta(seconds=60), tick=False):
-        answered = owner.send("post", CODE, code=now_code(secret))
-    assert answered.json()["authenticated"], answered.json()
+        answered = owner.send("post", CODE, code=now_code(secret)).json()
+    assert (answered["authenticated"], answered["proof"]) == (True, "password_and_code"), answered
     actions = list(AuditRow.objects.filter(action="session.login").values_list("outcome", "after"))
     assert ("accepted", {"method": "password and totp"}) in actions
     assert ("refused", {"reason": "bad_code"}) in actions

@@ -20,7 +20,7 @@ from pipelines.api.http.base import View, answer
 from pipelines.api.http.permissions import role_of
 from pipelines.api.http.problems import request_id
 from pipelines.api.http.requests import LoginBody
-from pipelines.api.http.sessions import OfSession, by_session
+from pipelines.api.http.sessions import OfSession
 from pipelines.api.http.sign_in_requests import CodeBody, ProofBody
 from pipelines.selectors.access.sign_in import ProviderSchema, SignInProblemSchema
 from pipelines.selectors.lifecycle.schemas import SessionSchema
@@ -50,7 +50,7 @@ def _proof(
     request: Request, user: AbstractBaseUser | AnonymousUser
 ) -> Literal["password", "password_and_code", "provider"] | None:
     """How the user of the session shows again to be who it is."""
-    if not user.is_authenticated or not by_session(request):
+    if not user.is_authenticated or request.auth is not None:  # a token needs none
         return None
     if request._request.session.get(sessions.METHOD) == sessions.PROVIDER:
         return "provider"

@@ -39,7 +39,7 @@ class SignInSettings(BaseModel):
 
     session_idle: DurationText = "8h"
     session_lifetime: DurationText = "7d"
-    reauth_seconds: int = Field(default=900, ge=30, le=86400)
+    reauth_seconds: int = Field(default=900, ge=10, le=86400)
     require_mfa: Literal["none", "admins", "all"] = "none"
     oidc_issuer: str = ""
     oidc_client_id: str = Field(default="", validate_default=True)

@@ -8,6 +8,9 @@ import type { Session } from '@/api/types'
 import { ErrorNote } from '@/components/ui/Feedback'
 import { leave } from '@/lib/session'
 
+/** Other dialogs and the set-up of a second factor may be open. */
+const ABOVE_ALL = 500
+
 /** Asks the user for a proof while a dangerous request waits, and lets it go on or fail. */
 export function ProofGate({ session }: { session: Session }) {
   const [settle, setSettle] = useState<((proven: boolean) => void) | null>(null)
@@ -27,7 +30,7 @@ export function ProofGate({ session }: { session: Session }) {
   }
   if (!settle) return null
   return (
-    <Modal opened onClose={() => end(false)} title="Confirm that it is you">
+    <Modal opened onClose={() => end(false)} title="Confirm that it is you" zIndex={ABOVE_ALL}>
       <Stack gap="md">
         <Text size="sm">This action needs a recent log-in.</Text>
         {session.proof === 'provider' ? (

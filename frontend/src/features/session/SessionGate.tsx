@@ -29,7 +29,14 @@ export function SessionGate({ children }: { children: ReactNode }) {
   const { authenticated } = session
   const user = authenticated ? (session.user ?? '') : lastUser
   if (authenticated && user !== lastUser) setLastUser(user)
-  if (authenticated && session.enrolment_required) return <EnrolmentScreen />
+  if (authenticated && session.enrolment_required) {
+    return (
+      <>
+        <EnrolmentScreen />
+        <ProofGate session={session} />
+      </>
+    )
+  }
   if (authenticated && session.role === null) return <NoRoleScreen user={user ?? ''} />
   return (
     <>

@@ -70,6 +70,7 @@ function session(world: World, method: string, body: Record<string, unknown>): R
     provider: null,
     problem: null,
     waits_for_code: false,
+    passkeys: false,
     enrolment_required: false,
     proof: 'password',
     ...world.session,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import include, path, register_converter
 from django.urls.converters import StringConverter
 
-from pipelines.api.access import oidc, second_factor, secrets, session
+from pipelines.api.access import oidc, passkeys, second_factor, secrets, session
 from pipelines.api.definitions import catalogue, rehearsals, revisions
 from pipelines.api.hosts import evacuations, hosts
 from pipelines.api.http.docs import Docs, Document
@@ -65,6 +65,10 @@ v1 = [
     path("session/second-factor", second_factor.SecondFactor.as_view()),
     path("session/second-factor/totp", second_factor.Enrolment.as_view()),
     path("session/second-factor/recovery-codes", second_factor.RecoveryCodes.as_view()),
+    path("session/passkeys", passkeys.Passkeys.as_view()),
+    path("session/passkeys/registration", passkeys.Registration.as_view()),
+    path("session/passkeys/challenge", passkeys.Challenge.as_view()),
+    path("session/passkeys/<number:passkey_id>", passkeys.PasskeyDetail.as_view()),
     path("session/oidc", oidc.OidcSignIn.as_view()),
     path("session/oidc/callback", oidc.callback),
     path("pipelines", pipelines.PipelineList.as_view()),

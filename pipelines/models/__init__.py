@@ -16,7 +16,7 @@ from pipelines.models.revision import Revision
 from pipelines.models.run import Host, Run, RunNumber
 from pipelines.models.secret import Secret
 from pipelines.models.series import LagPoint
-from pipelines.models.sign_in import Identity, RecoveryCode, Totp
+from pipelines.models.sign_in import Identity, Passkey, RecoveryCode, Totp
 from pipelines.models.silence import Silence
 from pipelines.models.tracing import PendingTrace
 from pipelines.models.watching import ExternalGroup, GroupSnapshot
@@ -46,6 +46,7 @@ __all__ = [
     "Migration",
     "MigrationApproval",
     "Operation",
+    "Passkey",
     "PendingTrace",
     "Pipeline",
     "Position",

@@ -48,3 +48,19 @@ class RecoveryCode(models.Model):
 
     def __str__(self) -> str:
         return f"recovery code of {self.user_id}"
+
+
+class Passkey(models.Model):
+    """A security key or the like of a user. `credential`: its id, which the browser names; `public`: its public key
+    with what belongs to it; `counter`: how often it has signed, where it counts."""
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="passkeys")
+    name = models.CharField(max_length=60)
+    credential = models.CharField(max_length=1400, unique=True)
+    public = models.BinaryField()
+    counter = models.BigIntegerField(default=0)
+    created_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return f"{self.name} of {self.user_id}"

@@ -28,6 +28,7 @@ SESSION = "/api/v1/session"
 CODE = f"{SESSION}/code"
 PROOF = f"{SESSION}/proof"
 FACTOR = f"{SESSION}/second-factor"
+PASSKEYS = f"{SESSION}/passkeys"
 PASSWORD = "correct horse battery"
 START = datetime(2026, 3, 2, 8, tzinfo=UTC)
 
@@ -240,11 +241,14 @@ def test_a_stolen_token_changes_no_log_in(page: Page, ana: User) -> None:
     client = APIClient(headers={"Authorization": f"Token {access.create_token(user=ana, name='x', expires=None)}"})
     for method, path in (
         ("get", FACTOR),
-        ("delete", FACTOR),
+        ("delete", f"{FACTOR}/totp"),
         ("post", f"{FACTOR}/totp"),
         ("put", f"{FACTOR}/totp"),
         ("post", f"{FACTOR}/recovery-codes"),
         ("post", PROOF),
+        ("post", PASSKEYS),
+        ("post", f"{PASSKEYS}/registration"),
+        ("delete", f"{PASSKEYS}/1"),
     ):
         answer = getattr(client, method)(path)
         assert (answer.status_code, answer.json()["code"]) == (403, "session_required"), path
@@ -274,7 +278,7 @@ def test_who_needs_a_second_factor_does_nothing_before_it(
         page.enrol()
         assert page.client.get("/api/v1/pipelines").status_code == 200
         assert page.client.get(SESSION).json()["enrolment_required"] is False
-        assert page.send("delete", FACTOR).json()["code"] == "second_factor_required"
+        assert page.send("delete", f"{FACTOR}/totp").json()["code"] == "second_factor_required"
 
 
 def test_an_administrator_resets_what_was_lost(page: Page) -> None:
@@ -310,7 +314,10 @@ def test_what_is_dangerous_is_listed() -> None:
         ("hosts/<name:name>", "DELETE"),
         ("approval-policies/<number:policy_id>", "DELETE"),
         ("freezes/<number:freeze_id>", "DELETE"),
-        ("session/second-factor", "DELETE"),
+        ("session/second-factor/totp", "DELETE"),
+        ("session/passkeys", "POST"),
+        ("session/passkeys/registration", "POST"),
+        ("session/passkeys/<number:passkey_id>", "DELETE"),
         ("session/second-factor/totp", "POST"),
         ("session/second-factor/totp", "PUT"),
         ("session/second-factor/recovery-codes", "POST"),
@@ -325,6 +332,7 @@ def test_a_session_that_was_left_open_does_nothing_dangerous(page: Page, route: 
         .replace("<name:name>", "orders")
         .replace("<number:policy_id>", "1")
         .replace("<number:freeze_id>", "1")
+        .replace("<number:passkey_id>", "1")
     )
     assert "<" not in path, "say here what the address is called"
     with time_machine.travel(datetime.now(UTC) + timedelta(minutes=16), tick=False):
@@ -353,11 +361,11 @@ def test_proof_needs_the_password_and_the_code_and_is_counted(page: Page) -> Non
         assert page.client.get(SESSION).json()["proof"] == "password_and_code"
         assert page.send("post", PROOF, password=PASSWORD).json()["code"] == "bad_code"
         assert page.send("post", PROOF, password="wrong", code=now_code(secret)).json()["code"] == "bad_credentials"
-        assert page.send("delete", FACTOR).json()["code"] == "reauthentication_required"
+        assert page.send("delete", f"{FACTOR}/totp").json()["code"] == "reauthentication_required"
         before = page.client.cookies["sessionid"].value
         assert page.send("post", PROOF, password=PASSWORD, code=now_code(secret)).status_code == 200
         assert page.client.cookies["sessionid"].value != before
-        assert page.send("delete", FACTOR).status_code == 204
+        assert page.send("delete", f"{FACTOR}/totp").status_code == 204
     assert AuditRow.objects.filter(action="session.reauthenticated", outcome="accepted").count() == 1
     assert AuditRow.objects.filter(action="session.reauthenticated", outcome="refused").count() == 2
 

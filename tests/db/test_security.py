@@ -42,9 +42,12 @@ EXAMPLES = {
     "receiver_id": "1",
     "delivery_id": "1",
     "silence_id": "1",
+    "passkey_id": "1",
 }
 METHODS = ["get", "post", "put", "patch", "delete", "options", "head"]
-OPEN = {"healthz", "readyz"} | {f"api/v1/session{path}" for path in ("", "/code", "/oidc", "/oidc/callback")}
+OPEN = {"healthz", "readyz"} | {
+    f"api/v1/session{path}" for path in ("", "/code", "/oidc", "/oidc/callback", "/passkeys/challenge")
+}
 
 
 def routes(patterns: list[URLPattern | URLResolver], prefix: str = "") -> Iterator[str]:

@@ -58,7 +58,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         port = free.getsockname()[1]
     ana = {"preferred_username": "ana", "groups": ["payments"]}
     with provider(**{"s-1": ana}) as idp:
-        url = f"http://127.0.0.1:{port}"
+        url = f"http://localhost:{port}"  # passkeys need a name
         environment = {name: value for name, value in os.environ.items() if not name.startswith("HEADGATE_")} | {
             "HEADGATE_STATE": str(state / "state"),
             "HEADGATE_REDIS_URL": "redis://127.0.0.1:1/0",
@@ -168,6 +168,35 @@ def test_an_administrator_sets_up_a_second_factor_and_confirms_what_is_dangerous
         page.goto("/account")
         expect(page.get_by_text("Your authenticator application is set up.")).to_be_visible()
         assert in_every_theme(page) == []
+
+
+def test_a_passkey_stands_in_for_the_code(browser: Browser, site: Site) -> None:
+    site.manage("create_user", "dora", "--role", "operator", HEADGATE_PASSWORD=PASSWORD)
+    stack = site.stack("dora")
+    with opened(browser, stack, "/account") as page:
+        devtools = page.context.new_cdp_session(page)
+        devtools.send("WebAuthn.enable")
+        key = {
+            "protocol": "ctap2",
+            "transport": "usb",
+            "hasUserVerification": False,
+            "automaticPresenceSimulation": True,
+        }
+        devtools.send("WebAuthn.addVirtualAuthenticator", {"options": key})
+        log_in(page, stack)
+        page.get_by_label("Name of the new passkey").fill("blue key")
+        page.get_by_role("button", name="Add passkey").click()
+        page.get_by_role("button", name="I have kept the codes").click()
+        expect(page.get_by_role("button", name="Remove passkey blue key")).to_be_visible()
+        assert in_every_theme(page) == []
+        page.get_by_role("button", name=re.compile("^dora")).click()
+        page.get_by_role("button", name="Log out").click()
+
+        log_in(page, stack)
+        expect(page.get_by_label("Code")).to_be_visible()
+        assert in_every_theme(page) == []
+        page.get_by_role("button", name="Use passkey").click()
+        main(page)
 
 
 def enrol(page: Page) -> bytes:

@@ -28,7 +28,7 @@ class Command(BaseCommand):
         if user is None:
             raise CommandError(f"There is no user {options['username']}.")
         try:
-            second_factor.remove(user=user, actor=Actor("system"))
+            second_factor.reset(user=user, actor=Actor("system"))
         except HeadgateError as error:
             raise CommandError(f"{user.username} has no second factor.") from error
         self.stdout.write(f"{user.username} logs in with a password alone until a new second factor is set up.")

@@ -1459,7 +1459,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Give a code of the authenticator application, or a recovery code. */
+        /** @description Give a code of the authenticator application, a recovery code, or the answer of a passkey. */
         post: operations["give_code"];
         delete?: never;
         options?: never;
@@ -1484,6 +1484,74 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/session/passkeys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Keep a passkey. The answer has recovery codes, this once, if it is the first second factor. */
+        post: operations["add_passkey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/session/passkeys/{passkey_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** @description Remove it. 409 where it is the last second factor and one is required. */
+        delete: operations["remove_passkey"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/session/passkeys/challenge": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Say what a passkey of the user has to sign, for /session/code and /session/proof. */
+        post: operations["challenge_passkey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/session/passkeys/registration": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Say what the browser makes a passkey from. */
+        post: operations["begin_passkey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/session/proof": {
         parameters: {
             query?: never;
@@ -1493,7 +1561,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Show again to be the user of the session, by password and, with a second factor, code. */
+        /** @description Show again to be the user of the session, by password and, where there is one, second factor. */
         post: operations["prove_session"];
         delete?: never;
         options?: never;
@@ -1508,12 +1576,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Say which second factor the user has, and whether one is required. */
+        /** @description Say which second factors the user has, and whether one is required. */
         get: operations["get_second_factor"];
         put?: never;
         post?: never;
-        /** @description Remove the authenticator application and the recovery codes. 409 where a second factor is required. */
-        delete: operations["remove_second_factor"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -1544,11 +1611,12 @@ export interface paths {
             cookie?: never;
         };
         get?: never;
-        /** @description Confirm the application by a code of it. The answer has the recovery codes, this once. */
+        /** @description Confirm the application by a code of it. The answer has recovery codes if it is the first second factor. */
         put: operations["confirm_enrolment"];
         /** @description Make the secret of an authenticator application. It counts once PUT has confirmed it by a code. */
         post: operations["begin_enrolment"];
-        delete?: never;
+        /** @description Remove the application. 409 where it is the last second factor and one is required. */
+        delete: operations["remove_authenticator"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1995,7 +2063,7 @@ export interface components {
         };
         /**
          * CodeBody
-         * @description A code of the authenticator application, or a recovery code.
+         * @description A code of the authenticator application.
          */
         CodeBody: {
             /**
@@ -2787,6 +2855,25 @@ export interface components {
             results: components["schemas"]["ExternalGroup"][];
             /** Next */
             next: string | null;
+        };
+        /**
+         * FactorBody
+         * @description A code of the authenticator application, a recovery code, or what a passkey has answered to the challenge.
+         */
+        FactorBody: {
+            /**
+             * Code
+             * Format: password
+             * @default
+             */
+            code: string;
+            /**
+             * Passkey
+             * @default null
+             */
+            passkey: {
+                [key: string]: unknown;
+            } | null;
         };
         /**
          * FailedSink
@@ -4206,6 +4293,45 @@ export interface components {
             at: string;
         };
         /**
+         * Passkey
+         * @description A passkey of a user.
+         */
+        Passkey: {
+            /** Id */
+            id: number;
+            /** Name */
+            name: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Used At */
+            used_at: string | null;
+        };
+        /**
+         * PasskeyBody
+         * @description A passkey that the browser has made, and what its user calls it.
+         */
+        PasskeyBody: {
+            /** Name */
+            name: string;
+            /** Credential */
+            credential: {
+                [key: string]: unknown;
+            };
+        };
+        /**
+         * PasskeyOptions
+         * @description What the browser hands to a passkey, as `PublicKeyCredential.parse...OptionsFromJSON` reads it.
+         */
+        PasskeyOptions: {
+            /** Public Key */
+            public_key: {
+                [key: string]: unknown;
+            };
+        };
+        /**
          * DetailsBody
          * @description What may be changed without a revision; what is left out stays.
          */
@@ -4675,20 +4801,27 @@ export interface components {
         };
         /**
          * ProofBody
-         * @description The password, and a code where the user has a second factor.
+         * @description The password, and one of the others where the user has a second factor.
          */
         ProofBody: {
-            /**
-             * Password
-             * Format: password
-             */
-            password: string;
             /**
              * Code
              * Format: password
              * @default
              */
             code: string;
+            /**
+             * Passkey
+             * @default null
+             */
+            passkey: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * Password
+             * Format: password
+             */
+            password: string;
         };
         /**
          * Provider
@@ -5520,18 +5653,23 @@ export interface components {
         };
         /**
          * SecondFactor
-         * @description The second factor of a user. `recovery_codes`: how many are left; `required`: whether the role needs one;
-         *     `usable`: whether the user logs in with a password at all.
+         * @description The second factors of a user. `recovery_codes`: how many are left; `required`: whether the role needs one;
+         *     `usable`: whether the user logs in with a password at all; `passkeys_available`: whether browsers permit
+         *     them here.
          */
         SecondFactor: {
             /** Totp */
             totp: boolean;
+            /** Passkeys */
+            passkeys: components["schemas"]["Passkey"][];
             /** Recovery Codes */
             recovery_codes: number;
             /** Required */
             required: boolean;
             /** Usable */
             usable: boolean;
+            /** Passkeys Available */
+            passkeys_available: boolean;
         };
         /**
          * Secret
@@ -5599,6 +5737,7 @@ export interface components {
          * Session
          * @description Who is asking; `csrf_token` goes into the header X-CSRFToken of every write with a session. `provider`: where one
          *     can sign in without a password; `problem`: why that failed the last time. `waits_for_code`: the password was right;
+         *     `passkeys`: one of them can stand in for the code;
          *     `enrolment_required`: nothing is open before a second factor is set up; `proof`: how a dangerous act is
          *     confirmed.
          */
@@ -5615,6 +5754,8 @@ export interface components {
             problem: components["schemas"]["SignInProblem"] | null;
             /** Waits For Code */
             waits_for_code: boolean;
+            /** Passkeys */
+            passkeys: boolean;
             /** Enrolment Required */
             enrolment_required: boolean;
             /** Proof */
@@ -9632,9 +9773,9 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        requestBody: {
+        requestBody?: {
             content: {
-                "application/json": components["schemas"]["CodeBody"];
+                "application/json": components["schemas"]["FactorBody"];
             };
         };
         responses: {
@@ -9676,6 +9817,131 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SignInAddress"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    add_passkey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PasskeyBody"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecoveryCodes"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    remove_passkey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                passkey_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    challenge_passkey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ActionBody"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PasskeyOptions"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    begin_passkey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ActionBody"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PasskeyOptions"];
                 };
             };
             /** @description A problem. */
@@ -9737,33 +10003,6 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["SecondFactor"];
                 };
-            };
-            /** @description A problem. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    remove_second_factor: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description No response body */
-            204: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
             };
             /** @description A problem. */
             default: {
@@ -9860,6 +10099,33 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Enrolment"];
                 };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    remove_authenticator: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description A problem. */
             default: {

@@ -2,6 +2,7 @@ import { queryOptions } from '@tanstack/react-query'
 import { api, hooks, take } from './client'
 import { keys } from './keys'
 import type { Session } from './types'
+import { answerChallenge } from '@/lib/passkeys'
 
 function remember(session: Session): Session {
   hooks.csrfToken = session.csrf_token
@@ -18,14 +19,28 @@ export async function logIn(username: string, password: string): Promise<Session
   return remember(await take(api.POST('/api/v1/session', { body: { username, password } })))
 }
 
-/** The second step of a log-in whose session waits for a code. */
-export async function giveCode(code: string): Promise<Session> {
-  return remember(await take(api.POST('/api/v1/session/code', { body: { code } })))
+/** A code, or the answer of a passkey. */
+export interface SecondStep {
+  code: string
+  passkey: Record<string, unknown> | null
+}
+
+export const byCode = (code: string): SecondStep => ({ code: code.trim(), passkey: null })
+
+/** What a passkey answers to the challenge of this log-in or session. */
+export async function askPasskey(): Promise<SecondStep> {
+  const { public_key } = await take(api.POST('/api/v1/session/passkeys/challenge', { body: {} }))
+  return { code: '', passkey: await answerChallenge(public_key) }
+}
+
+/** The second step of a log-in whose session waits for it. */
+export async function takeSecondStep(step: SecondStep): Promise<Session> {
+  return remember(await take(api.POST('/api/v1/session/code', { body: step })))
 }
 
 /** Shows again to be the user of the session. */
-export async function proveSession(password: string, code: string): Promise<Session> {
-  return remember(await take(api.POST('/api/v1/session/proof', { body: { password, code } })))
+export async function proveSession(password: string, step: SecondStep): Promise<Session> {
+  return remember(await take(api.POST('/api/v1/session/proof', { body: { password, ...step } })))
 }
 
 /** Where the browser goes on to sign in at the provider. */

@@ -74,6 +74,7 @@ it('a change keeps what was entered and is requested again with one click', asyn
       provider: null,
       problem: null,
       waits_for_code: false,
+      passkeys: false,
       enrolment_required: false,
       proof: null,
     }

@@ -133,6 +133,7 @@ export function session(role: Session['role'] = 'admin'): Session {
     provider: null,
     problem: null,
     waits_for_code: false,
+    passkeys: false,
     enrolment_required: false,
     proof: null,
   }

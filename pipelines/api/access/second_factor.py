@@ -17,9 +17,13 @@ from pipelines.api.http.requests import ActionBody
 from pipelines.api.http.sessions import OfSession
 from pipelines.api.http.sign_in_requests import CodeBody
 from pipelines.foundation import totp
-from pipelines.foundation.errors import Conflict
-from pipelines.selectors.access.sign_in import EnrolmentSchema, RecoveryCodesSchema, SecondFactorSchema
-from pipelines.services.access import attempts, second_factor, sessions
+from pipelines.selectors.access.sign_in import (
+    EnrolmentSchema,
+    RecoveryCodesSchema,
+    SecondFactorSchema,
+    second_factor_schema,
+)
+from pipelines.services.access import attempts, passkeys, second_factor, sessions
 
 ISSUER = "Headgate"
 
@@ -35,41 +39,27 @@ class OwnView(View):
         """Who asks."""
         return cast(User, self.request.user)
 
+    @property
+    def is_required(self) -> bool:
+        """Whether the user needs a second factor."""
+        return second_factor.is_required(role_of(self.user))
+
 
 class SecondFactor(OwnView):
     """What the user has."""
 
-    reauthenticate = frozenset({"DELETE"})
-
     @extend_schema(operation_id="get_second_factor", responses=SecondFactorSchema)
     def get(self, request: Request) -> Response:
-        """Say which second factor the user has, and whether one is required."""
-        found = second_factor.state(self.user)
-        schema = SecondFactorSchema(
-            totp=found.totp,
-            recovery_codes=found.recovery_codes,
-            required=second_factor.is_required(role_of(self.user)),
-            usable=self.user.has_usable_password(),
+        """Say which second factors the user has, and whether one is required."""
+        return answer(
+            second_factor_schema(self.user, is_required=self.is_required, has_passkeys=passkeys.is_available())
         )
-        return answer(schema)
-
-    @extend_schema(operation_id="remove_second_factor", responses={204: None})
-    def delete(self, request: Request) -> Response:
-        """Remove the authenticator application and the recovery codes. 409 where a second factor is required."""
-        if second_factor.is_required(role_of(self.user)):
-            raise Conflict(
-                "Your role needs a second factor.",
-                code="second_factor_required",
-                hint="An administrator resets one that is lost: `headgate reset-second-factor`.",
-            )
-        second_factor.remove(user=self.user, actor=self.actor)
-        return Response(status=204)
 
 
 class Enrolment(OwnView):
     """The authenticator application that is set up."""
 
-    reauthenticate = frozenset({"POST", "PUT"})
+    reauthenticate = frozenset({"POST", "PUT", "DELETE"})
 
     @extend_schema(operation_id="begin_enrolment", request=ActionBody, responses=EnrolmentSchema)
     def post(self, request: Request) -> Response:
@@ -82,13 +72,19 @@ class Enrolment(OwnView):
 
     @extend_schema(operation_id="confirm_enrolment", request=CodeBody, responses=RecoveryCodesSchema)
     def put(self, request: Request) -> Response:
-        """Confirm the application by a code of it. The answer has the recovery codes, this once."""
+        """Confirm the application by a code of it. The answer has recovery codes if it is the first second factor."""
         code = self.body(CodeBody).code.get_secret_value()
         attempts.admit(self.actor)
         codes = second_factor.confirm(user=self.user, code=code, actor=self.actor)
         attempts.forgive(self.actor)
         request._request.session.pop(sessions.ENROL, None)
         return answer(RecoveryCodesSchema(codes=codes))
+
+    @extend_schema(operation_id="remove_authenticator", responses={204: None})
+    def delete(self, request: Request) -> Response:
+        """Remove the application. 409 where it is the last second factor and one is required."""
+        second_factor.remove_totp(user=self.user, is_required=self.is_required, actor=self.actor)
+        return Response(status=204)
 
 
 class RecoveryCodes(OwnView):

@@ -21,7 +21,8 @@ from pipelines.api.http.permissions import role_of
 from pipelines.api.http.problems import request_id
 from pipelines.api.http.requests import LoginBody
 from pipelines.api.http.sessions import OfSession
-from pipelines.api.http.sign_in_requests import CodeBody, ProofBody
+from pipelines.api.http.sign_in_requests import FactorBody, ProofBody
+from pipelines.models import Passkey
 from pipelines.selectors.access.sign_in import ProviderSchema, SignInProblemSchema
 from pipelines.selectors.lifecycle.schemas import SessionSchema
 from pipelines.services.access import log_in, second_factor, sessions
@@ -33,6 +34,7 @@ def session_schema(request: Request, user: AbstractBaseUser | AnonymousUser) -> 
     role = role_of(user)
     session, limits = request._request.session, settings.HEADGATE
     problem = sessions.take_problem(session)
+    waiting = None if user.is_authenticated else sessions.waiting_user(session)
     return SessionSchema(
         authenticated=user.is_authenticated,
         user=user.get_username() if user.is_authenticated else None,
@@ -40,10 +42,15 @@ def session_schema(request: Request, user: AbstractBaseUser | AnonymousUser) -> 
         csrf_token=get_token(request._request),
         provider=ProviderSchema(button=limits.oidc_button) if limits.oidc_issuer else None,
         problem=SignInProblemSchema(**problem) if problem else None,
-        waits_for_code=not user.is_authenticated and sessions.waiting_user(session) is not None,
+        waits_for_code=waiting is not None,
+        passkeys=_has_passkeys(waiting or user),
         enrolment_required=user.is_authenticated and sessions.ENROL in session,
         proof=_proof(request, user),
     )
+
+
+def _has_passkeys(user: AbstractBaseUser | AnonymousUser) -> bool:
+    return isinstance(user, User) and Passkey.objects.filter(user=user).exists()
 
 
 def _proof(
@@ -98,13 +105,13 @@ class SessionCode(View):
 
     permission_classes = [AllowAny]
 
-    @extend_schema(operation_id="give_code", request=CodeBody, responses=SessionSchema)
+    @extend_schema(operation_id="give_code", request=FactorBody, responses=SessionSchema)
     @method_decorator(sensitive_variables())
     def post(self, request: Request) -> Response:
-        """Give a code of the authenticator application, or a recovery code."""
-        code = self.body(CodeBody).code.get_secret_value()
+        """Give a code of the authenticator application, a recovery code, or the answer of a passkey."""
+        given = self.body(FactorBody).given
         address = str(request.META.get("REMOTE_ADDR") or "")
-        user = log_in.give_code(request=request._request, code=code, address=address, request_id=request_id())
+        user = log_in.give_code(request=request._request, given=given, address=address, request_id=request_id())
         return _begun(request, user)
 
 
@@ -117,12 +124,12 @@ class SessionProof(View):
     @extend_schema(operation_id="prove_session", request=ProofBody, responses=SessionSchema)
     @method_decorator(sensitive_variables())
     def post(self, request: Request) -> Response:
-        """Show again to be the user of the session, by password and, with a second factor, code."""
+        """Show again to be the user of the session, by password and, where there is one, second factor."""
         body = self.body(ProofBody)
         log_in.prove_again(
             request=request._request,
             password=body.password.get_secret_value(),
-            code=body.code.get_secret_value(),
+            given=body.given,
             actor=self.actor,
         )
         return answer(session_schema(request, request.user))

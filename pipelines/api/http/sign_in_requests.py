@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pydantic import Field, SecretStr
 
 from pipelines.api.http.requests import Shape, Text
+from pipelines.services.access.log_in import Given
 
 
 class SignInBody(Shape):
@@ -15,13 +18,31 @@ class SignInBody(Shape):
 
 
 class CodeBody(Shape):
-    """A code of the authenticator application, or a recovery code."""
+    """A code of the authenticator application."""
 
     code: SecretStr = Field(min_length=1, max_length=64)
 
 
-class ProofBody(Shape):
-    """The password, and a code where the user has a second factor."""
+class FactorBody(Shape):
+    """A code of the authenticator application, a recovery code, or what a passkey has answered to the challenge."""
+
+    code: SecretStr = Field(default=SecretStr(""), max_length=64)
+    passkey: dict[str, Any] | None = None
+
+    @property
+    def given(self) -> Given:
+        """The same for the service."""
+        return Given(self.code.get_secret_value(), self.passkey)
+
+
+class ProofBody(FactorBody):
+    """The password, and one of the others where the user has a second factor."""
 
     password: SecretStr = Field(min_length=1, max_length=4096)
-    code: SecretStr = Field(default=SecretStr(""), max_length=64)
+
+
+class PasskeyBody(Shape):
+    """A passkey that the browser has made, and what its user calls it."""
+
+    name: Text = Field(min_length=1, max_length=60)
+    credential: dict[str, Any]

@@ -198,6 +198,7 @@ class ComponentTypesSchema(RootModel[list[ComponentTypeSchema]]):
 class SessionSchema(Schema):
     """Who is asking; `csrf_token` goes into the header X-CSRFToken of every write with a session. `provider`: where one
     can sign in without a password; `problem`: why that failed the last time. `waits_for_code`: the password was right;
+    `passkeys`: one of them can stand in for the code;
     `enrolment_required`: nothing is open before a second factor is set up; `proof`: how a dangerous act is
     confirmed."""
 
@@ -208,5 +209,6 @@ class SessionSchema(Schema):
     provider: ProviderSchema | None
     problem: SignInProblemSchema | None
     waits_for_code: bool
+    passkeys: bool
     enrolment_required: bool
     proof: Literal["password", "password_and_code", "provider"] | None

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
 from django.contrib.auth import authenticate
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.http import HttpRequest
 
 from pipelines.foundation.errors import HeadgateError
-from pipelines.services.access import attempts, second_factor, sessions
+from pipelines.services.access import attempts, passkeys, second_factor, sessions
 from pipelines.services.access.sessions import ACTION, AGAIN, REFUSED
 from pipelines.services.base import audit
 from pipelines.services.base.audit import Actor
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a user gives beside the password: a code, or what a passkey has signed."""
+
+    code: str = ""
+    passkey: Mapping[str, Any] | None = None
 
 
 class BadCredentials(HeadgateError):
@@ -36,15 +48,15 @@ def log_in(*, request: HttpRequest, password: str, actor: Actor) -> User | None:
     return user
 
 
-def give_code(*, request: HttpRequest, code: str, address: str, request_id: str) -> User:
-    """Begin the session that waits for a code. Raises BadCredentials, or TooManyRequests."""
+def give_code(*, request: HttpRequest, given: Given, address: str, request_id: str) -> User:
+    """Begin the session that waits for a second factor. Raises BadCredentials, or TooManyRequests."""
     user = sessions.waiting_user(request.session)
     if user is None:
         raise BadCredentials(
             "No log-in waits for a code.", code="no_log_in", hint="Log in again with user name and password."
         )
     actor = Actor(user.username, address, request_id)
-    kind = _with_code(user, code, actor, ACTION)
+    kind = _with_second_factor(request, user, given, actor, ACTION)
     with transaction.atomic():
         sessions.begin(request, user, sessions.PASSWORD)
         attempts.forgive(actor, of=2)
@@ -52,13 +64,13 @@ def give_code(*, request: HttpRequest, code: str, address: str, request_id: str)
     return user
 
 
-def prove_again(*, request: HttpRequest, password: str, code: str, actor: Actor) -> None:
-    """Note that the user of the session has just shown password and, with a second factor, code. Raises BadCredentials,
+def prove_again(*, request: HttpRequest, password: str, given: Given, actor: Actor) -> None:
+    """Note that the user of the session has just shown password and the second factor, if any. Raises BadCredentials,
     or TooManyRequests."""
     user = _with_password(request, password, actor, AGAIN)
     kind = None
     if second_factor.is_enrolled(user):
-        kind = _with_code(user, code, actor, AGAIN)
+        kind = _with_second_factor(request, user, given, actor, AGAIN)
     with transaction.atomic():
         sessions.note_proof(request.session)
         attempts.forgive(actor, of=2 if kind else 1)
@@ -75,12 +87,20 @@ def _with_password(request: HttpRequest, password: str, actor: Actor, action: st
     return user
 
 
-def _with_code(user: User, code: str, actor: Actor, action: str) -> str:
+def _with_second_factor(request: HttpRequest, user: User, given: Given, actor: Actor, action: str) -> str:
     attempts.admit(actor)
-    kind = second_factor.use(user=user, code=code)
+    kind = _kind_of(request, user, given)
     if kind is None:
         audit.record(actor=actor, action=action, after={"reason": "bad_code"}, outcome=REFUSED)
         raise BadCredentials(
             "The code is wrong, or was used before.", code="bad_code", hint="Wait for the next code of the application."
         )
     return kind
+
+
+def _kind_of(request: HttpRequest, user: User, given: Given) -> str | None:
+    """What the user has shown, or None where it is wrong."""
+    if given.passkey is None:
+        return second_factor.use(user=user, code=given.code)
+    is_right = passkeys.is_answer(user=user, session=request.session, credential=given.passkey)
+    return "passkey" if is_right else None

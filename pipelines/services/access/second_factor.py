@@ -1,12 +1,11 @@
-"""What users prove themselves with beside a password: an authenticator application, and recovery codes for the day that
-it is lost. Secrets are encrypted by a key that the installation's signing key gives."""
+"""What users prove themselves with beside a password: an authenticator application or passkeys, and recovery codes for
+the day that these are lost. Secrets are encrypted by a key that the installation's signing key gives."""
 
 from __future__ import annotations
 
 import base64
 import re
 import secrets
-from dataclasses import dataclass
 
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
@@ -19,7 +18,7 @@ from pipelines.domain.base.roles import Role
 from pipelines.foundation import clock, totp
 from pipelines.foundation.errors import Conflict, Invalid
 from pipelines.foundation.keyring import Keyring, Undecryptable
-from pipelines.models import RecoveryCode, Totp
+from pipelines.models import Passkey, RecoveryCode, Totp
 from pipelines.services.base import audit
 from pipelines.services.base.audit import Actor
 
@@ -29,24 +28,13 @@ _HALF = 5
 _TOTP = re.compile(rf"[0-9]{{{totp.DIGITS}}}")
 
 
-@dataclass(frozen=True)
-class State:
-    """What a user has. `recovery_codes`: how many are left."""
-
-    totp: bool
-    recovery_codes: int
-
-
-def state(user: User) -> State:
-    """What the user has set up."""
-    return State(
-        totp=Totp.objects.filter(user=user, confirmed_at__isnull=False).exists(),
-        recovery_codes=RecoveryCode.objects.filter(user=user).count(),
-    )
-
-
 def is_enrolled(user: User) -> bool:
     """Whether the user's password alone is not enough."""
+    return has_totp(user) or Passkey.objects.filter(user=user).exists()
+
+
+def has_totp(user: User) -> bool:
+    """Whether the user has an authenticator application that counts."""
     return Totp.objects.filter(user=user, confirmed_at__isnull=False).exists()
 
 
@@ -60,7 +48,7 @@ def is_required(role: Role | None) -> bool:
 def begin(*, user: User) -> bytes:
     """Make the secret of an authenticator application, which counts once `confirm` has seen a code of it. Raises
     Conflict where there is one that counts."""
-    if is_enrolled(user):
+    if has_totp(user):
         raise Conflict(
             "You have an authenticator application already.",
             code="second_factor_exists",
@@ -75,16 +63,17 @@ def begin(*, user: User) -> bytes:
 
 @transaction.atomic
 def confirm(*, user: User, code: str, actor: Actor) -> list[str]:
-    """Have the application count, since `code` is one of its codes; returns the recovery codes, this once. Raises
-    Invalid for a wrong code, and Conflict where no secret waits."""
+    """Have the application count, since `code` is one of its codes; returns recovery codes, this once, where it is the
+    first second factor. Raises Invalid for a wrong code, and Conflict where no secret waits."""
     device = Totp.objects.select_for_update().filter(user=user, confirmed_at=None).first()
     if device is None:
         raise Conflict("No authenticator application waits for a code.", code="no_enrolment", hint="Start again.")
     if not _is_code_of(device, code):
         raise Invalid("This is not the code of the moment.", code="bad_code", hint="Check the clock of your device.")
+    is_first = not is_enrolled(user)
     Totp.objects.filter(pk=device.pk).update(confirmed_at=clock.now())
     audit.record(actor=actor, action="second_factor.enrolled", after={"kind": "totp"})
-    return _make_codes(user)
+    return make_codes(user) if is_first else []
 
 
 @transaction.atomic
@@ -93,16 +82,41 @@ def renew_codes(*, user: User, actor: Actor) -> list[str]:
     if not is_enrolled(user):
         raise _nothing()
     audit.record(actor=actor, action="second_factor.codes_renewed")
-    return _make_codes(user)
+    return make_codes(user)
 
 
 @transaction.atomic
-def remove(*, user: User, actor: Actor) -> None:
-    """Take the second factor and its recovery codes away. Raises Conflict where there is none."""
+def remove_totp(*, user: User, is_required: bool, actor: Actor) -> None:
+    """Take the authenticator application away. Raises Conflict where there is none, and for the last second factor of a
+    user who needs one."""
     if not Totp.objects.filter(user=user).delete()[0]:
         raise _nothing()
+    settle_removal(user, is_required=is_required)
+    audit.record(actor=actor, action="second_factor.removed", before={"kind": "totp"})
+
+
+def settle_removal(user: User, *, is_required: bool) -> None:
+    """Without a second factor its recovery codes go, too. Raises Conflict where the user needs one; the caller's
+    transaction then keeps it."""
+    if is_enrolled(user):
+        return
+    if is_required:
+        raise Conflict(
+            "Your role needs a second factor, and this is the last one.",
+            code="second_factor_required",
+            hint="Set up another one first. `headgate reset-second-factor` helps where one is lost.",
+        )
     RecoveryCode.objects.filter(user=user).delete()
-    audit.record(actor=actor, action="second_factor.removed", after={"user": user.username})
+
+
+@transaction.atomic
+def reset(*, user: User, actor: Actor) -> None:
+    """Take everything away that the user has beside a password. Raises Conflict where there is nothing."""
+    if not is_enrolled(user):
+        raise _nothing()
+    for kind in (Totp, Passkey, RecoveryCode):
+        kind.objects.filter(user=user).delete()
+    audit.record(actor=actor, action="second_factor.removed", before={"kind": "all", "user": user.username})
 
 
 @transaction.atomic
@@ -132,7 +146,8 @@ def _is_code_of(device: Totp, code: str) -> bool:
     return bool(Totp.objects.filter(pk=device.pk, last_step__lt=step).update(last_step=step))
 
 
-def _make_codes(user: User) -> list[str]:
+def make_codes(user: User) -> list[str]:
+    """Replace the user's recovery codes; only their hashes stay."""
     texts = ["".join(secrets.choice(_ALPHABET) for _ in range(2 * _HALF)) for _ in range(CODES)]
     RecoveryCode.objects.filter(user=user).delete()
     RecoveryCode.objects.bulk_create([RecoveryCode(user=user, digest=_digest(text)) for text in texts])

@@ -11,12 +11,18 @@ import { RecoveryCodes } from './RecoveryCodes'
 export function Enrolment({ onDone }: { onDone: () => void }) {
   const [code, setCode] = useState('')
   const begin = useMutation({ mutationFn: beginEnrolment })
-  const confirm = useMutation({ mutationFn: confirmEnrolment })
+  const confirm = useMutation({
+    mutationFn: confirmEnrolment,
+    onSuccess: ({ codes }) => {
+      if (codes.length === 0) onDone() // a passkey was there before
+    },
+  })
   const submit = (event: SubmitEvent<HTMLFormElement>) => {
     event.preventDefault()
     confirm.mutate(code.trim())
   }
-  if (confirm.data) return <RecoveryCodes codes={confirm.data.codes} onDone={onDone} />
+  if (confirm.data && confirm.data.codes.length > 0)
+    return <RecoveryCodes codes={confirm.data.codes} onDone={onDone} />
   if (!begin.data) {
     return (
       <Stack gap="md" align="flex-start">

@@ -3,9 +3,11 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useState, type SubmitEvent } from 'react'
 import { hooks } from '@/api/client'
 import { keys } from '@/api/keys'
-import { proveSession, signIn } from '@/api/session'
+import { askPasskey, byCode, proveSession, signIn } from '@/api/session'
 import type { Session } from '@/api/types'
 import { ErrorNote } from '@/components/ui/Feedback'
+import { ReasonButton } from '@/components/ui/ReasonButton'
+import { canUsePasskeys } from '@/lib/passkeys'
 import { leave } from '@/lib/session'
 
 /** Other dialogs and the set-up of a second factor may be open. */
@@ -68,8 +70,11 @@ function AtProvider({ onCancel }: { onCancel: () => void }) {
 
 function ByPassword({ session, onEnd }: { session: Session; onEnd: (proven: boolean) => void }) {
   const client = useQueryClient()
+  const [password, setPassword] = useState('')
+  const [code, setCode] = useState('')
   const proof = useMutation({
-    mutationFn: ({ password, code }: { password: string; code: string }) => proveSession(password, code),
+    mutationFn: async (by: 'code' | 'passkey') =>
+      proveSession(password, by === 'passkey' ? await askPasskey() : byCode(code)),
     onSuccess: (proven) => {
       client.setQueryData(keys.session, proven)
       onEnd(true)
@@ -77,15 +82,15 @@ function ByPassword({ session, onEnd }: { session: Session; onEnd: (proven: bool
   })
   const submit = (event: SubmitEvent<HTMLFormElement>) => {
     event.preventDefault()
-    const form = new FormData(event.currentTarget)
-    proof.mutate({ password: String(form.get('password')), code: String(form.get('code') ?? '').trim() })
+    proof.mutate('code')
   }
   return (
     <form onSubmit={submit}>
       <Stack gap="md">
         <PasswordInput
-          name="password"
           label="Password"
+          value={password}
+          onChange={(event) => setPassword(event.currentTarget.value)}
           autoComplete="current-password"
           required
           withAsterisk={false}
@@ -93,13 +98,29 @@ function ByPassword({ session, onEnd }: { session: Session; onEnd: (proven: bool
           data-autofocus
         />
         {session.proof === 'password_and_code' && (
-          <TextInput name="code" label="Code" autoComplete="one-time-code" required withAsterisk={false} />
+          <TextInput
+            label="Code"
+            value={code}
+            onChange={(event) => setCode(event.currentTarget.value)}
+            autoComplete="one-time-code"
+            required
+            withAsterisk={false}
+          />
         )}
         {proof.error && <ErrorNote error={proof.error} />}
         <Group justify="flex-end" gap="xs">
           <Button variant="default" onClick={() => onEnd(false)}>
             Cancel
           </Button>
+          {session.passkeys && canUsePasskeys() && (
+            <ReasonButton
+              variant="default"
+              reason={password === '' ? 'Enter the password first.' : null}
+              onClick={() => proof.mutate('passkey')}
+            >
+              Use passkey
+            </ReasonButton>
+          )}
           <Button type="submit" loading={proof.isPending}>
             Confirm
           </Button>

@@ -1,7 +1,7 @@
 import { Button, Group, Text } from '@mantine/core'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import { removeSecondFactor, renewRecoveryCodes, secondFactorQuery } from '@/api/account'
+import { removeAuthenticator, renewRecoveryCodes, secondFactorQuery } from '@/api/account'
 import { keys } from '@/api/keys'
 import { sessionQuery } from '@/api/session'
 import type { SecondFactor } from '@/api/types'
@@ -15,6 +15,7 @@ import { ReasonButton } from '@/components/ui/ReasonButton'
 import { ROLE_WORDS } from '@/domain/roles'
 import { plural } from '@/lib/format'
 import classes from './account.module.css'
+import { PasskeyList } from './PasskeyList'
 
 /** The user's own log-in. */
 export function AccountPage() {
@@ -34,15 +35,23 @@ export function AccountPage() {
       />
       {error && <ErrorNote error={error} onRetry={() => void refetch()} />}
       {!factor && !error && <Loading />}
-      {factor && <Panel title="Second factor">{content(factor)}</Panel>}
+      {factor && !factor.usable && (
+        <Panel title="Second factor">
+          <Text size="sm">You sign in at a provider, which asks for its own second factor.</Text>
+        </Panel>
+      )}
+      {factor?.usable && (
+        <>
+          <Panel title="Authenticator application">
+            {factor.totp ? <Enrolled factor={factor} /> : <NotEnrolled />}
+          </Panel>
+          <Panel title="Passkeys">
+            <PasskeyList factor={factor} />
+          </Panel>
+        </>
+      )}
     </div>
   )
-}
-
-function content(factor: SecondFactor) {
-  if (!factor.usable)
-    return <Text size="sm">You sign in at a provider, which asks for its own second factor.</Text>
-  return factor.totp ? <Enrolled factor={factor} /> : <NotEnrolled />
 }
 
 function NotEnrolled() {
@@ -66,7 +75,7 @@ function Enrolled({ factor }: { factor: SecondFactor }) {
   }
   const renewal = useMutation({ mutationFn: renewRecoveryCodes, onSuccess: (made) => setCodes(made.codes) })
   const removal = useMutation({
-    mutationFn: removeSecondFactor,
+    mutationFn: removeAuthenticator,
     onSuccess: () => {
       announce('The authenticator application is removed.')
       refresh()
@@ -91,7 +100,7 @@ function Enrolled({ factor }: { factor: SecondFactor }) {
         <ReasonButton
           color="red.8"
           loading={removal.isPending}
-          reason={factor.required ? 'Your role needs a second factor.' : null}
+          reason={factor.required && factor.passkeys.length === 0 ? 'Your role needs a second factor.' : null}
           onClick={() => removal.mutate()}
         >
           Remove application

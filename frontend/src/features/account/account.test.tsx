@@ -1,11 +1,20 @@
-import { screen } from '@testing-library/react'
+import { screen, waitFor } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
+import { vi } from 'vitest'
+import * as passkeys from '@/lib/passkeys'
 import { session } from '@/testing/factories'
 import { showRouted } from '@/testing/render'
 import { given, problem } from '@/testing/server'
 import { AccountPage } from './AccountPage'
 
-const factor = { totp: false, recovery_codes: 0, required: false, usable: true }
+const factor = {
+  totp: false,
+  passkeys: [] as object[],
+  recovery_codes: 0,
+  required: false,
+  usable: true,
+  passkeys_available: true,
+}
 
 function open(changes: Partial<typeof factor> = {}) {
   given.get('/session', () => session())
@@ -43,12 +52,32 @@ describe('the account', () => {
     await userEvent.click(screen.getByRole('button', { name: 'Replace recovery codes' }))
     expect(await screen.findByText('eeeee-fffff')).toBeInTheDocument()
     await userEvent.click(screen.getByRole('button', { name: 'I have kept the codes' }))
-    given.delete('/session/second-factor', () => new Response(null, { status: 204 }))
+    given.delete('/session/second-factor/totp', () => new Response(null, { status: 204 }))
     given.get('/session/second-factor', () => factor)
     await userEvent.click(await screen.findByRole('button', { name: 'Remove application' }))
     expect(
       await screen.findByRole('button', { name: 'Set up authenticator application' }),
     ).toBeInTheDocument()
+  })
+
+  it('adds a passkey and removes it', async () => {
+    vi.spyOn(passkeys, 'canUsePasskeys').mockReturnValue(true)
+    vi.spyOn(passkeys, 'makePasskey').mockImplementation((options) => Promise.resolve({ made: options }))
+    open({ totp: true })
+    given.post('/session/passkeys/registration', () => ({ public_key: { challenge: 'c' } }))
+    given.post('/session/passkeys', async (request) => {
+      expect(await request.json()).toEqual({ name: 'key', credential: { made: { challenge: 'c' } } })
+      return { codes: [] }
+    })
+    await userEvent.type(await screen.findByLabelText('Name of the new passkey'), 'key')
+    const added = { id: 7, name: 'key', created_at: '2026-03-02T08:00:00Z', used_at: null }
+    given.get('/session/second-factor', () => ({ ...factor, totp: true, passkeys: [added] }))
+    await userEvent.click(screen.getByRole('button', { name: 'Add passkey' }))
+    given.delete('/session/passkeys/7', () => new Response(null, { status: 204 }))
+    const remove = await screen.findByRole('button', { name: 'Remove passkey key' })
+    given.get('/session/second-factor', () => ({ ...factor, totp: true }))
+    await userEvent.click(remove)
+    await waitFor(() => expect(remove).not.toBeInTheDocument())
   })
 
   it('leaves users of a provider to it', async () => {

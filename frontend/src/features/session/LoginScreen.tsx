@@ -32,7 +32,7 @@ export function LoginScreen({ session, lastUser }: { session: Session; lastUser:
             : 'Your session has ended. Log in to continue where you were.'}
         </p>
         {session.waits_for_code ? (
-          <CodeForm onLoggedIn={onLoggedIn} />
+          <CodeForm session={session} onLoggedIn={onLoggedIn} />
         ) : (
           <PasswordForm session={session} lastUser={lastUser} onLoggedIn={onLoggedIn} />
         )}

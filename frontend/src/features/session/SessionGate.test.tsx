@@ -6,6 +6,7 @@ import { api, hooks, take } from '@/api/client'
 import { putSecret } from '@/api/secrets'
 import { show } from '@/testing/render'
 import { given, problem } from '@/testing/server'
+import * as passkeys from '@/lib/passkeys'
 import * as session from '@/lib/session'
 import { SessionGate } from './SessionGate'
 
@@ -105,12 +106,28 @@ describe('the login', () => {
     expect(await screen.findByRole('alert')).toHaveTextContent('The code is wrong.')
 
     given.post('/session/code', async (request) => {
-      expect(await request.json()).toEqual({ code: '123456' })
+      expect(await request.json()).toEqual({ code: '123456', passkey: null })
       return admin
     })
     await userEvent.clear(screen.getByLabelText('Code'))
     await userEvent.type(screen.getByLabelText('Code'), '123456')
     await userEvent.click(screen.getByRole('button', { name: 'Log in' }))
+    expect(await screen.findByLabelText('Text')).toBeInTheDocument()
+  })
+
+  it('takes a passkey instead of the code', async () => {
+    vi.spyOn(passkeys, 'canUsePasskeys').mockReturnValue(true)
+    vi.spyOn(passkeys, 'answerChallenge').mockImplementation((options) =>
+      Promise.resolve({ signed: options }),
+    )
+    given.get('/session', () => ({ ...anonymous, waits_for_code: true, passkeys: true }))
+    given.post('/session/passkeys/challenge', () => ({ public_key: { challenge: 'c' } }))
+    given.post('/session/code', async (request) => {
+      expect(await request.json()).toEqual({ code: '', passkey: { signed: { challenge: 'c' } } })
+      return admin
+    })
+    show(<SessionGate><Editor /></SessionGate>) // prettier-ignore
+    await userEvent.click(await screen.findByRole('button', { name: 'Use passkey' }))
     expect(await screen.findByLabelText('Text')).toBeInTheDocument()
   })
 
@@ -143,7 +160,7 @@ describe('the login', () => {
       return problem(403, 'reauthentication_required', 'This needs a recent log-in.')
     })
     given.post('/session/proof', async (request) => {
-      expect(await request.json()).toEqual({ password: 'secret', code: '123456' })
+      expect(await request.json()).toEqual({ password: 'secret', code: '123456', passkey: null })
       isProven = true
       return admin
     })

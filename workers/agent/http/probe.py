@@ -63,5 +63,6 @@ def probe_server(connection: Connection, path: str, method: str, resource: str) 
         requests.close()
     if answer.status in (401, 403):
         advice = "Check user name, password or token, and its rights."
+        answer.log_body(connection.urls[0])
         raise refuse(path, "NOT_PERMITTED", f"{connection.urls[0]} answered {answer.summary()}.", advice)
     return answer

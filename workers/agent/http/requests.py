@@ -12,18 +12,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
 import httpx2
 
 from pipelines.domain.base.causes import explain
+from workers.agent.base.log import say
 from workers.agent.spark.executor_writer import Deadline
 
 _LARGEST_ANSWER = 64 << 20
 _FIRST_PAUSE = 0.2
 _LONGEST_PAUSE = 30.0
 _SHOWN = 200
+_PHRASES = {status.value: status.phrase for status in HTTPStatus}
 
 
 class RequestFailed(Exception):
@@ -43,9 +46,15 @@ class HttpResponse:
         return 200 <= self.status < 300
 
     def summary(self) -> str:
-        """Status and the beginning of the body, for people."""
-        start = self.body[:_SHOWN].decode(errors="replace").strip()
-        return f"{self.status} {start}".strip()
+        """The status and what it means, which every viewer may see. The body goes to the agent's log alone: it may come
+        from a server that only this host reaches."""
+        return f"{self.status} {_PHRASES.get(self.status, '')}".strip()
+
+    def log_body(self, url: str) -> None:
+        """Write the beginning of the body to the agent's log, which is for operators."""
+        start = " ".join(self.body[:_SHOWN].decode(errors="replace").split())
+        if start:
+            say(f"{url} answered {self.summary()}: {start}", "WARNING")
 
 
 @dataclass(frozen=True)
@@ -147,9 +156,15 @@ class Requests:
                 return answer
             pause = wanted if wanted is not None else _backoff(number)
             if time.monotonic() + pause >= own.at:
+                answer.log_body(self._url(path))
                 raise RequestFailed(f"{self._url(path)} answered {answer.summary()} until the timeout")
             time.sleep(pause)
             number += 1
+
+    def failed(self, what: str, answer: HttpResponse) -> RequestFailed:
+        """The error of an answer that fails a batch; its body is logged."""
+        answer.log_body(self._url(""))
+        return RequestFailed(f"{what} answered {answer.summary()}")
 
     def wait(self, number: int, deadline: Deadline) -> None:
         """Pause before a repetition, the longer the more there were before."""

@@ -22,6 +22,7 @@ from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec, ResourceType
 
 from pipelines.domain.base.positions import PartitionPosition, TopicPartition
+from pipelines.domain.definitions.parts.client_options import PEM_OPTIONS
 from workers.agent.base.findings import Refused, refuse
 from workers.agent.kafka import unreachable
 from workers.agent.positions.checkpoint import Offsets
@@ -96,6 +97,9 @@ def jvm_options(servers: str, options: Mapping[str, Any]) -> dict[str, str]:
     for store, text in (("truststore", "certificates"), ("keystore", "certificate.chain")):
         if f"ssl.{store}.{text}" in given:
             given.setdefault(f"ssl.{store}.type", "PEM")
+    for key in given.keys() - PEM_OPTIONS:
+        if "\n" in given[key] or "\r" in given[key]:
+            raise ValueError(f"the value of {key} has a line feed")
     user, password = given.pop("sasl.username", None), given.pop("sasl.password", None)
     if user is not None and password is not None:
         module = _LOGIN_MODULES[given.get("sasl.mechanism", "PLAIN")]

@@ -52,6 +52,9 @@ class Database:
             raise AddressRefused("the address cannot be read") from error
         if other := sorted(set(given) - _ALLOWED):
             raise AddressRefused(f"the address must not set {', '.join(other)}")
+        hosts = str(given.get("hostaddr") or given.get("host") or "").split(",")
+        if any(not host.strip() or host.strip().startswith(("/", "@")) for host in hosts):
+            raise AddressRefused("the address names no host, or a socket of this machine")
         return dict(given)
 
     @contextmanager

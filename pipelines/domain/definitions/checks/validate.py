@@ -12,6 +12,7 @@ from pipelines.domain.base.plain import clean
 from pipelines.domain.definitions.checks import (
     batch_checks,
     cluster_checks,
+    exposure_checks,
     graph_checks,
     group_checks,
     mode_checks,
@@ -28,6 +29,7 @@ _CHECKS = (
     *mode_checks.CHECKS,
     *cluster_checks.CHECKS,
     *value_checks.CHECKS,
+    *exposure_checks.CHECKS,
 )
 
 

@@ -8,8 +8,9 @@ from typing import Any
 
 from pydantic_core import PydanticCustomError
 
-from pipelines.domain.base.findings import Finding, PathParts, quote
+from pipelines.domain.base.findings import Finding, quote
 from pipelines.domain.base.values import seconds
+from pipelines.domain.definitions.checks.exposure_checks import client_options
 from pipelines.domain.definitions.document.outline import Outline, error, warning
 from pipelines.domain.definitions.document.references import REFERENCE, WRONG_REFERENCE, texts
 from pipelines.domain.definitions.document.spec import Lifecycle
@@ -36,16 +37,17 @@ SECRET_KEYS = frozenset({"token", "password", "dsn", "private_key", "cluster_sec
 def secrets_stay_in_options(outline: Outline) -> Iterator[Finding]:
     """A secret goes where it is never shown: into a client option, or a key that is made for it."""
     for path, text in texts(outline.data):
-        hidden = "options" in path or path[-1] in SECRET_KEYS
+        header = path[0] == "sinks" and len(path) > 2 and path[-2] == "headers"
+        hidden = "options" in path or path[-1] in SECRET_KEYS or header
         if not hidden and any(kind == "secret" for kind, _ in REFERENCE.findall(text)):
             message = "A secret is not allowed here, since logs and pages would show it."
-            suggestion = f"Use secrets in client options, or in {', '.join(sorted(SECRET_KEYS))}."
+            suggestion = f"Use secrets in client options, in headers, or in {', '.join(sorted(SECRET_KEYS))}."
             yield error(path, "secret_not_allowed", message, suggestion)
 
 
 def passwords_are_references(outline: Outline) -> Iterator[Finding]:
     """A password is never written into a definition."""
-    for path, options in _client_options(outline):
+    for path, options in client_options(outline):
         for key, value in options.items():
             secret = key in SECRET_OPTIONS or "password" in key.lower()
             if secret and not (isinstance(value, str) and REFERENCE.fullmatch(value)):
@@ -71,14 +73,9 @@ def passwords_are_references(outline: Outline) -> Iterator[Finding]:
 
 def option_values_are_known(outline: Outline) -> Iterator[Finding]:
     """Options with a fixed set of values have one of them."""
-    for path, options in _client_options(outline):
+    for path, options in client_options(outline):
         for key, message, suggestion in value_problems(options):
             yield error((*path, key), "unknown_value", message, suggestion)
-
-
-def _client_options(outline: Outline) -> Iterator[tuple[PathParts, dict[str, Any]]]:
-    for part in (*outline.sources, *outline.sinks):
-        yield (*part.path, "options"), part.mapping("options")
 
 
 def start_offsets_cover_the_topics(outline: Outline) -> Iterator[Finding]:

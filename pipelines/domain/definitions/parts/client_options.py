@@ -60,6 +60,9 @@ PRODUCER = COMMON | {"batch.size", "buffer.memory", "max.request.size", "metadat
 
 SECRET_OPTIONS = frozenset({"sasl.password", "ssl.key.password", "ssl.keystore.key"})
 
+PEM_OPTIONS = frozenset({"ssl.keystore.certificate.chain", "ssl.keystore.key", "ssl.truststore.certificates"})
+"""Options whose values are PEM texts: the only ones with more than one line."""
+
 _VALUES = {
     "security.protocol": {"PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"},
     "sasl.mechanism": {"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"},

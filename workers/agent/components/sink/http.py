@@ -16,7 +16,7 @@ from workers.agent.graph.batch import Attempt
 from workers.agent.graph.component import Resolution, SinkBuilder
 from workers.agent.http.chunked_writer import ChunkedWriter, Item
 from workers.agent.http.probe import check_client, probe_server, reach_server
-from workers.agent.http.requests import Connection, HttpResponse, RequestFailed
+from workers.agent.http.requests import Connection, HttpResponse
 from workers.agent.spark.executor_writer import EVENT, deliver
 
 _FORMS = {"json_array": (b"[", b",", b"]", "application/json"), "ndjson": (b"", b"\n", b"\n", "application/x-ndjson")}
@@ -93,7 +93,8 @@ class HttpWriter(ChunkedWriter):
         if answer.is_success:
             return causes
         if answer.status not in self._refuse_statuses:
-            raise RequestFailed(f"the server answered {answer.summary()}")
+            raise self._requests.failed("the server", answer)
+        answer.log_body(self._connection.urls[0])
         if named:
             rest = [item for index, item in enumerate(chunk) if index not in named]
             return causes + (self._send(rest) if rest else [])
@@ -129,6 +130,5 @@ def refused_by(answer: HttpResponse, count: int) -> dict[int, str]:
     for entry in listed if isinstance(listed, list) else []:
         index = entry.get("index") if isinstance(entry, dict) else entry
         if isinstance(index, int) and not isinstance(index, bool) and 0 <= index < count:
-            reason = entry.get("reason", "") if isinstance(entry, dict) else ""
-            found[index] = f"The server rejected the event with {answer.status}: {reason}".rstrip(": ")
+            found[index] = f"The server rejected the event with {answer.summary()}."
     return found

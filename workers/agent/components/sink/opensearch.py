@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Column
@@ -12,6 +13,7 @@ from pipelines.domain.ledger.journal import Planned
 from pipelines.domain.ledger.ledger import Counts
 from workers.agent.base import event_values
 from workers.agent.base.findings import refuse
+from workers.agent.base.log import say
 from workers.agent.graph.batch import Attempt
 from workers.agent.graph.component import Resolution, SinkBuilder
 from workers.agent.http.chunked_writer import ChunkedWriter, Item
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 _CONFLICT = 409
 _LONGEST_ID = 512
 _MOST_ROUNDS = 20
+_SHOWN = 300
+_ERROR_TYPE = re.compile(r"[a-z_]{1,64}")
 
 
 class Builder(SinkBuilder):
@@ -123,7 +127,7 @@ class BulkWriter(ChunkedWriter):
         content = b"".join(item.content for item in chunk)
         answer = self._requests.send("POST", "/_bulk", content, self._deadline)
         if not answer.is_success:
-            raise RequestFailed(f"the cluster answered {answer.summary()}")
+            raise self._requests.failed("the cluster", answer)
         results = json.loads(answer.body).get("items", [])
         if len(results) != len(chunk):
             raise RequestFailed(f"the cluster answered for {len(results)} of {len(chunk)} documents")
@@ -136,5 +140,9 @@ class BulkWriter(ChunkedWriter):
         if status < 300 or (status == _CONFLICT and self._action == "create"):
             return status, ""
         error = outcome.get("error") or {}
-        cause = f"{error.get('type', '')}: {error.get('reason', '')}" if isinstance(error, dict) else str(error)
-        return status, f"OpenSearch rejected the event with {status} {cause}"
+        kind = str(error.get("type", "")) if isinstance(error, dict) else ""
+        say(f"OpenSearch rejected an event with {status}: {str(error)[:_SHOWN]}", "WARNING")
+        return (
+            status,
+            f"OpenSearch rejected the event with {status} {kind if _ERROR_TYPE.fullmatch(kind) else ''}".strip(),
+        )

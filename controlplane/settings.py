@@ -92,7 +92,7 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "knox.auth.TokenAuthentication",
+        "pipelines.api.access.authentication.TokenAuthentication",
         "pipelines.api.http.sessions.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["pipelines.api.http.permissions.RolePermission"],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import include, path, register_converter
 from django.urls.converters import StringConverter
 
-from pipelines.api.access import oidc, passkeys, second_factor, secrets, session
+from pipelines.api.access import oidc, passkeys, second_factor, secrets, session, tokens, users
 from pipelines.api.definitions import catalogue, rehearsals, revisions
 from pipelines.api.hosts import evacuations, hosts
 from pipelines.api.http.docs import Docs, Document
@@ -62,6 +62,7 @@ v1 = [
     path("session", session.Session.as_view()),
     path("session/code", session.SessionCode.as_view()),
     path("session/proof", session.SessionProof.as_view()),
+    path("session/password", session.SessionPassword.as_view()),
     path("session/second-factor", second_factor.SecondFactor.as_view()),
     path("session/second-factor/totp", second_factor.Enrolment.as_view()),
     path("session/second-factor/recovery-codes", second_factor.RecoveryCodes.as_view()),
@@ -71,6 +72,10 @@ v1 = [
     path("session/passkeys/<number:passkey_id>", passkeys.PasskeyDetail.as_view()),
     path("session/oidc", oidc.OidcSignIn.as_view()),
     path("session/oidc/callback", oidc.callback),
+    path("tokens", tokens.TokenList.as_view()),
+    path("tokens/<slug:token_key>", tokens.TokenDetail.as_view()),
+    path("users", users.UserList.as_view()),
+    path("users/<str:username>", users.UserDetail.as_view()),
     path("pipelines", pipelines.PipelineList.as_view()),
     path("pipelines/validate", pipelines.Validate.as_view()),
     path("pipelines/rehearse", rehearsals.Rehearse.as_view()),

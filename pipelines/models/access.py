@@ -7,9 +7,15 @@ from knox.models import AbstractAuthToken
 
 
 class AccessToken(AbstractAuthToken):  # type: ignore[misc]
-    """A token, stored as a hash. `name` says in lists what it is for; without an expiry it holds until revoked."""
+    """A token, stored as a hash. `name` says in lists what it is for; without an expiry it holds until revoked.
+    `token_key`, the beginning of its text, is what people know it by. `role_cap` and `read_only` are its scope."""
 
     name = models.CharField(max_length=100, blank=True, default="")
+    created_by = models.CharField(max_length=150, blank=True, default="")
+    role_cap = models.CharField(max_length=16, blank=True, default="")
+    read_only = models.BooleanField(default=False)
+    last_used_at = models.DateTimeField(null=True)
+    last_used_address = models.CharField(max_length=64, blank=True, default="")
 
     class Meta:
         indexes = [models.Index(fields=["user", "created"])]

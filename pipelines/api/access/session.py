@@ -17,11 +17,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from pipelines.api.http.base import View, answer
-from pipelines.api.http.permissions import role_of
+from pipelines.api.http.permissions import role_of, scope_of
 from pipelines.api.http.problems import request_id
 from pipelines.api.http.requests import LoginBody
 from pipelines.api.http.sessions import OfSession
-from pipelines.api.http.sign_in_requests import FactorBody, ProofBody
+from pipelines.api.http.sign_in_requests import FactorBody, PasswordBody, ProofBody
 from pipelines.models import Passkey
 from pipelines.selectors.access.sign_in import ProviderSchema, SignInProblemSchema
 from pipelines.selectors.lifecycle.schemas import SessionSchema
@@ -31,7 +31,7 @@ from pipelines.services.base.audit import Actor
 
 def session_schema(request: Request, user: AbstractBaseUser | AnonymousUser) -> SessionSchema:
     """What the page has to know of the session."""
-    role = role_of(user)
+    role = scope_of(request).capped(role_of(user))
     session, limits = request._request.session, settings.HEADGATE
     problem = sessions.take_problem(session)
     waiting = None if user.is_authenticated else sessions.waiting_user(session)
@@ -130,6 +130,27 @@ class SessionProof(View):
             request=request._request,
             password=body.password.get_secret_value(),
             given=body.given,
+            actor=self.actor,
+        )
+        return answer(session_schema(request, request.user))
+
+
+class SessionPassword(View):
+    """The password of the user who asks."""
+
+    permission_classes = [OfSession]
+    reauthenticate = frozenset({"POST"})
+
+    @extend_schema(operation_id="change_password", request=PasswordBody, responses=SessionSchema)
+    @method_decorator(sensitive_variables())
+    def post(self, request: Request) -> Response:
+        """Change the own password. It ends all other sessions, and the tokens unless `keep_tokens`."""
+        body = self.body(PasswordBody)
+        log_in.change_password(
+            request=request._request,
+            present=body.present.get_secret_value(),
+            wanted=body.wanted.get_secret_value(),
+            keep_tokens=body.keep_tokens,
             actor=self.actor,
         )
         return answer(session_schema(request, request.user))

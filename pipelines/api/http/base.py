@@ -72,12 +72,14 @@ class YAMLTextParser(BaseParser):
 class View(APIView):
     """One address of the API. `roles` names the role of methods that need another one than usual, `queries` the shape
     of the query parameters of methods that accept any. `reauthenticate`: methods that are dangerous, so that a session
-    needs a log-in that is not old. `before_enrolment`: open to a user who has yet to set up a second factor."""
+    needs a log-in that is not old. `reading`: methods that change nothing although they are not
+    safe by name. `before_enrolment`: open to a user who has yet to set up a second factor."""
 
     parser_classes = [StrictJSONParser]
     roles: dict[str, Role] = {}
     queries: dict[str, type[BaseModel]] = {}
     reauthenticate: frozenset[str] = frozenset()
+    reading: frozenset[str] = frozenset()
     before_enrolment = False
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:

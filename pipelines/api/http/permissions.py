@@ -5,10 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
-from rest_framework.permissions import BasePermission
+from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 
+from pipelines.domain.access.scopes import UNLIMITED, Scope
 from pipelines.domain.base.roles import ROLE_NAMES, Role
+from pipelines.foundation.errors import Forbidden
+from pipelines.models import AccessToken
+from pipelines.services.access.tokens import scope_of_token
 
 REQUIRED_ROLES = {
     "GET": Role.VIEWER,
@@ -31,14 +35,23 @@ def role_of(user: Any) -> Role | None:
     return max((Role.named(name) for name in names), default=None)
 
 
+def scope_of(request: Request) -> Scope:
+    """What the token of the request may do of what its user may; a session may all of it."""
+    return scope_of_token(request.auth) if isinstance(request.auth, AccessToken) else UNLIMITED
+
+
 class RolePermission(BasePermission):
-    """The role that a method needs; a view may name others in `roles`."""
+    """The role that a method needs; a view may name others in `roles`. A token has that of its scope at most, and one
+    that is for reading alone sends nothing but what changes nothing: safe methods, and those in `reading` of the view."""
 
     message = "Your role does not allow this."
 
     def has_permission(self, request: Request, view: Any) -> bool:
-        """Look the role up once per request and compare."""
-        role = role_of(request.user)
+        """Look the role up once per request and compare. Raises Forbidden for a write by a token for reading."""
+        scope = scope_of(request)
+        if scope.read_only and request.method not in {*SAFE_METHODS, *getattr(view, "reading", ())}:
+            raise Forbidden("The token is for reading alone.", code="token_read_only", hint="Use another token.")
+        role = scope.capped(role_of(request.user))
         needed = getattr(view, "roles", {}).get(request.method, REQUIRED_ROLES.get(str(request.method), Role.ADMIN))
         request.role = role  # type: ignore[attr-defined]
         return role is not None and role >= needed

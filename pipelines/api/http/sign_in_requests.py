@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, SecretStr
+from pydantic import Field, SecretStr, StringConstraints
 
+from pipelines.api.http.paging import PageQuery
 from pipelines.api.http.requests import Shape, Text
+from pipelines.domain.access.scopes import TOKEN_DAYS
 from pipelines.services.access.log_in import Given
+
+RoleWord = Literal["viewer", "operator", "admin"]
 
 
 class SignInBody(Shape):
@@ -46,3 +50,44 @@ class PasskeyBody(Shape):
 
     name: Text = Field(min_length=1, max_length=60)
     credential: dict[str, Any]
+
+
+class PasswordBody(Shape):
+    """The `present` password and the `wanted` one. `keep_tokens`: the user's tokens stay valid."""
+
+    present: SecretStr = Field(min_length=1, max_length=4096)
+    wanted: SecretStr = Field(min_length=1, max_length=4096)
+    keep_tokens: bool = False
+
+
+class TokenBody(Shape):
+    """A token to make. `user`: of a user who cannot log in, by administrators; else of the user who asks. `days`: how
+    long it holds. `role_cap`: the highest role that counts; `read_only`: it changes nothing."""
+
+    name: Text = Field(min_length=1, max_length=100)
+    user: Text | None = Field(default=None, max_length=150)
+    days: int = Field(default=TOKEN_DAYS, ge=1, le=3660)
+    role_cap: RoleWord | None = None
+    read_only: bool = False
+
+
+class TokensQuery(PageQuery):
+    """Whose tokens: of this user, or of `all`; by default of the user who asks."""
+
+    user: str | None = Field(default=None, max_length=150)
+    all: bool = False
+
+
+class UserBody(Shape):
+    """A user to make. Without a password it holds tokens and cannot log in, or signs in at the provider."""
+
+    username: Annotated[str, StringConstraints(pattern=r"^\w[\w.@+-]{0,149}$")]
+    role: RoleWord = "viewer"
+    password: SecretStr | None = Field(default=None, min_length=1, max_length=4096)
+
+
+class UserChangeBody(Shape):
+    """What to change of a user; what is left out stays. `active`: false disables."""
+
+    role: RoleWord | None = None
+    active: bool | None = None

@@ -174,6 +174,8 @@ class PipelineSeries(PipelineView):
 class Validate(View):
     """Definitions that are not stored."""
 
+    reading = frozenset({"POST"})
+
     parser_classes = [StrictJSONParser, YAMLTextParser]
 
     @extend_schema(

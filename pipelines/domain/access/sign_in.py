@@ -32,7 +32,8 @@ DurationText = Annotated[str, AfterValidator(_is_a_duration)]
 
 class SignInSettings(BaseModel):
     """`session_idle`: how long a session lasts without a user at it; `session_lifetime`: how long at most;
-    `reauth_seconds`: for how long a log-in permits what is dangerous. `require_mfa`: who needs a second factor beside a
+    `reauth_seconds`: for how long a log-in permits what is dangerous. `token_days`: how many days a token made in the
+    dashboard or by the API holds at most. `require_mfa`: who needs a second factor beside a
     password.
     `oidc_issuer`: the OpenID Connect provider; the others of its kind say how Headgate is registered there, which
     claims name user and groups, what the button says, and whose groups may sign in."""
@@ -40,6 +41,7 @@ class SignInSettings(BaseModel):
     session_idle: DurationText = "8h"
     session_lifetime: DurationText = "7d"
     reauth_seconds: int = Field(default=900, ge=10, le=86400)
+    token_days: int = Field(default=365, ge=1, le=3660)
     require_mfa: Literal["none", "admins", "all"] = "none"
     oidc_issuer: str = ""
     oidc_client_id: str = Field(default="", validate_default=True)

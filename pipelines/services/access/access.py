@@ -1,4 +1,4 @@
-"""Users, roles and tokens."""
+"""Users, their roles and their passwords."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ from django.contrib.auth.password_validation import validate_password
 from django.db import transaction
 
 from pipelines.domain.base.roles import ROLE_NAMES, Role
-from pipelines.models.access import AccessToken
+from pipelines.foundation.errors import Conflict, NotFound
+from pipelines.services.access import sessions, tokens
+from pipelines.services.access.tokens import SYSTEM
+from pipelines.services.base import audit
+from pipelines.services.base.audit import Actor
 
 
 def create_role_groups(**_: Any) -> None:
@@ -20,17 +24,27 @@ def create_role_groups(**_: Any) -> None:
 
 
 @transaction.atomic
-def set_role(*, user: User, role: Role) -> None:
+def set_role(*, user: User, role: Role, actor: Actor = SYSTEM) -> None:
     """Give the user this role and no other."""
+    before = list(user.groups.filter(name__in=ROLE_NAMES).values_list("name", flat=True))
+    if before == [role.word]:
+        return
     user.groups.remove(*Group.objects.filter(name__in=ROLE_NAMES))
     user.groups.add(Group.objects.get(name=role.word))
+    facts = {"user": user.username}
+    audit.record(
+        actor=actor, action="user.role_set", before=facts | {"roles": before}, after=facts | {"roles": [role.word]}
+    )
 
 
 @transaction.atomic
-def create_user(*, username: str, password: str | None, role: Role) -> User:
+def create_user(
+    *, username: str, password: str | None, role: Role, keep_tokens: bool = False, actor: Actor = SYSTEM
+) -> User:
     """Create a user, or change the password and role of an existing one; raises ValidationError for a weak password.
 
-    Without a password the user can hold tokens and cannot log in.
+    Without a password the user can hold tokens and cannot log in. A changed password ends the user's tokens, unless
+    `keep_tokens`, and sessions.
     """
     user, created = User.objects.get_or_create(username=username)
     if password is not None:
@@ -39,11 +53,67 @@ def create_user(*, username: str, password: str | None, role: Role) -> User:
     elif created:
         user.set_unusable_password()
     user.save()
-    set_role(user=user, role=role)
+    if created:
+        audit.record(actor=actor, action="user.created", after={"user": username, "password": password is not None})
+    elif password is not None:
+        _note_password(user, keep_tokens, actor)
+    set_role(user=user, role=role, actor=actor)
     return user
 
 
+@transaction.atomic
+def change_password(*, user: User, password: str, keep_tokens: bool, actor: Actor) -> None:
+    """Give the user another password; raises ValidationError for a weak one. Sessions end by it, and tokens unless
+    they are to be kept."""
+    validate_password(password, user)
+    user.set_password(password)
+    user.save(update_fields=["password"])
+    _note_password(user, keep_tokens, actor)
+
+
+@transaction.atomic
+def enable(*, username: str, actor: Actor) -> User:
+    """Let a user in again. Raises NotFound."""
+    user = _held(username)
+    if not user.is_active:
+        User.objects.filter(pk=user.pk).update(is_active=True)
+        audit.record(actor=actor, action="user.enabled", after={"user": username})
+    return User.objects.get(pk=user.pk)
+
+
+@transaction.atomic
+def disable(*, username: str, actor: Actor) -> User:
+    """Let a user in no longer: sessions and tokens end for good, also if the user is enabled again. Raises NotFound,
+    and Conflict for the user who asks, so that an administrator is always left."""
+    user = _held(username)
+    if username == actor.name:
+        raise Conflict("You cannot disable yourself.", code="own_user", hint="Ask another administrator.")
+    if user.is_active:
+        User.objects.filter(pk=user.pk).update(is_active=False)
+        after = {"user": username, "tokens_revoked": tokens.revoke_all(user=user, actor=actor)}
+        sessions.end_all(user)
+        audit.record(actor=actor, action="user.disabled", after=after)
+    return User.objects.get(pk=user.pk)
+
+
 def create_token(*, user: User, name: str, expires: timedelta | None) -> str:
-    """Create a token; this is the only time that its text is known."""
-    _, text = AccessToken.objects.create(user=user, name=name, expiry=expires)
-    return str(text)
+    """Make a token with everything that its user may; this is the only time that its text is known."""
+    return tokens.create(user=user, name=name, expires=expires).text
+
+
+def find_user(username: str) -> User:
+    """The user of this name; raises NotFound."""
+    user = User.objects.filter(username=username).first()
+    if user is None:
+        raise NotFound(f"There is no user {username}.", code="user_not_found", hint="GET /api/v1/users lists them.")
+    return user
+
+
+def _held(username: str) -> User:
+    """The user, whose row is held until the transaction ends."""
+    return User.objects.select_for_update().get(pk=find_user(username).pk)
+
+
+def _note_password(user: User, keep_tokens: bool, actor: Actor) -> None:
+    revoked = 0 if keep_tokens else tokens.revoke_all(user=user, actor=actor)
+    audit.record(actor=actor, action="user.password_changed", after={"user": user.username, "tokens_revoked": revoked})

@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.contrib.auth import authenticate
+from django.contrib.auth import authenticate, update_session_auth_hash
 from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.http import HttpRequest
 
-from pipelines.foundation.errors import HeadgateError
-from pipelines.services.access import attempts, passkeys, second_factor, sessions
+from pipelines.domain.base.findings import Finding
+from pipelines.foundation.errors import HeadgateError, Invalid
+from pipelines.services.access import access, attempts, passkeys, second_factor, sessions
 from pipelines.services.access.sessions import ACTION, AGAIN, REFUSED
 from pipelines.services.base import audit
 from pipelines.services.base.audit import Actor
@@ -75,6 +77,19 @@ def prove_again(*, request: HttpRequest, password: str, given: Given, actor: Act
         sessions.note_proof(request.session)
         attempts.forgive(actor, of=2 if kind else 1)
         audit.record(actor=actor, action=AGAIN, after={"method": f"password and {kind}" if kind else "password"})
+
+
+def change_password(*, request: HttpRequest, present: str, wanted: str, keep_tokens: bool, actor: Actor) -> None:
+    """Give the user of the session another password; this session alone goes on. Raises BadCredentials for a wrong
+    present one, TooManyRequests, and Invalid where the new one is weak."""
+    user = _with_password(request, present, actor, "user.password_changed")
+    attempts.forgive(actor)
+    try:
+        access.change_password(user=user, password=wanted, keep_tokens=keep_tokens, actor=actor)
+    except ValidationError as error:
+        findings = [Finding(path="wanted", code="weak_password", message=text) for text in error.messages]
+        raise Invalid("The new password is too weak.", code="weak_password", findings=findings) from None
+    update_session_auth_hash(request, user)
 
 
 def _with_password(request: HttpRequest, password: str, actor: Actor, action: str) -> User:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.conf import settings
-from django.contrib.auth import login
+from django.contrib.auth import SESSION_KEY, login
 from django.contrib.auth.models import User
 from django.contrib.sessions.backends.base import SessionBase
 from django.contrib.sessions.models import Session
@@ -112,3 +112,13 @@ def _note(session: SessionBase, now: float) -> None:
     if row is not None:
         content = {BEGAN: now} | row.get_decoded() | {SEEN: now}
         Session.objects.filter(pk=row.pk).update(session_data=Session.objects.encode(content))
+
+
+def end_all(user: User) -> None:
+    """End every session of a user."""
+    mine = [
+        each.session_key
+        for each in Session.objects.filter(expire_date__gte=clock.now()).iterator()
+        if each.get_decoded().get(SESSION_KEY) == str(user.pk)
+    ]
+    Session.objects.filter(session_key__in=mine).delete()

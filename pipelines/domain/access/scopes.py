@@ -1,0 +1,31 @@
+"""What a token may do of what its user may: less, and never more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pipelines.domain.base.roles import Role
+
+TOKEN_DAYS = 90
+"""How long a token holds unless its maker says otherwise."""
+
+
+@dataclass(frozen=True)
+class Scope:
+    """`role_cap`: the highest role that counts, whatever the user's is. `read_only`: nothing is changed."""
+
+    role_cap: Role | None = None
+    read_only: bool = False
+
+    def capped(self, role: Role | None) -> Role | None:
+        """The role that counts."""
+        if role is None or self.role_cap is None:
+            return role
+        return min(role, self.role_cap)
+
+    def within(self, other: Scope) -> Scope:
+        """This scope as far as the other one reaches."""
+        return Scope(other.capped(self.role_cap) or other.role_cap, self.read_only or other.read_only)
+
+
+UNLIMITED = Scope()

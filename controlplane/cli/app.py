@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from controlplane.cli.access import secrets
+from controlplane.cli.access import secrets, tokens, users
 from controlplane.cli.base.commands import Group
 from controlplane.cli.base.errors import MEANINGS, CommandError, ExitCode
 from controlplane.cli.base.session import Session
@@ -37,6 +37,7 @@ class Panel(StrEnum):
     CHANGES = "Changes"
     HOSTS = "Hosts"
     MONITORING = "Monitoring"
+    ACCESS = "Access"
     SERVER = "Server"
 
 
@@ -145,6 +146,9 @@ app.noun(alerts.app, "alerts", panel=Panel.MONITORING)
 app.noun(consumer_groups.app, "consumer-groups", panel=Panel.MONITORING)
 app.noun(receivers.app, "receivers", panel=Panel.MONITORING)
 app.noun(silences.app, "silences", panel=Panel.MONITORING)
+
+app.noun(tokens.app, "tokens", panel=Panel.ACCESS)
+app.noun(users.app, "users", panel=Panel.ACCESS)
 
 app.add_typer(server.app)
 

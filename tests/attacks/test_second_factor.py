@@ -333,6 +333,7 @@ def test_a_session_that_was_left_open_does_nothing_dangerous(page: Page, route: 
         .replace("<number:policy_id>", "1")
         .replace("<number:freeze_id>", "1")
         .replace("<number:passkey_id>", "1")
+        .replace("<str:username>", "ben")
     )
     assert "<" not in path, "say here what the address is called"
     with time_machine.travel(datetime.now(UTC) + timedelta(minutes=16), tick=False):

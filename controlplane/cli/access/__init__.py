@@ -1,1 +1,1 @@
-"""Commands about secrets."""
+"""Commands about secrets, tokens and users."""

@@ -19,12 +19,15 @@ def create_user(
     no_password: Annotated[
         bool, typer.Option("--no-password", help="The user has tokens alone and cannot log in to the page.")
     ] = False,
+    keep_tokens: Annotated[
+        bool, typer.Option("--keep-tokens", help="Keep the tokens of a user whose password changes valid.")
+    ] = False,
 ) -> None:
-    """Create a user, or change the password and the role of one.
+    """Create a user, or change the password and the role of one. A changed password revokes the user's tokens.
 
     The password is asked for, or read from the environment variable HEADGATE_PASSWORD.
     """
-    manage("create_user", user, *options(role=role, no_password=no_password))
+    manage("create_user", user, *options(role=role, no_password=no_password, keep_tokens=keep_tokens))
 
 
 def create_token(
@@ -34,11 +37,14 @@ def create_token(
     ] = None,
     name: Annotated[str | None, typer.Option(help="What the token is for.")] = None,
     expires_days: Annotated[
-        int | None, typer.Option(min=1, help="Days until the token expires; by default it is valid until revoked.")
+        int | None, typer.Option(min=1, help="Days until the token expires; by default 90.")
     ] = None,
+    never_expires: Annotated[
+        bool, typer.Option("--never-expires", help="The token is valid until it is revoked.")
+    ] = False,
 ) -> None:
     """Create an API token and print it. It is printed once: the database has its hash alone."""
-    manage("create_token", user, *options(role=role, name=name, expires_days=expires_days))
+    manage("create_token", user, *options(role=role, name=name, expires_days=expires_days, never_expires=never_expires))
 
 
 def link_user(

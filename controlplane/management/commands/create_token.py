@@ -9,6 +9,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError
 
+from pipelines.domain.access.scopes import TOKEN_DAYS
 from pipelines.domain.base.roles import ROLE_NAMES, Role
 from pipelines.services.access import access
 
@@ -23,9 +24,8 @@ class Command(BaseCommand):
         parser.add_argument("username")
         parser.add_argument("--role", choices=ROLE_NAMES, help="give the user this role, and create the user if needed")
         parser.add_argument("--name", default="", help="what the token is for")
-        parser.add_argument(
-            "--expires-days", type=int, help="days until it expires; by default it is valid until revoked"
-        )
+        parser.add_argument("--expires-days", type=int, default=TOKEN_DAYS, help="days until it expires")
+        parser.add_argument("--never-expires", action="store_true", help="it is valid until revoked")
 
     def handle(self, *_: Any, **options: Any) -> None:
         """Write the token's hash, print its text."""
@@ -35,7 +35,7 @@ class Command(BaseCommand):
         if user is None:
             raise CommandError(f"There is no user {options['username']!r}. Give --role to create it.")
         days = options["expires_days"]
-        if days is not None and days < 1:
+        if days < 1:
             raise CommandError("--expires-days needs a positive number.")
-        expires = timedelta(days=days) if days else None
+        expires = None if options["never_expires"] else timedelta(days=days)
         self.stdout.write(access.create_token(user=user, name=options["name"], expires=expires))

@@ -27,12 +27,18 @@ class Command(BaseCommand):
         parser.add_argument("username")
         parser.add_argument("--role", choices=ROLE_NAMES, default=Role.VIEWER.word)
         parser.add_argument("--no-password", action="store_true", help="the user has tokens only and cannot log in")
+        parser.add_argument("--keep-tokens", action="store_true", help="a changed password does not revoke the tokens")
 
     def handle(self, *_: Any, **options: Any) -> None:
         """Write the user and say what was done."""
         password = None if options["no_password"] else _password()
         try:
-            access.create_user(username=options["username"], password=password, role=Role.named(options["role"]))
+            access.create_user(
+                username=options["username"],
+                password=password,
+                role=Role.named(options["role"]),
+                keep_tokens=options["keep_tokens"],
+            )
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from error
         self.stdout.write(f"{options['username']} is ready with the role {options['role']}.")

@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from drf_spectacular.authentication import SessionScheme as SessionCookieScheme
+from drf_spectacular.contrib.knox_auth_token import KnoxTokenScheme
 from drf_spectacular.drainage import set_override
 from drf_spectacular.extensions import OpenApiSerializerExtension
 from drf_spectacular.openapi import AutoSchema
@@ -145,4 +146,11 @@ class SessionScheme(SessionCookieScheme):  # type: ignore[no-untyped-call]
     """The session's cookie, as Django has it."""
 
     target_class = "pipelines.api.http.sessions.SessionAuthentication"
+    priority = 1
+
+
+class TokenScheme(KnoxTokenScheme):  # type: ignore[no-untyped-call]
+    """Tokens, as knox has them."""
+
+    target_class = "pipelines.api.access.authentication.TokenAuthentication"
     priority = 1

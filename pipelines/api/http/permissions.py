@@ -42,7 +42,7 @@ def scope_of(request: Request) -> Scope:
 
 class RolePermission(BasePermission):
     """The role that a method needs; a view may name others in `roles`. A token has that of its scope at most, and one
-    that is for reading alone sends nothing but what changes nothing: safe methods, and those in `reading` of the view."""
+    that is for reading alone sends what changes nothing: safe methods, and those in `reading` of the view."""
 
     message = "Your role does not allow this."
 

@@ -1552,6 +1552,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/session/password": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Change the own password. It ends all other sessions, and the tokens unless `keep_tokens`. */
+        post: operations["change_password"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/session/proof": {
         parameters: {
             query?: never;
@@ -1672,6 +1689,80 @@ export interface paths {
         options?: never;
         head?: never;
         patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description List your tokens; administrators list those of another `user`, or of `all`. Never a text. */
+        get: operations["list_tokens"];
+        put?: never;
+        /**
+         * @description Make a token. The answer has its text, this once. A token makes none that may more, or holds longer, than
+         *     itself.
+         */
+        post: operations["create_token"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tokens/{token_key}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** @description Revoke a token for ever; a stream that it opened ends within seconds. */
+        delete: operations["revoke_token"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/users": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description List users by name, with how they log in and how many tokens they have. */
+        get: operations["list_users"];
+        put?: never;
+        /** @description Make a user. */
+        post: operations["create_user"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/users/{username}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Show a user. */
+        get: operations["get_user"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /** @description Give a user another role, disable or enable it. Disabling ends its sessions and tokens for good. */
+        patch: operations["change_user"];
         trace?: never;
     };
 }
@@ -3525,6 +3616,45 @@ export interface components {
             password: string;
         };
         /**
+         * MadeToken
+         * @description A token that was just made, with its `text`, which is shown this once.
+         */
+        MadeToken: {
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            /** User */
+            user: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Created By */
+            created_by: string;
+            /**
+             * Expires At
+             * @description Null: the token never expires.
+             */
+            expires_at: string | null;
+            /** Expired */
+            expired: boolean;
+            /** Role Cap */
+            role_cap: string | null;
+            /** Read Only */
+            read_only: boolean;
+            /**
+             * Last Used At
+             * @description To the minute.
+             */
+            last_used_at: string | null;
+            /** Last Used Address */
+            last_used_address: string;
+            /** Text */
+            text: string;
+        };
+        /**
          * Matchers
          * @description What must be true of an alert; an empty list allows everything. Of `labels` each name must match; several values
          *     of one name are alternatives.
@@ -4332,6 +4462,27 @@ export interface components {
             };
         };
         /**
+         * PasswordBody
+         * @description The `present` password and the `wanted` one. `keep_tokens`: the user's tokens stay valid.
+         */
+        PasswordBody: {
+            /**
+             * Present
+             * Format: password
+             */
+            present: string;
+            /**
+             * Wanted
+             * Format: password
+             */
+            wanted: string;
+            /**
+             * Keep Tokens
+             * @default false
+             */
+            keep_tokens: boolean;
+        };
+        /**
          * DetailsBody
          * @description What may be changed without a revision; what is left out stays.
          */
@@ -4383,6 +4534,22 @@ export interface components {
              * @default null
              */
             enabled: boolean | null;
+        };
+        /**
+         * UserChangeBody
+         * @description What to change of a user; what is left out stays. `active`: false disables.
+         */
+        PatchedUserChangeBody: {
+            /**
+             * Role
+             * @default null
+             */
+            role: ("viewer" | "operator" | "admin") | null;
+            /**
+             * Active
+             * @default null
+             */
+            active: boolean | null;
         };
         /**
          * PauseBody
@@ -5435,6 +5602,8 @@ export interface components {
             /** Next */
             next: string | null;
         };
+        /** @enum {string} */
+        RoleEnum: "viewer" | "operator" | "admin";
         /**
          * Rotation
          * @description How many secrets are under the current key now, and those that no key decrypts.
@@ -6138,6 +6307,132 @@ export interface components {
         };
         /** @enum {string} */
         ThenEnum: "commit" | "ask";
+        /**
+         * Token
+         * @description A token without its text. `id` is the beginning of its text; `role_cap`: the highest role that counts.
+         */
+        Token: {
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            /** User */
+            user: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Created By */
+            created_by: string;
+            /**
+             * Expires At
+             * @description Null: the token never expires.
+             */
+            expires_at: string | null;
+            /** Expired */
+            expired: boolean;
+            /** Role Cap */
+            role_cap: string | null;
+            /** Read Only */
+            read_only: boolean;
+            /**
+             * Last Used At
+             * @description To the minute.
+             */
+            last_used_at: string | null;
+            /** Last Used Address */
+            last_used_address: string;
+        };
+        /**
+         * TokenBody
+         * @description A token to make. `user`: of a user who cannot log in, by administrators; else of the user who asks. `days`: how
+         *     long it holds. `role_cap`: the highest role that counts; `read_only`: it changes nothing.
+         */
+        TokenBody: {
+            /** Name */
+            name: string;
+            /**
+             * User
+             * @default null
+             */
+            user: string | null;
+            /**
+             * Days
+             * @default 90
+             */
+            days: number;
+            /**
+             * Role Cap
+             * @default null
+             */
+            role_cap: ("viewer" | "operator" | "admin") | null;
+            /**
+             * Read Only
+             * @default false
+             */
+            read_only: boolean;
+        };
+        /** TokenPage */
+        TokenPage: {
+            /** Results */
+            results: components["schemas"]["Token"][];
+            /** Next */
+            next: string | null;
+        };
+        /**
+         * User
+         * @description A user. `password`: logs in with one; `provider`: signs in at the OpenID Connect provider; `tokens`: how many
+         *     there are.
+         */
+        User: {
+            /** Username */
+            username: string;
+            /** Role */
+            role: string | null;
+            /** Active */
+            active: boolean;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Last Login At */
+            last_login_at: string | null;
+            /** Password */
+            password: boolean;
+            /** Provider */
+            provider: boolean;
+            /** Second Factor */
+            second_factor: boolean;
+            /** Tokens */
+            tokens: number;
+        };
+        /**
+         * UserBody
+         * @description A user to make. Without a password it holds tokens and cannot log in, or signs in at the provider.
+         */
+        UserBody: {
+            /** Username */
+            username: string;
+            /**
+             * Role
+             * @default viewer
+             */
+            role: components["schemas"]["RoleEnum"];
+            /**
+             * Password
+             * @default null
+             */
+            password: string | null;
+        };
+        /** UserPage */
+        UserPage: {
+            /** Results */
+            results: components["schemas"]["User"][];
+            /** Next */
+            next: string | null;
+        };
         /**
          * Validation
          * @description Every finding on a definition; `definition` is its canonical form where it is valid, and `guarantees` what each
@@ -9955,6 +10250,38 @@ export interface operations {
             };
         };
     };
+    change_password: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PasswordBody"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Session"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     prove_session: {
         parameters: {
             query?: never;
@@ -10263,6 +10590,227 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Silence"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_tokens: {
+        parameters: {
+            query?: {
+                all?: boolean;
+                cursor?: string;
+                limit?: number;
+                user?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TokenPage"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    create_token: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TokenBody"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MadeToken"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    revoke_token: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                token_key: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_users: {
+        parameters: {
+            query?: {
+                cursor?: string;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserPage"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    create_user: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UserBody"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["User"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_user: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                username: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["User"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    change_user: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                username: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PatchedUserChangeBody"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["User"];
                 };
             };
             /** @description A problem. */

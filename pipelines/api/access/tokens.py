@@ -40,7 +40,7 @@ class TokenView(View):
 
     def visible(self) -> QuerySet[AccessToken]:
         """The caller's tokens; all of them for an administrator."""
-        rows = AccessToken.objects.select_related("user")
+        rows: QuerySet[AccessToken] = AccessToken.objects.select_related("user")
         return rows if self.role >= Role.ADMIN else rows.filter(user=self.user)
 
 

@@ -29,7 +29,7 @@ class UserView(View):
 
     def shown(self, user: User, status: int = 200) -> Response:
         """One user as the answer."""
-        (schema,) = user_schemas(users().filter(pk=user.pk))
+        (schema,) = user_schemas(list(users().filter(pk=user.pk)))
         return answer(schema, status)
 
 

@@ -22,6 +22,7 @@ from pipelines.domain.runs.protocol import SparkSettings
 from pipelines.foundation import dispatch
 from pipelines.foundation.collector import spare_what_stays
 from pipelines.foundation.interceptors import allowed_interceptors
+from pipelines.services.access import sealing
 from pipelines.services.hosts import broker_connection
 from pipelines.services.runs.observations import HostFacts
 from workers.adapters.brokers import KafkaBrokers
@@ -67,6 +68,7 @@ INSPECTION_LOCK = "looks.lock"
 WATCH_LOCK = "watch.lock"
 DELIVERY_LOCK = "deliveries.lock"
 TRACE_LOCK = "traces.lock"
+AUDIT_LOCK = "audit.lock"
 STOP_TIMEOUT = 15.0
 
 log = structlog.get_logger(__name__)
@@ -102,7 +104,7 @@ def background_loops(worker: Any) -> Sequence[BackgroundLoop]:
     """Everything that `worker` repeats, in the order in which it is started and stopped."""
     ticks = Ticker(supervisor()).loop(WAKE)
     canaries = canary(worker, partial(_end_unresponsive, ticks))
-    loops = [canaries, ticks, replayer(), surveyor(), watcher(), janitor(), delivery_sender()]
+    loops = [canaries, ticks, replayer(), surveyor(), watcher(), janitor(), delivery_sender(), audit_sealer()]
     return [*loops, trace_sender()] if settings.HEADGATE.traces else loops
 
 
@@ -219,6 +221,14 @@ def delivery_sender() -> BackgroundLoop:
     secrets = StoredSecrets(environment.keyring)
     sender = DeliverySender(attempts, secrets, public_url=environment.public_url)
     return sender.loop(FileLock(environment.state / DELIVERY_LOCK))
+
+
+def audit_sealer() -> BackgroundLoop:
+    """Seals the audit, beside the sealers of other hosts: one of them advances the head."""
+    environment = settings.HEADGATE
+    turn = sealing.sealing_pass(lambda: environment.signer)
+    lock = FileLock(environment.state / AUDIT_LOCK)
+    return BackgroundLoop("audit", turn, pause=sealing.INTERVAL, slowest=sealing.REFUSED_INTERVAL, lock=lock)
 
 
 def trace_sender() -> BackgroundLoop:

@@ -24,6 +24,7 @@ from pipelines.domain.monitoring.receivers import MailServer
 from pipelines.domain.monitoring.webhooks import Network, Reach, secret_name
 from pipelines.foundation.interceptors import directories
 from pipelines.foundation.keyring import Keyring, open_keyring
+from pipelines.foundation.signing import Signer
 
 TRACE_PACKAGES = ("opentelemetry-sdk", "opentelemetry-exporter-otlp-proto-http")
 HOST_NAME = re.compile(r"^[a-z0-9][a-z0-9-]{0,62}$")
@@ -283,6 +284,11 @@ class Environment(SignInSettings, BaseSettings):
         if self.secret_key is not None:
             return self.secret_key.get_secret_value()
         return own_secret(self.state / "secret_key")
+
+    @cached_property
+    def signer(self) -> Signer:
+        """What signs the audit and the evidence of migrations."""
+        return Signer(self.signing_key())
 
 
 def listed(keys: SecretStr | None) -> list[str]:

@@ -4,7 +4,7 @@ from pipelines.models.access import AccessToken, LoginCount
 from pipelines.models.alerts import Alert, AlertSetting
 from pipelines.models.dead_letter import DeadLetter
 from pipelines.models.definition import Pipeline
-from pipelines.models.event import AuditRow, Event, IdempotencyKey
+from pipelines.models.event import AuditHead, AuditRow, Event, IdempotencyKey
 from pipelines.models.ledger import ChannelTotals, LedgerBatch, Position, Sample
 from pipelines.models.migration import ApprovalPolicy, Evacuation, FreezeWindow, Migration, MigrationApproval
 from pipelines.models.positions import LogIdentity, PositionInspection
@@ -27,6 +27,7 @@ __all__ = [
     "Alert",
     "AlertSetting",
     "ApprovalPolicy",
+    "AuditHead",
     "AuditRow",
     "ChannelTotals",
     "DeadLetter",

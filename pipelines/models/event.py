@@ -37,12 +37,31 @@ class AuditRow(models.Model):
     before = models.JSONField(null=True, blank=True)
     after = models.JSONField(null=True, blank=True)
     outcome = models.CharField(max_length=32, default="accepted")
+    sequence = models.BigIntegerField(null=True, unique=True, help_text="The place in the chain; empty until sealed.")
+    digest = models.CharField(max_length=64, blank=True, default="")
 
     class Meta:
-        indexes = [models.Index(fields=["-at"]), models.Index(fields=["pipeline_name", "-at"])]
+        indexes = [
+            models.Index(fields=["-at"]),
+            models.Index(fields=["pipeline_name", "-at"]),
+            models.Index(fields=["id"], condition=models.Q(sequence__isnull=True), name="audit_rows_to_be_sealed"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.actor} {self.action} {self.pipeline_name}"
+
+
+class AuditHead(models.Model):
+    """The end of the chain of audit rows, signed by the installation. There is one row at most."""
+
+    sequence = models.BigIntegerField()
+    digest = models.CharField(max_length=64)
+    at = models.DateTimeField()
+    key = models.CharField(max_length=16, help_text="The id of the key that signed.")
+    signature = models.CharField(max_length=128)
+
+    def __str__(self) -> str:
+        return f"{self.sequence}:{self.digest}"
 
 
 class IdempotencyKey(models.Model):

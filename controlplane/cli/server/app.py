@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from controlplane.cli.server import accounts, database, machine, processes, stack
+from controlplane.cli.server import accounts, audit, database, machine, processes, stack
 
 PANEL = "Server"
 
@@ -25,3 +25,4 @@ for command in (
     database.restore,
 ):
     app.command(rich_help_panel=PANEL)(command)
+app.add_typer(audit.app, name="audit", rich_help_panel=PANEL)

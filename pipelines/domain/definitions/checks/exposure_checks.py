@@ -1,5 +1,5 @@
-"""Semantic findings about what a definition lays open: ports without a guard, credentials in plain sight, and texts that
-a client would read as more than the value that they stand for."""
+"""Semantic findings about what a definition lays open: ports without a guard, credentials in sight, and texts that a
+client would read as more than the value that they stand for."""
 
 from __future__ import annotations
 

@@ -62,10 +62,11 @@ def test_a_letter_goes_to_its_topic_while_the_source_reads_it() -> None:
 
 def test_a_letter_of_an_http_source_goes_to_its_port() -> None:
     shop = {"type": "http", "port": 5140, "bind": "10.0.0.5", "path": "/in", "token": "${secret:shop}"}
+    shop |= {"tls_certificate": "/chain.pem", "tls_key": "/key.pem"}
     found = target(definition("orders", sources={"shop": shop}), "shop", "shop")
     assert isinstance(found, HttpTarget)
-    assert (found.url, found.token, found.blob) == ("http://10.0.0.5:5140/in", "${secret:shop}", False)
-    tls = shop | {"bind": "::", "tls_certificate": "/chain.pem", "tls_key": "/key.pem", "handler": "blob"}
+    assert (found.url, found.token, found.blob) == ("https://10.0.0.5:5140/in", "${secret:shop}", False)
+    tls = shop | {"bind": "::", "handler": "blob"}
     found = target(definition("orders", sources={"shop": tls}), "shop", "shop")
     assert isinstance(found, HttpTarget)
     assert (found.url, found.certificate, found.blob) == ("https://[::1]:5140/in", "/chain.pem", True)

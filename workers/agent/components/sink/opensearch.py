@@ -142,7 +142,5 @@ class BulkWriter(ChunkedWriter):
         error = outcome.get("error") or {}
         kind = str(error.get("type", "")) if isinstance(error, dict) else ""
         say(f"OpenSearch rejected an event with {status}: {str(error)[:_SHOWN]}", "WARNING")
-        return (
-            status,
-            f"OpenSearch rejected the event with {status} {kind if _ERROR_TYPE.fullmatch(kind) else ''}".strip(),
-        )
+        named = kind if _ERROR_TYPE.fullmatch(kind) else ""
+        return status, f"OpenSearch rejected the event with {status} {named}".strip()

@@ -6,6 +6,7 @@ import os
 import re
 import secrets
 import socket
+import sys
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from ipaddress import ip_network
@@ -16,12 +17,14 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 from pydantic import BeforeValidator, Field, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from pipelines.domain.access.reach_settings import ReachSettings
 from pipelines.domain.access.secrets import NAME
 from pipelines.domain.access.sign_in import SignInSettings
+from pipelines.domain.base.addresses import Network
 from pipelines.domain.base.values import byte_size
 from pipelines.domain.hosts.disk import Margin
 from pipelines.domain.monitoring.receivers import MailServer
-from pipelines.domain.monitoring.webhooks import Network, Reach, secret_name
+from pipelines.domain.monitoring.webhooks import Reach, secret_name
 from pipelines.foundation.interceptors import directories
 from pipelines.foundation.keyring import Keyring, open_keyring
 from pipelines.foundation.signing import Signer
@@ -49,7 +52,7 @@ def is_installed(package: str) -> bool:
     return True
 
 
-class Environment(SignInSettings, BaseSettings):
+class Environment(SignInSettings, ReachSettings, BaseSettings):
     """Every setting that is not the same in each installation.
 
     `state`: directory of run directories, checkpoints and, embedded, the database. `database_url`: SQLite below `state`
@@ -267,6 +270,22 @@ class Environment(SignInSettings, BaseSettings):
         return [*database, *journals, self.key_file]
 
     @property
+    def never_reached(self) -> list[str]:
+        """Paths that no pipeline reaches: what Headgate keeps, what it runs, and what holds keys."""
+        code = Path(__file__).resolve().parents[1]
+        own = [code / "controlplane", code / "pipelines", code / "workers", code / "manage.py", Path(sys.prefix)]
+        kept = [self.state, self.cache, *self.private_files, *map(Path, self.interceptor_path)]
+        return with_real([*own, *kept, *([self.file_references] if self.file_references else [])])
+
+    @cached_property
+    def own_servers(self) -> list[str]:
+        """Addresses and ports of Redis, the database and the web server, each as `address port`."""
+        urls = [self.redis_url, *([self.database_url] if self.database_url and not self.embedded else [])]
+        places = [(url.hostname, url.port) for url in (urlsplit(each.get_secret_value()) for each in urls)]
+        ports = [(host, port or (5432 if number else 6379)) for number, (host, port) in enumerate(places) if host]
+        return addresses_of([*ports, ("127.0.0.1", self.web_port), ("::1", self.web_port)])
+
+    @property
     def embedded(self) -> bool:
         """Whether the database is a file of this machine."""
         return is_embedded(self.database_url)
@@ -289,6 +308,23 @@ class Environment(SignInSettings, BaseSettings):
     def signer(self) -> Signer:
         """What signs the audit and the evidence of migrations."""
         return Signer(self.signing_key())
+
+
+def with_real(paths: list[Path]) -> list[str]:
+    """Paths as they are written, and where they really are."""
+    return list(dict.fromkeys(str(each) for path in paths for each in (path, path.resolve())))
+
+
+def addresses_of(servers: list[tuple[str, int]]) -> list[str]:
+    """Servers by name and by every address that the name has now."""
+    found = []
+    for host, port in servers:
+        try:
+            places = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except OSError:
+            places = []
+        found += [f"{each} {port}" for each in dict.fromkeys([host, *(str(place[0]) for *_, place in places)])]
+    return found
 
 
 def listed(keys: SecretStr | None) -> list[str]:

@@ -10,6 +10,8 @@ atexit.register(shutil.rmtree, STATE, ignore_errors=True)
 
 os.environ["HEADGATE_STATE"] = STATE
 os.environ["HEADGATE_HOST"] = "alpha"
+os.environ["HEADGATE_ALLOWED_ROOTS"] = "/"
+os.environ["HEADGATE_ALLOWED_NETWORKS"] = "127.0.0.0/8,::1/128"
 os.environ["HEADGATE_REDIS_URL"] = "redis://127.0.0.1:1/0"
 os.environ.pop("HEADGATE_DATABASE_URL", None)
 if url := os.environ.get("HEADGATE_TEST_DATABASE_URL"):

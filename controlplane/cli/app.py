@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from controlplane.cli.access import secrets, tokens, users
+from controlplane.cli.access import reach, secrets, tokens, users
 from controlplane.cli.base.commands import Group
 from controlplane.cli.base.errors import MEANINGS, CommandError, ExitCode
 from controlplane.cli.base.session import Session
@@ -123,6 +123,8 @@ app.verb(panel=Panel.DEFINITIONS)(definitions.apply)
 app.verb(panel=Panel.DEFINITIONS)(rehearsing.rehearse)
 app.noun(components.app, "components", panel=Panel.DEFINITIONS)
 app.noun(flume.app, "flume", panel=Panel.DEFINITIONS)
+app.noun(reach.roots, "allowed-roots", panel=Panel.DEFINITIONS)
+app.noun(reach.networks, "allowed-networks", panel=Panel.DEFINITIONS)
 app.noun(secrets.app, "secrets", panel=Panel.DEFINITIONS)
 
 app.verb(panel=Panel.DATA)(ledger.ledger)

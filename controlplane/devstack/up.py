@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -77,7 +78,11 @@ def _require_ports(options: Options) -> None:
 
 def _start(options: Options, stack: Stack, worker_is_ready: Callable[[], bool], console: Console) -> None:
     redis = options.redis_url if options.redis_port is None else redis_url(options.redis_port)
-    env = {"HEADGATE_REDIS_URL": redis, "HEADGATE_STATE": str(options.state), "PYTHONUNBUFFERED": "1"}
+    env = {
+        "HEADGATE_REDIS_URL": redis,
+        "HEADGATE_STATE": str(options.state),
+        "PYTHONUNBUFFERED": "1",
+    } | _reach(options.state)
     if options.redis_port is not None:
         stack.start(redis_service(data_dir=options.state / "redis", port=options.redis_port))
     _ensure_secret_key(console)
@@ -91,6 +96,15 @@ def _start(options: Options, stack: Stack, worker_is_ready: Callable[[], bool], 
         services.insert(0, kafka_service(data_dir=options.state / "kafka", port=options.kafka_port))
     console.say(f"Starting {', '.join(service.name for service in services)}.")
     stack.start(*services)
+
+
+def _reach(state: Path) -> dict[str, str]:
+    """What pipelines of a machine for trying out may reach: a directory of their own, and this machine's servers."""
+    defaults = {
+        "HEADGATE_ALLOWED_ROOTS": f"{state}-data,/tmp/headgate-*",
+        "HEADGATE_ALLOWED_NETWORKS": "127.0.0.0/8,::1/128",
+    }
+    return {name: os.environ.get(name, value) for name, value in defaults.items()}
 
 
 def _ensure_secret_key(console: Console) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import include, path, register_converter
 from django.urls.converters import StringConverter
 
-from pipelines.api.access import oidc, passkeys, second_factor, secrets, session, tokens, users
+from pipelines.api.access import oidc, passkeys, reach, second_factor, secrets, session, tokens, users
 from pipelines.api.definitions import catalogue, rehearsals, revisions
 from pipelines.api.hosts import evacuations, hosts
 from pipelines.api.http.docs import Docs, Document
@@ -156,6 +156,10 @@ v1 = [
     path("hosts/<name:name>/drain", hosts.DrainHost.as_view()),
     path("hosts/<name:name>/undrain", hosts.UndrainHost.as_view()),
     path("components", catalogue.ComponentList.as_view()),
+    path("allowed-roots", reach.AllowedRootList.as_view()),
+    path("allowed-roots/<number:rule_id>", reach.AllowedRootDetail.as_view()),
+    path("allowed-networks", reach.AllowedNetworkList.as_view()),
+    path("allowed-networks/<number:rule_id>", reach.AllowedNetworkDetail.as_view()),
     path("secrets", secrets.SecretList.as_view()),
     path("secrets/rotate", secrets.SecretRotation.as_view()),
     path("secrets/<secret:name>", secrets.SecretDetail.as_view()),

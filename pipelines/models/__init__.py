@@ -10,6 +10,7 @@ from pipelines.models.migration import ApprovalPolicy, Evacuation, FreezeWindow,
 from pipelines.models.positions import LogIdentity, PositionInspection
 from pipelines.models.purged import Purged
 from pipelines.models.quarantine import Quarantine
+from pipelines.models.reach import AllowedNetwork, AllowedRoot
 from pipelines.models.receiver import Delivery, Receiver
 from pipelines.models.reconciliation import Reconciliation
 from pipelines.models.revision import Revision
@@ -26,6 +27,8 @@ __all__ = [
     "AccessToken",
     "Alert",
     "AlertSetting",
+    "AllowedNetwork",
+    "AllowedRoot",
     "ApprovalPolicy",
     "AuditHead",
     "AuditRow",

@@ -18,9 +18,10 @@ from typing import Any
 from django.core.mail import EmailMessage
 from django.core.mail.backends.smtp import EmailBackend
 
+from pipelines.domain.base.addresses import Address
 from pipelines.domain.base.causes import explain
 from pipelines.domain.monitoring.receivers import MailServer, MailTls
-from pipelines.domain.monitoring.webhooks import Address, DeliveryResponse, Reach
+from pipelines.domain.monitoring.webhooks import DeliveryResponse, Reach
 from workers.adapters.posts import Refused, Resolve, Route, connected, left, look_up, printable
 from workers.ports import Mail
 

@@ -20,8 +20,9 @@ from http.client import HTTPConnection, HTTPException, HTTPResponse
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
+from pipelines.domain.base.addresses import Address, address_of
 from pipelines.domain.base.causes import explain
-from pipelines.domain.monitoring.webhooks import Address, DeliveryResponse, Reach, address_of, not_public
+from pipelines.domain.monitoring.webhooks import DeliveryResponse, Reach, not_public
 
 SECONDS = 15.0
 """For a whole attempt, from looking the name up to the end of the answer."""

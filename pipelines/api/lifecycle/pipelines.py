@@ -30,10 +30,13 @@ from pipelines.api.http.requests import (
     RevisionBody,
     SeriesQuery,
 )
+from pipelines.domain.access.uses import reach_findings
+from pipelines.domain.base.findings import Finding
 from pipelines.domain.definitions.checks.validate import Validation, validate_data, validate_text
 from pipelines.domain.definitions.document.guarantees import guarantees
 from pipelines.foundation.errors import NotFound
 from pipelines.models import Pipeline
+from pipelines.selectors.access import reach
 from pipelines.selectors.base.labels import with_label
 from pipelines.selectors.ledger import ledger
 from pipelines.selectors.ledger.schemas import SeriesSchema
@@ -60,8 +63,16 @@ from pipelines.services.ledger import archive
 
 
 def validated(definition: dict[str, Any] | str) -> Validation:
-    """Validate a definition in whichever form it was sent."""
-    return validate_text(definition) if isinstance(definition, str) else validate_data(definition)
+    """Validate a definition in whichever form it was sent, and whether it reaches what is allowed alone."""
+    found = validate_text(definition) if isinstance(definition, str) else validate_data(definition)
+    if found.definition is None:
+        return found
+    refused = reach_findings(found.definition, reach.policy())
+    return Validation(None, sorted([*found.findings, *refused], key=_place)) if refused else found
+
+
+def _place(finding: Finding) -> tuple[str, str]:
+    return finding.path, finding.code
 
 
 class PipelineList(View):

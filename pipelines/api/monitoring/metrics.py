@@ -29,12 +29,12 @@ from rest_framework.response import Response
 
 from pipelines.api.http.base import View
 from pipelines.api.http.permissions import RolePermission
+from pipelines.domain.base.addresses import address_of
 from pipelines.domain.base.states import DesiredState, MigrationStage, Phase
 from pipelines.domain.ledger.ledger import COUNTERS, Counts
 from pipelines.domain.ledger.totals import cumulative
 from pipelines.domain.monitoring import metrics
 from pipelines.domain.monitoring.metrics import Metric, MetricType
-from pipelines.domain.monitoring.webhooks import address_of
 from pipelines.foundation import dispatch
 from pipelines.foundation.errors import HeadgateError
 from pipelines.selectors.hosts.capacity import host_metrics

@@ -8,10 +8,11 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from pipelines.domain.base.addresses import address_of
 from pipelines.domain.base.findings import Finding, did_you_mean, quote
 from pipelines.domain.monitoring import matching, webhooks
 from pipelines.domain.monitoring.matching import Matchers
-from pipelines.domain.monitoring.webhooks import Reach, address_of, key_of, of_address, of_event_types, secret_name
+from pipelines.domain.monitoring.webhooks import Reach, key_of, of_address, of_event_types, secret_name
 
 PAGERDUTY_URL = "https://events.pagerduty.com/v2/enqueue"
 TEST = "receiver.test"

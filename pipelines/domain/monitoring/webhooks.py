@@ -9,7 +9,6 @@ import base64
 import binascii
 import hashlib
 import hmac
-import ipaddress
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,11 +16,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+from ipaddress import IPv6Address
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from pipelines.domain.access.secrets import NAME
+from pipelines.domain.base.addresses import Address, Network, address_of, faces
 from pipelines.domain.base.findings import Finding, quote
 
 PING = "webhook.ping"
@@ -42,10 +42,6 @@ _REFERENCE = re.compile(rf"\$\{{secret:({NAME})\}}")
 _PATTERN = re.compile(r"\*|[a-z][a-z0-9_]*(\.[a-z0-9_]+)*(\.\*)?")
 _LONGEST_PATTERN = 64
 _URL_CHARACTERS = re.compile(r"[\x21-\x7e]+")
-_NAT64 = IPv6Network("64:ff9b::/96")
-
-Address = IPv4Address | IPv6Address
-Network = IPv4Network | IPv6Network
 
 
 class DeliveryState(StrEnum):
@@ -70,21 +66,10 @@ class Reach:
 
     def allows(self, address: Address) -> bool:
         """Whether an address may be connected to; one that carries another one in itself only if both may be."""
-        return all(_is_public(each) or self._names(each) for each in _faces(address))
+        return all(_is_public(each) or self._names(each) for each in faces(address))
 
     def _names(self, address: Address) -> bool:
         return any(address in network for network in self.networks)
-
-
-def _faces(address: Address) -> list[Address]:
-    if isinstance(address, IPv4Address):
-        return [address]
-    if address.ipv4_mapped is not None:
-        return [address.ipv4_mapped]
-    inside = [address.sixtofour, *(address.teredo or ())]
-    if address in _NAT64:
-        inside.append(IPv4Address(int(address) & 0xFFFFFFFF))
-    return [address, *(each for each in inside if each is not None)]
 
 
 def _is_public(address: Address) -> bool:
@@ -132,14 +117,6 @@ def _split(url: str) -> SplitResult | None:
     try:
         parts = urlsplit(url)
         return parts if parts.port != 0 else None
-    except ValueError:
-        return None
-
-
-def address_of(host: str) -> Address | None:
-    """The address that a text is; None for a name."""
-    try:
-        return ipaddress.ip_address(host)
     except ValueError:
         return None
 

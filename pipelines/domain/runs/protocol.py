@@ -16,6 +16,7 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from pipelines.domain.access.reach import ReachPolicy
 from pipelines.domain.base.positions import Offset, PartitionPosition, SourceIdentity
 from pipelines.domain.base.states import AgentPhase, Command, RunRole
 from pipelines.domain.ledger.journal import Planned
@@ -157,6 +158,7 @@ class Launch(Document):
     logs that the heads' positions are offsets of, as far as known. `quarantined`: records that become dead letters
     unseen. `trace`: the run before crashed with a batch in hand, so interceptors write down which record they look
     at. `traceparent`: the trace of what the run is started for, which the agent's log names.
+    `reach`: the paths and addresses that it may use; without it, none.
 
     A standby has no epoch and no lineage, which are 0, and its heads only show where the ledger stood when it was
     launched; all three come with its promotion.
@@ -184,6 +186,7 @@ class Launch(Document):
     quarantined: list[Quarantined] = []
     trace: bool = False
     traceparent: str = ""
+    reach: ReachPolicy = ReachPolicy()
     log_bytes: int = 16 * 1024 * 1024
     log_files: int = 4
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from django.db import IntegrityError, transaction
 
 from pipelines.domain.access.rights import required_role
+from pipelines.domain.access.uses import reach_findings
 from pipelines.domain.base.findings import Finding
 from pipelines.domain.definitions.document.spec import Definition
 from pipelines.foundation import clock
 from pipelines.foundation.errors import Conflict, Invalid, PreconditionFailed
 from pipelines.models import Pipeline, Revision
+from pipelines.selectors.access import reach
 from pipelines.services.base import audit, events
 from pipelines.services.base.audit import Actor
 
@@ -46,7 +48,10 @@ def _create(definition: Definition, text: str, note: str, actor: Actor) -> Pipel
 
 
 def add_revision(*, pipeline: Pipeline, definition: Definition, text: str, note: str, actor: Actor) -> Revision:
-    """Add the next revision's row; publishing it is the caller's."""
+    """Add the next revision's row; publishing it is the caller's. Raises Invalid where it reaches what is not
+    allowed."""
+    if found := reach_findings(definition, reach.policy()):
+        raise invalid(found)
     newest = Revision.objects.filter(pipeline=pipeline).order_by("-number").values_list("number", flat=True).first()
     return Revision.objects.create(
         pipeline=pipeline,

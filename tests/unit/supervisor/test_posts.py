@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.domain.monitoring.webhooks import Address, Reach
+from pipelines.domain.base.addresses import Address
+from pipelines.domain.monitoring.webhooks import Reach
 from tests.certificates import issue
 from tests.fakes.http_servers import Reply, serving
 from workers.adapters.posts import HttpPosts, look_up

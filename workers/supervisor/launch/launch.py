@@ -9,13 +9,17 @@ from typing import Any
 from uuid import UUID
 
 from pipelines.domain.access.interceptors import interceptors_not_allowed
+from pipelines.domain.access.on_host import on_this_host
+from pipelines.domain.access.reach import ReachPolicy
 from pipelines.domain.base.findings import Finding
 from pipelines.domain.base.states import RunRole
 from pipelines.domain.definitions.checks.validate import validate_data
+from pipelines.domain.definitions.document.references import substituted
 from pipelines.domain.definitions.document.spec import Definition
 from pipelines.domain.runs.lineage import Lineage, continue_from
 from pipelines.domain.runs.protocol import Handover, Launch, Promotion, QueryHead, SparkSettings, checkpoint_root
 from pipelines.models import Pipeline, Run
+from pipelines.selectors.access.reach import policy
 from pipelines.selectors.lifecycle import supervision
 from pipelines.selectors.migration import tracing
 from pipelines.selectors.positions import positions
@@ -42,6 +46,7 @@ class Launcher:
     spark: Callable[[], SparkSettings]
     interceptors: frozenset[str] = frozenset()
     interceptor_path: tuple[str, ...] = ()
+    reach: Callable[[], ReachPolicy] = policy
 
     def check(self, pipeline: Pipeline) -> Lineage | list[Finding]:
         """Which lineage the next run continues, or every reason against a start."""
@@ -65,8 +70,15 @@ class Launcher:
         return [
             *self.references.resolve(data).findings,
             *interceptors_not_allowed(validation.definition, self.interceptors),
+            *self._out_of_reach(data),
             *self._provision(),
         ]
+
+    def _out_of_reach(self, data: dict[str, Any]) -> list[Finding]:
+        """What it would reach on this host that is not allowed, with its references replaced."""
+        values = self.references.resolve(data).values
+        resolved = validate_data(substituted(data, values)).definition
+        return on_this_host(resolved, self.reach()) if resolved else []
 
     def _storage(self, definition: Definition) -> Path:
         """Where checkpoints and stores lie: on this host's disk, or where a cluster's executors see them, too."""
@@ -112,6 +124,7 @@ class Launcher:
             heads=_heads(pipeline.id, lineage, validation.definition),
             identities=positions.identities(pipeline.id),
             spark=SparkSettings(classpath=[]),
+            reach=self.reach(),
         )
         return launch, resolved.handover()
 
@@ -139,6 +152,7 @@ class Launcher:
             handover=bool(resolved.values),
             interceptors=sorted(self.interceptors),
             interceptor_path=list(self.interceptor_path),
+            reach=self.reach(),
             traceparent=tracing.traceparent_of(run.pipeline_id),
             **self._granted(run),
         )

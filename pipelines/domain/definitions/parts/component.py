@@ -17,12 +17,26 @@ def _field_title(name: str, _field: object) -> str:
     return name.replace("_", " ").capitalize()
 
 
-def field(description: str, *, example: Any, default: Any = ..., unit: str | None = None, **rules: Any) -> Any:
+ReachKind = Literal["read", "write", "completed", "servers", "url", "dsn", "bind"]
+"""What a key reaches: a path that is read or written (`completed`: written unless completed files are kept), addresses
+of servers, or one that is listened on."""
+
+
+def field(
+    description: str,
+    *,
+    example: Any,
+    default: Any = ...,
+    unit: str | None = None,
+    reach: ReachKind | None = None,
+    **rules: Any,
+) -> Any:
     """A key of a definition, with what the form and the documentation show of it.
 
-    Without `default` the key is required. `unit` says what a number counts. `rules` are pydantic's.
+    Without `default` the key is required. `unit` says what a number counts, `reach` that the value is a path or an
+    address. `rules` are pydantic's.
     """
-    extra: JsonDict | None = {"unit": unit} if unit else None
+    extra: JsonDict | None = {**({"unit": unit} if unit else {}), **({"reach": reach} if reach else {})} or None
     return Field(default, description=description, examples=[example], json_schema_extra=extra, **rules)
 
 

@@ -31,7 +31,9 @@ class KafkaChannel(ChannelSpec):
     title: ClassVar[str] = "Kafka"
     type: Literal["kafka"] = field("Chooses this channel.", example="kafka")
     bootstrap_servers: BootstrapServers = field(
-        "Brokers to ask first: host:port, with commas between.", example="broker:9092"
+        "Brokers to ask first: host:port, with commas between.",
+        example="broker:9092",
+        reach="servers",
     )
     topic: Topic = field("The topic that holds the events. It has to exist.", example="orders.audit-channel")
     group_id: GroupId | None = field(

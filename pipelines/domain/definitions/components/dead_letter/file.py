@@ -17,4 +17,5 @@ class FileDeadLetters(DeadLetterSpec):
         "An absolute directory on the owning host; without it, one in Headgate's own state directory.",
         default=None,
         example="/data/orders-dead",
+        reach="write",
     )

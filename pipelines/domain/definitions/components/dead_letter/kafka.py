@@ -20,6 +20,7 @@ class KafkaDeadLetters(DeadLetterSpec):
         "security settings.",
         default=None,
         example="broker:9092",
+        reach="servers",
     )
     options: ProducerOptions = field(
         "Further settings of the Kafka client, out of a list of allowed ones.",

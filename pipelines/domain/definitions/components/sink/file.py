@@ -16,7 +16,7 @@ FilePath = Annotated[
     str,
     Syntax(
         "invalid_path",
-        r"(?!.*(?:^|/)\.{1,2}(?:/|$))(?:[a-z][a-z0-9+]{0,15}://[A-Za-z0-9._-]{0,253}(?::[0-9]{1,5})?)?/[^\x00-\x1f\x7f:]{1,1023}",
+        r"(?!.*(?:^|/)\.{1,2}(?:/|$))(?:(?:hdfs|webhdfs|swebhdfs|s3a|abfs|abfss|wasb|wasbs|gs|oss|cosn|o3fs|ofs)://[A-Za-z0-9._-]{0,253}(?::[0-9]{1,5})?)?/[^\x00-\x1f\x7f:]{1,1023}",
         "Use an absolute path on the owning host, or a URL of a Hadoop file system, without . or .. as a part.",
     ),
 ]
@@ -96,6 +96,7 @@ class FileSink(SinkSpec):
         "An absolute directory on the owning host, or a directory of a file system that Hadoop knows "
         "(`hdfs://…`, `s3a://…`). It is created where it does not exist.",
         example="/data/orders",
+        reach="write",
     )
     format: Literal["json", "text", "csv", "parquet"] = field(
         "How an event is written. `json`: one object with headers and body on each line; `text`: the body and a line "

@@ -22,7 +22,11 @@ class HttpSink(HttpSinkSpec):
         "A request that was not answered is sent again, with the same Idempotency-Key: the server can drop it."
     )
     type: Literal["http"] = field("Chooses this sink.", example="http")
-    url: Url = field("Where to send to.", example="https://collector.example/events")
+    url: Url = field(
+        "Where to send to.",
+        example="https://collector.example/events",
+        reach="url",
+    )
     method: Literal["POST", "PUT"] = field("The method of a request.", default="POST", example="PUT")
     format: Literal["json_array", "ndjson"] = field(
         "`json_array`: one JSON array in each request; `ndjson`: one line for each event.",

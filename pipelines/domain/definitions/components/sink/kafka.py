@@ -36,7 +36,9 @@ class KafkaSink(SinkSpec):
     )
     type: Literal["kafka"] = field("Chooses this sink.", example="kafka")
     bootstrap_servers: BootstrapServers = field(
-        "Brokers to ask first: host:port, with commas between.", example="broker:9092"
+        "Brokers to ask first: host:port, with commas between.",
+        example="broker:9092",
+        reach="servers",
     )
     topic: Topic = field(
         "The topic to write to; with `topic_header`, for events without that header.", example="orders.clean"

@@ -31,7 +31,9 @@ class OpensearchSink(HttpSinkSpec):
     condition: ClassVar[str] = "An event that is sent twice replaces the document with its id."
     type: Literal["opensearch"] = field("Chooses this sink.", example="opensearch")
     hosts: Annotated[list[Url], Field(min_length=1, max_length=100)] = field(
-        "Addresses of nodes; the next one is tried if one is unreachable.", example=["https://search-1.example:9200"]
+        "Addresses of nodes; the next one is tried if one is unreachable.",
+        example=["https://search-1.example:9200"],
+        reach="url",
     )
     index: IndexName = field("The index, or an alias or data stream.", example="orders")
     index_header: HeaderName | None = field(

@@ -37,7 +37,11 @@ class PostgresSink(SinkSpec):
     once: ClassVar[bool] = True
     condition: ClassVar[str] = "The rows and the table headgate_batches are restored together."
     type: Literal["postgres"] = field("Chooses this sink.", example="postgres")
-    dsn: Dsn = field("The database's address. One with a password is a reference.", example="${secret:audit-dsn}")
+    dsn: Dsn = field(
+        "The database's address. One with a password is a reference.",
+        example="${secret:audit-dsn}",
+        reach="dsn",
+    )
     ca: str | None = field(
         "PEM text of the authority to trust, by reference; the server's certificate and name are checked then.",
         default=None,

@@ -26,6 +26,7 @@ class HttpSource(PushSourceSpec):
         "The address to listen on. By default only this machine reaches it; with another address, set a token and TLS.",
         default="127.0.0.1",
         example="10.0.0.5",
+        reach="bind",
     )
     port: int = field("The port to listen on.", example=5140, unit="port number", ge=1, le=65_535)
     path: UrlPath = field("The path that takes events.", default="/", example="/events")
@@ -49,11 +50,13 @@ class HttpSource(PushSourceSpec):
         "The file with the certificate chain (PEM) on the owning host; with it, the port speaks TLS 1.2 or newer only.",
         default=None,
         example="/etc/headgate/ingest.pem",
+        reach="read",
     )
     tls_key: DirectoryPath | None = field(
         "The file with the private key (PEM) on the owning host.",
         default=None,
         example="/etc/headgate/ingest.key",
+        reach="read",
     )
 
     @model_validator(mode="after")

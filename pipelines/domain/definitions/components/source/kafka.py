@@ -78,7 +78,9 @@ class KafkaSource(SourceSpec):
     title: ClassVar[str] = "Kafka"
     type: Literal["kafka"] = field("Chooses this source.", example="kafka")
     bootstrap_servers: BootstrapServers = field(
-        "Brokers to ask first, as host:port with commas between.", example="broker:9092"
+        "Brokers to ask first, as host:port with commas between.",
+        example="broker:9092",
+        reach="servers",
     )
     topics: Annotated[list[Topic], Field(max_length=100)] = field("The topics to read.", default=[], example=["orders"])
     topics_pattern: TopicsPattern | None = field(

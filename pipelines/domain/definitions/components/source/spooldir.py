@@ -26,7 +26,11 @@ class SpooldirSource(FileSourceSpec):
 
     title: ClassVar[str] = "Spooling directory"
     type: Literal["spooldir"] = field("Chooses this source.", example="spooldir")
-    directory: DirectoryPath = field("The directory on the owning host.", example="/var/spool/shop")
+    directory: DirectoryPath = field(
+        "The directory on the owning host.",
+        example="/var/spool/shop",
+        reach="completed",
+    )
     include_pattern: FileNamePattern = field(
         "A regular expression for the whole name of the files to read.", default=r"[^.].*", example=r".*\.csv"
     )

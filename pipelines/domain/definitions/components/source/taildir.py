@@ -15,7 +15,9 @@ class FileGroup(Spec):
     """Files of one directory that belong together."""
 
     directory: DirectoryPath = field(
-        "The directory on the owning host; it may be created later.", example="/var/log/shop"
+        "The directory on the owning host; it may be created later.",
+        example="/var/log/shop",
+        reach="read",
     )
     pattern: FileNamePattern = field(
         "A regular expression for the whole name of a file. Files are known by their inode: one that is renamed is "

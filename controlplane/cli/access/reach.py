@@ -49,7 +49,7 @@ def list_networks(session: Session, limit: Limit = 1000) -> None:
 def add_network(
     session: Session,
     target: Annotated[
-        str, typer.Argument(help="A network, an address, or a host, which may begin with *.", metavar="TARGET")
+        str, typer.Argument(help="A network, an address, or a host; a name can start with *.", metavar="TARGET")
     ],
     ports: Annotated[str, typer.Option("--ports", help="Ports: 9092, 8000-8100, or * for all.")] = "*",
     note: Note = "",

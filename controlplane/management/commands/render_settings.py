@@ -48,6 +48,11 @@ SECTIONS: dict[str, dict[str, str]] = {
         "loopback.",
         "debug": "Django's debug mode. For development only.",
     },
+    "Reach of pipelines": {
+        "allowed_roots": "Directories that pipelines can read and write, or read (`PATH:read`), separated by commas.",
+        "allowed_networks": "Networks and hosts that pipelines can connect to although they are reserved.",
+        "reach": "With `listed`, pipelines connect to allowed networks and hosts and to no others.",
+    },
     "Sessions": {
         "session_idle": "A session of the dashboard ends after this time without input.",
         "session_lifetime": "A session ends after this time, whatever happens.",

@@ -90,6 +90,76 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/allowed-networks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description List the networks and hosts that pipelines may connect to. */
+        get: operations["list_allowed_networks"];
+        put?: never;
+        /** @description Allow a network, an address or a host. */
+        post: operations["add_allowed_network"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/allowed-networks/{rule_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** @description Allow a network no longer: what runs goes on, later starts are refused. */
+        delete: operations["remove_allowed_network"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/allowed-roots": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description List the directories that pipelines may read, or read and write. */
+        get: operations["list_allowed_roots"];
+        put?: never;
+        /** @description Allow a directory with all below it. */
+        post: operations["add_allowed_root"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/allowed-roots/{rule_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** @description Allow a directory no longer: what runs goes on, later starts are refused. */
+        delete: operations["remove_allowed_root"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/approval-policies": {
         parameters: {
             query?: never;
@@ -1914,6 +1984,95 @@ export interface components {
             reason: string;
             /** Consequence */
             consequence: string;
+        };
+        /**
+         * AllowedNetwork
+         * @description A network, an address or a host that pipelines may connect to.
+         */
+        AllowedNetwork: {
+            /** Id */
+            id: number;
+            /** Target */
+            target: string;
+            /** Ports */
+            ports: string;
+            /** Note */
+            note: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Created By */
+            created_by: string;
+        };
+        /**
+         * AllowedNetworkBody
+         * @description A network (10.20.0.0/16), an address, or the name of a host, which may begin with `*.`.
+         */
+        AllowedNetworkBody: {
+            /** Target */
+            target: string;
+            /**
+             * Ports
+             * @default *
+             */
+            ports: string;
+            /**
+             * Note
+             * @default
+             */
+            note: string;
+        };
+        /** AllowedNetworkPage */
+        AllowedNetworkPage: {
+            /** Results */
+            results: components["schemas"]["AllowedNetwork"][];
+            /** Next */
+            next: string | null;
+        };
+        /**
+         * AllowedRoot
+         * @description A directory that pipelines may read, or read and write.
+         */
+        AllowedRoot: {
+            /** Id */
+            id: number;
+            /** Path */
+            path: string;
+            /** Mode */
+            mode: string;
+            /** Note */
+            note: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Created By */
+            created_by: string;
+        };
+        /**
+         * AllowedRootBody
+         * @description A directory of hosts, all below it included. `write` includes reading.
+         */
+        AllowedRootBody: {
+            /** Path */
+            path: string;
+            /** Mode */
+            mode: components["schemas"]["ModeEnum"];
+            /**
+             * Note
+             * @default
+             */
+            note: string;
+        };
+        /** AllowedRootPage */
+        AllowedRootPage: {
+            /** Results */
+            results: components["schemas"]["AllowedRoot"][];
+            /** Next */
+            next: string | null;
         };
         /**
          * Approval
@@ -4115,6 +4274,8 @@ export interface components {
             /** Digest */
             digest: string;
         };
+        /** @enum {string} */
+        ModeEnum: "read" | "write";
         /**
          * Move
          * @description What a choice does to a partition: it continues at `new`; so many records are skipped (`gone`: those of them
@@ -6657,6 +6818,200 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["AlertCounts"];
                 };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_allowed_networks: {
+        parameters: {
+            query?: {
+                cursor?: string;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AllowedNetworkPage"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    add_allowed_network: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated request with the same key and body is answered by the first answer; kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AllowedNetworkBody"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    /** @description Address of the created object. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AllowedNetwork"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    remove_allowed_network: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                rule_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_allowed_roots: {
+        parameters: {
+            query?: {
+                cursor?: string;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AllowedRootPage"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    add_allowed_root: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated request with the same key and body is answered by the first answer; kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AllowedRootBody"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    /** @description Address of the created object. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AllowedRoot"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    remove_allowed_root: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                rule_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description A problem. */
             default: {

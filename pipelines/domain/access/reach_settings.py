@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ipaddress import ip_network
-from typing import Literal
+from typing import Literal, cast
 
 from pydantic import BaseModel, field_validator
 
-from pipelines.domain.access.reach import AllowedNetwork, AllowedRoot
+from pipelines.domain.access.reach import AllowedNetwork, AllowedRoot, Mode
 from pipelines.domain.access.reach_rules import network_problem, root_problem
 
 
@@ -40,7 +40,10 @@ class ReachSettings(BaseModel):
 def roots_of(text: str) -> list[AllowedRoot]:
     """The directories between the commas."""
     parts = [each.strip().partition(":") for each in text.split(",") if each.strip()]
-    return [AllowedRoot.model_construct(path=path.rstrip("/") or "/", mode=mode or "write") for path, _, mode in parts]
+    return [
+        AllowedRoot.model_construct(path=path.rstrip("/") or "/", mode=cast(Mode, mode or "write"))
+        for path, _, mode in parts
+    ]
 
 
 def networks_of(text: str) -> list[AllowedNetwork]:

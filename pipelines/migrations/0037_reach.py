@@ -43,7 +43,7 @@ def _allow(apps: Any, model: str, action: str, fields: dict[str, str]) -> None:
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("pipelines", "0035_token_scopes"),
+        ("pipelines", "0036_audit_chain"),
     ]
 
     operations = [

@@ -74,6 +74,7 @@ class Environment(SignInSettings, ReachSettings, BaseSettings):
     `smtp_password_secret`: the name of a secret. `silence_days`: how long a silence may last.
     `metrics_networks`: networks whose clients read `/metrics` without a token.
     `trusted_proxies`: networks of proxies whose `X-Forwarded-For` names the client.
+    `rate_limit`: requests per second of one user; none are counted with 0.
     `traces`: workers export traces of
     operations and migrations, as the variables OTEL_* say.
     `secret_key` signs sessions;
@@ -118,6 +119,7 @@ class Environment(SignInSettings, ReachSettings, BaseSettings):
     silence_days: float = Field(default=30, gt=0, le=3660)
     metrics_networks: Annotated[list[Network], NoDecode] = []
     trusted_proxies: Annotated[list[Network], NoDecode] = []
+    rate_limit: float = Field(default=50, ge=0)
     traces: bool = False
     debug: bool = False
     https: bool | None = None

@@ -1,4 +1,5 @@
-"""Settings of the tests: a state directory of their own, no Redis unless a test starts one, cheap password hashes."""
+"""Settings of the tests: a state directory of their own, no Redis unless a test starts one, cheap password hashes,
+and no limit of requests, since users of many tests have one number."""
 
 import atexit
 import os
@@ -12,6 +13,7 @@ os.environ["HEADGATE_STATE"] = STATE
 os.environ["HEADGATE_HOST"] = "alpha"
 os.environ["HEADGATE_ALLOWED_ROOTS"] = "/"
 os.environ["HEADGATE_ALLOWED_NETWORKS"] = "127.0.0.0/8,::1/128"
+os.environ["HEADGATE_RATE_LIMIT"] = "0"
 os.environ["HEADGATE_REDIS_URL"] = "redis://127.0.0.1:1/0"
 os.environ.pop("HEADGATE_DATABASE_URL", None)
 if url := os.environ.get("HEADGATE_TEST_DATABASE_URL"):

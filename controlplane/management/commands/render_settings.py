@@ -43,6 +43,8 @@ SECTIONS: dict[str, dict[str, str]] = {
             "Networks of the proxies in front of the web server, such as `127.0.0.1/32`. Their `X-Forwarded-For` names "
             "the client, in limits of log-ins and in the audit; that of others is ignored."
         ),
+        "rate_limit": "Requests per second of one user of the API, with bursts of four seconds' worth; a token has "
+        "half of it. `0` sets no limit.",
         "https": "Users reach the dashboard by HTTPS; cookies are sent over it alone. If not set: `true` where "
         "`HEADGATE_PUBLIC_URL` begins with `https://`, and for `headgate web --host` with an address that is not "
         "loopback.",
@@ -60,6 +62,7 @@ SECTIONS: dict[str, dict[str, str]] = {
     "Sign-in": {
         "require_mfa": "Who needs a second factor beside a password: `none`, `admins` or `all`; see "
         "[Sign in](../guides/sign-in.md#second-factor).",
+        "token_days": "How many days a token that is made in the dashboard or by the API holds at most.",
         "reauth_seconds": "The age of a log-in, in seconds, after which dangerous acts ask for it again.",
         "oidc_issuer": "The OpenID Connect provider, such as `https://id.example.com/realms/main`; see "
         "[Sign in](../guides/sign-in.md). Needs `HEADGATE_PUBLIC_URL`.",

@@ -30,6 +30,8 @@ _SHOWN = ("path", "code", "message", "suggestion")
 class Rehearse(View):
     """Of a definition that need not be stored."""
 
+    costs = {"POST": 10}
+
     @extend_schema(operation_id="rehearse_definition", request=RehearsalBody, responses=RehearsalSchema)
     def post(self, request: Request) -> Response:
         """Send sample events through a definition; one rehearsal at a time."""
@@ -42,6 +44,8 @@ class Rehearse(View):
 
 class RehearsePipeline(PipelineView):
     """Of a stored pipeline."""
+
+    costs = {"POST": 10}
 
     @extend_schema(operation_id="rehearse_pipeline", request=RehearsalOfPipelineBody, responses=RehearsalSchema)
     def post(self, request: Request, name: str) -> Response:

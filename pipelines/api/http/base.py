@@ -16,6 +16,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from pipelines.api.http import rate_limits
 from pipelines.api.http.problems import request_id
 from pipelines.api.http.sessions import require_proof
 from pipelines.api.http.tracing import join, name_trace, route, traceparent
@@ -73,7 +74,8 @@ class View(APIView):
     """One address of the API. `roles` names the role of methods that need another one than usual, `queries` the shape
     of the query parameters of methods that accept any. `reauthenticate`: methods that are dangerous, so that a session
     needs a log-in that is not old. `reading`: methods that change nothing although they are not
-    safe by name. `before_enrolment`: open to a user who has yet to set up a second factor."""
+    safe by name. `costs`: what requests count that are not one of
+    many (`rate_limits`). `before_enrolment`: open to a user who has yet to set up a second factor."""
 
     parser_classes = [StrictJSONParser]
     roles: dict[str, Role] = {}
@@ -81,6 +83,8 @@ class View(APIView):
     reauthenticate: frozenset[str] = frozenset()
     reading: frozenset[str] = frozenset()
     before_enrolment = False
+    costs: dict[str, int] = {}
+    _allowance: rate_limits.Allowance | None = None
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Refuse what no view could answer, before anything is read."""
@@ -95,6 +99,23 @@ class View(APIView):
         if hasattr(self, (request.method or "").lower()):
             shape = self.queries.get("GET" if request.method == "HEAD" else request.method or "", NoQuery)
             self._query = read_query(request.query_params, shape)
+
+    def perform_authentication(self, request: Request) -> None:
+        """Find who asks, and count the request. Raises TooFast."""
+        super().perform_authentication(request)
+        try:
+            self._allowance = rate_limits.admit(request, self.costs.get(request.method or "", 1))
+        except rate_limits.TooFast as refused:
+            self._allowance = refused.allowance
+            raise
+
+    def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
+        """Say in every answer what is left of the allowance."""
+        answered = super().finalize_response(request, response, *args, **kwargs)
+        if self._allowance is not None:
+            for name, value in self._allowance.headers.items():
+                answered.headers[name] = value
+        return answered
 
     @cached_property
     def role(self) -> Role:

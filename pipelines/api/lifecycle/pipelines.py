@@ -22,6 +22,7 @@ from pipelines.api.http.base import (
 )
 from pipelines.api.http.openapi import IF_MATCH, OPTIONAL_IF_MATCH
 from pipelines.api.http.paging import Page, PageQuery, each, page
+from pipelines.api.http.rate_limits import one_of_few
 from pipelines.api.http.requests import (
     ConfirmQuery,
     DefinitionBody,
@@ -186,6 +187,7 @@ class Validate(View):
     """Definitions that are not stored."""
 
     reading = frozenset({"POST"})
+    costs = {"POST": 5}
 
     parser_classes = [StrictJSONParser, YAMLTextParser]
 
@@ -196,7 +198,8 @@ class Validate(View):
     )
     def post(self, request: Request) -> Response:
         """Validate a definition; every finding at once, and nothing is stored."""
-        validation = validated(self.body(DefinitionBody).definition)
+        with one_of_few(request):
+            validation = validated(self.body(DefinitionBody).definition)
         definition = validation.definition
         return answer(
             ValidationSchema(

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from itertools import product
 from typing import NoReturn
 
+from pipelines.domain.regex import budget
 from pipelines.domain.regex.automaton import Automaton, UnsafeRegexError
 from pipelines.domain.regex.charsets import CharSet, intersect
 from pipelines.domain.regex.tree import Assertion, Choice, Lookaround, Node, Repeat, Sequence
@@ -169,6 +170,7 @@ class Analysis:
 
     def _share_text(self, states: tuple[int, ...]) -> bool:
         self.steps += 1
+        budget.spend(1)
         if self.steps > MAX_STEPS:
             raise UnsafeRegexError("The pattern is too intricate to be checked.")
         key = tuple(sorted(set(states)))

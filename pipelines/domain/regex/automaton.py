@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from pipelines.domain.regex import budget
 from pipelines.domain.regex.charsets import CharSet
 from pipelines.domain.regex.tree import Assertion, BackReference, Choice, Lookaround, Node, One, Repeat, Sequence
 
@@ -88,6 +89,7 @@ class Automaton:
     def _connect(self, ends: Iterable[int], beginnings: tuple[int, ...]) -> None:
         for end in ends:
             self.edges += len(beginnings)
+            budget.spend(len(beginnings))
             if self.edges > MAX_EDGES:
                 raise UnsafeRegexError("The pattern is too large to be checked.", self.places[end])
             self.follow[end].update(beginnings)

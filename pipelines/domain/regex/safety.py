@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pipelines.domain.base.findings import quote
 from pipelines.domain.base.values import refuse
-from pipelines.domain.regex import ambiguity, java_regex
+from pipelines.domain.regex import ambiguity, budget, java_regex
 from pipelines.domain.regex.automaton import UnsafeRegexError
 
 LONGEST_PATTERN = 1000
@@ -35,4 +35,6 @@ def safe_regex(pattern: str) -> str:
     except UnsafeRegexError as error:
         where = f"near character {error.position + 1}"
         refuse("regex_unsafe", f"The pattern {quote(pattern)} can take too long: {error.reason} ({where}).", _CHANGE)
+    except budget.OverBudgetError as error:
+        refuse("regex_budget", f"{error} {quote(pattern)} was not checked.", "Use fewer or simpler patterns.")
     return pattern

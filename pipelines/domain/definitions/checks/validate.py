@@ -21,6 +21,7 @@ from pipelines.domain.definitions.checks import (
 from pipelines.domain.definitions.checks.structure import structural_findings
 from pipelines.domain.definitions.document.outline import Outline
 from pipelines.domain.definitions.document.spec import Definition
+from pipelines.domain.regex import budget
 
 MAX_FINDINGS = 500
 _CHECKS = (
@@ -48,6 +49,11 @@ class Validation:
 
 def validate_data(data: Any) -> Validation:
     """Validate data as JSON or YAML gives it: mappings, lists, text, numbers."""
+    with budget.shared():
+        return _validated(data)
+
+
+def _validated(data: Any) -> Validation:
     cleaned = clean(data)
     if not isinstance(cleaned.data, dict):
         return _concluded(None, cleaned.findings or [_not_a_mapping()])

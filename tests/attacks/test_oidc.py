@@ -15,6 +15,7 @@ import pytest
 import time_machine
 from django.conf import settings as django_settings
 from django.contrib.auth.models import Group, User
+from django.contrib.sessions.models import Session
 from django.core.management import CommandError, call_command
 from django.test import Client
 from joserfc.jwk import RSAKey
@@ -428,6 +429,10 @@ def test_sessions_are_not_taken_without_end(browser: Browser, monkeypatch: pytes
         browser.client.post(START, {}, content_type="application/json", headers=headers).status_code for _ in range(3)
     ]
     assert answers == [200, 200, 429]
+    taken = Session.objects.count()
+    for number in range(3):
+        assert Client().get(f"{CALLBACK}?code={number}&state={number}").status_code == 429
+    assert Session.objects.count() == taken
 
 
 def test_a_secret_in_a_file_that_others_read_is_not_used(browser: Browser, configured: Any, tmp_path: Path) -> None:

@@ -17,7 +17,17 @@ from django.core.management import CommandError, call_command
 
 from controlplane.backup import BackupError, _models, backup, check, restore
 from pipelines.domain.base.roles import Role
-from pipelines.models import Event, Host, LedgerBatch, Pipeline, Secret
+from pipelines.models import (
+    Event,
+    Host,
+    Identity,
+    LedgerBatch,
+    Passkey,
+    Pipeline,
+    RecoveryCode,
+    Secret,
+    Totp,
+)
 from pipelines.services.access import access
 from tests.factories import (
     DeadLetterFactory,
@@ -46,6 +56,10 @@ def full() -> None:
     EventFactory.create(pipeline=pipeline)
     user = UserFactory.create(username="ana", role=Role.ADMIN)
     access.create_token(user=user, name="laptop", expires=None)
+    Identity.objects.create(user=user, issuer="https://id.example.com", subject="s-1", created_at=now())
+    Totp.objects.create(user=user, ciphertext="gAAAA", created_at=now(), last_step=2**40)
+    RecoveryCode.objects.create(user=user, digest="0" * 64)
+    Passkey.objects.create(user=user, name="key", credential="id", public=bytes(range(256)), created_at=now())
     stamped = {"created_at": now(), "updated_at": now(), "created_by": "ana", "updated_by": "ana"}
     Secret.objects.create(name="db/password", ciphertext="gAAAA", **stamped)
     Host.objects.update(seen_at=now() - timedelta(hours=1), lease_owner=None)

@@ -15,10 +15,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from pipelines.api.http.base import View, answer
-from pipelines.api.http.problems import problem_of, request_id
+from pipelines.api.http.problems import problem_of, problem_response, request_id
 from pipelines.api.http.sessions import by_session
 from pipelines.api.http.sign_in_requests import SignInBody
-from pipelines.foundation.errors import HeadgateError
+from pipelines.foundation.errors import HeadgateError, TooManyRequests
 from pipelines.selectors.access.sign_in import SignInAddressSchema
 from pipelines.services.access import attempts, oidc, sessions
 from pipelines.services.base.audit import Actor
@@ -47,6 +47,10 @@ class OidcSignIn(View):
 def callback(request: HttpRequest) -> HttpResponse:
     """Where the provider sends the browser back to. What went wrong is told by the page, which asks for its session."""
     actor = Actor("unknown", str(request.META.get("REMOTE_ADDR") or ""), request_id())
+    try:
+        attempts.admit_sign_in(actor.address)
+    except TooManyRequests as refused:  # before a session is taken that would say why
+        return problem_response(problem_of(refused))
     try:
         then = oidc.complete(request=request, answer=request.GET.dict(), actor=actor)
     except HeadgateError as failed:

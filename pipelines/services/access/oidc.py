@@ -119,8 +119,9 @@ def _named(actor: Actor, name: str | None) -> Actor:
 
 def _taken(session: SessionBase, state: str) -> tuple[Attempt, str, int | None]:
     """The attempt that this browser began with this state; it is taken out, so that no answer is used twice."""
-    pending = session.pop(KEY, [])
-    session[KEY] = [each for each in pending if each["state"] != state]
+    pending = session.get(KEY, [])
+    if pending:
+        session[KEY] = [each for each in pending if each["state"] != state]
     for each in pending:
         if each["state"] == state and each["began"] > time.time() - SECONDS:
             fields = dict(each)

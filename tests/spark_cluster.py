@@ -18,6 +18,7 @@ import psutil
 
 from controlplane.install.services.ports import LOOPBACK, free_port
 from controlplane.install.tools.java import find_java
+from pipelines.domain.runs.protocol import PlacedCluster
 from tests.processes import words_of
 from tests.waiting import wait_for
 
@@ -76,16 +77,13 @@ class SparkCluster:
 
     def launcher(self, **more: Any) -> dict[str, Any]:
         """`placement.launcher` of a pipeline on this cluster."""
-        return {
-            "type": "spark",
-            "master": self.master,
-            "master_ui": self.page,
-            "driver_host": LOOPBACK,
-            "executors": {"count": 2, "cores": 1, "memory": "512m"},
-            "slots_timeout": "3m",
-            "cluster_secret": self.secret,
-            **more,
-        }
+        executors = {"count": 2, "cores": 1, "memory": "512m"}
+        return {"type": "spark", "cluster": "here", "executors": executors, "slots_timeout": "3m", **more}
+
+    def placed(self, **more: Any) -> PlacedCluster:
+        """This cluster as a launch has it; keywords are keys of it."""
+        own = {"master": self.master, "master_ui": self.page, "driver_host": LOOPBACK, "cluster_secret": self.secret}
+        return PlacedCluster(name="here", version=1, spec={**own, **more})
 
 
 @contextmanager

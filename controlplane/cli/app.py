@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from controlplane.cli.access import reach, secrets, tokens, users
+from controlplane.cli.access import clusters, reach, secrets, tokens, users
 from controlplane.cli.base.commands import Group
 from controlplane.cli.base.errors import MEANINGS, CommandError, ExitCode
 from controlplane.cli.base.session import Session
@@ -138,6 +138,7 @@ app.noun(rules.freezes, "freezes", panel=Panel.CHANGES)
 app.noun(rules.policies, "approval-policies", panel=Panel.CHANGES)
 
 app.noun(hosts.app, "hosts", panel=Panel.HOSTS)
+app.noun(clusters.app, "clusters", panel=Panel.HOSTS)
 hosts.app.verb()(evacuations.evacuate)
 hosts.app.noun(evacuations.app, "evacuations")
 hosts.app.verb()(reconciling.reconcile)

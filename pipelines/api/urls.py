@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import include, path, register_converter
 from django.urls.converters import StringConverter
 
-from pipelines.api.access import oidc, passkeys, reach, second_factor, secrets, session, tokens, users
+from pipelines.api.access import clusters, oidc, passkeys, reach, second_factor, secrets, session, tokens, users
 from pipelines.api.definitions import catalogue, rehearsals, revisions
 from pipelines.api.hosts import evacuations, hosts
 from pipelines.api.http.docs import Docs, Document
@@ -155,6 +155,8 @@ v1 = [
     path("hosts/<name:name>", hosts.HostDetail.as_view()),
     path("hosts/<name:name>/drain", hosts.DrainHost.as_view()),
     path("hosts/<name:name>/undrain", hosts.UndrainHost.as_view()),
+    path("clusters", clusters.ClusterList.as_view()),
+    path("clusters/<name:name>", clusters.ClusterDetail.as_view()),
     path("components", catalogue.ComponentList.as_view()),
     path("allowed-roots", reach.AllowedRootList.as_view()),
     path("allowed-roots/<number:rule_id>", reach.AllowedRootDetail.as_view()),

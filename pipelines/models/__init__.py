@@ -2,6 +2,7 @@
 
 from pipelines.models.access import AccessToken, LoginCount
 from pipelines.models.alerts import Alert, AlertSetting
+from pipelines.models.cluster import Cluster
 from pipelines.models.dead_letter import DeadLetter
 from pipelines.models.definition import Pipeline
 from pipelines.models.event import AuditHead, AuditRow, Event, IdempotencyKey
@@ -33,6 +34,7 @@ __all__ = [
     "AuditHead",
     "AuditRow",
     "ChannelTotals",
+    "Cluster",
     "DeadLetter",
     "Delivery",
     "Evacuation",

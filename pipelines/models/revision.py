@@ -13,6 +13,9 @@ class Revision(models.Model):
     pipeline = models.ForeignKey("pipelines.Pipeline", on_delete=models.CASCADE, related_name="revisions")
     number = models.PositiveIntegerField()
     digest = models.CharField(max_length=64)
+    former_digest = models.CharField(
+        max_length=64, blank=True, default="", help_text="Its digest before an upgrade moved its cluster out of it."
+    )
     definition = models.JSONField()
     required_role = models.PositiveSmallIntegerField(
         default=Role.OPERATOR.value, help_text="The lowest role that may publish and start it."

@@ -77,6 +77,7 @@ class Run(models.Model):
     token = models.CharField(max_length=64, unique=True)
     run_dir = models.TextField()
     generation = models.PositiveBigIntegerField()
+    cluster_version = models.PositiveIntegerField(null=True, blank=True, help_text="Of the cluster that it was given.")
 
     state = models.CharField(max_length=16, choices=choices(RunState), default=RunState.PENDING)
     outcome = models.CharField(max_length=16, choices=choices(RunOutcome), null=True, blank=True)

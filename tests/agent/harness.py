@@ -37,6 +37,7 @@ from pipelines.domain.runs.protocol import (
     Handover,
     Identity,
     Launch,
+    PlacedCluster,
     Promotion,
     QueryHead,
     QueryStatus,
@@ -275,6 +276,7 @@ class Pipeline:
     interceptors: list[str] = field(default_factory=list)
     interceptor_path: list[str] = field(default_factory=list)
     standbys: list[Run] = field(default_factory=list)
+    cluster: PlacedCluster | None = None
 
     @property
     def name(self) -> str:
@@ -302,6 +304,7 @@ class Pipeline:
             revision=1,
             revision_digest=definition.digest(),
             definition=definition.plain(),
+            cluster=self.cluster,
             lineage=self.lineage,
             checkpoint_root=str(protocol.checkpoint_root(self.state_dir, self.name, self.lineage)),
             heads=[self.ledger[query].head(*query) for query in definition.queries()],
@@ -332,6 +335,7 @@ class Pipeline:
             revision=2,
             revision_digest=definition.digest(),
             definition=definition.plain(),
+            cluster=self.cluster,
             lineage=0,
             checkpoint_root=str(protocol.checkpoint_root(self.state_dir, self.name, 0)),
             heads=[self.ledger[query].head(*query) for query in definition.queries()],

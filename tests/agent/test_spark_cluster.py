@@ -32,11 +32,12 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
 
 @pytest.fixture
 def on_cluster(make_pipeline: MakePipeline, cluster: SparkCluster) -> Callable[..., Pipeline]:
-    """A pipeline whose executors are the cluster's; keywords are keys of its launcher."""
+    """A pipeline whose executors are the cluster's; keywords are keys of its launcher, or `on` of the cluster."""
 
-    def make(delivery: dict[str, Any] | None = None, **launcher: Any) -> Pipeline:
+    def make(delivery: dict[str, Any] | None = None, on: dict[str, Any] | None = None, **launcher: Any) -> Pipeline:
         pipeline = make_pipeline(**(delivery or {}))
         pipeline.definition["placement"] = {"launcher": cluster.launcher(**launcher)}
+        pipeline.cluster = cluster.placed(**(on or {}))
         return pipeline
 
     return make
@@ -126,8 +127,8 @@ def test_executors_of_a_cluster_move_all_records_and_one_that_is_killed_costs_no
 
 
 def test_an_unreachable_master_is_a_finding_within_ten_seconds(on_cluster: Callable[..., Pipeline]) -> None:
-    finding, seconds = refusal(on_cluster(master=f"spark://{LOOPBACK}:{free_port()}").start_refused())
-    assert (finding.path, finding.code, finding.retryable) == ("placement.launcher.master", "MASTER_UNREACHABLE", True)
+    finding, seconds = refusal(on_cluster(on={"master": f"spark://{LOOPBACK}:{free_port()}"}).start_refused())
+    assert (finding.path, finding.code, finding.retryable) == ("placement.launcher.cluster", "MASTER_UNREACHABLE", True)
     assert "Connection refused" in finding.message
     assert seconds < at_most(10)
 
@@ -156,7 +157,7 @@ def too_few_slots(on_cluster: Callable[..., Pipeline]) -> None:
 
 def no_interpreter(on_cluster: Callable[..., Pipeline]) -> None:
     """With the host."""
-    finding, _ = refusal(on_cluster(python="/opt/no/such/python").start())
+    finding, _ = refusal(on_cluster(on={"python": "/opt/no/such/python"}).start())
     assert (finding.path, finding.code) == ("placement.launcher.python", "EXECUTOR_PYTHON")
     assert f"Python on {LOOPBACK}" in finding.message
     assert "/opt/no/such/python" in finding.message

@@ -61,6 +61,7 @@ def main(run_dir: Path) -> int:
         masking.hide(handover.masked)
         launch = Launch.model_validate_json((run_dir / "launch.json").read_bytes())
         definition = Definition.model_validate(substituted(launch.definition, handover.values))
+        launch = launch.on_cluster(handover.values)
     except EOFError as error:
         say(f"the secrets were not received: {error}", "ERROR")
         process.process.kill()

@@ -9,11 +9,11 @@ from typing import Any
 
 from controlplane.management.rendered import RenderCommand
 from pipelines.domain.definitions.document.spec import Definition, Delivery, Errors, Lifecycle, Placement, SinkGroup
-from pipelines.domain.definitions.parts import registry
+from pipelines.domain.definitions.parts import clusters, registry
 from pipelines.domain.definitions.parts.client_options import CONSUMER, PRODUCER
+from pipelines.domain.definitions.parts.clusters import ClusterSpec, Volume
 from pipelines.domain.definitions.parts.component import Kind, Spec
 from pipelines.domain.definitions.parts.launchers import (
-    SETTING_FAMILIES,
     SETTINGS,
     Executors,
     LocalLauncher,
@@ -70,6 +70,14 @@ This file is `docs/examples/orders.yaml`. [Pipeline](../concepts/pipeline.md) ex
 
 {settings}
 
+## Clusters
+
+`headgate clusters apply -f FILE` defines one. {cluster}
+`volumes` of it. {volume}
+`conf` of it can have these settings:
+
+{cluster_settings}
+
 ## sink_groups
 
 {groups}
@@ -123,8 +131,11 @@ class Command(RenderCommand):
             placement=_section(Placement),
             launcher=_section(LocalLauncher),
             spark_launcher=_section(SparkLauncher),
+            cluster=_section(ClusterSpec),
+            volume=_section(Volume),
+            cluster_settings=_listed([*clusters.SETTINGS, *(f"{family}*" for family in clusters.SETTING_FAMILIES)]),
             executors=_section(Executors),
-            settings=_listed([*SETTINGS, *(f"{family}*" for family in SETTING_FAMILIES)]),
+            settings=_listed(SETTINGS),
             groups=_section(SinkGroup),
             errors=_section(Errors),
             components="\n".join(_components(kind) for kind in registry.KINDS),

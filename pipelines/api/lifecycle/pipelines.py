@@ -38,6 +38,7 @@ from pipelines.domain.definitions.document.guarantees import guarantees
 from pipelines.foundation.errors import NotFound
 from pipelines.models import Pipeline
 from pipelines.selectors.access import reach
+from pipelines.selectors.access.clusters import placed
 from pipelines.selectors.base.labels import with_label
 from pipelines.selectors.ledger import ledger
 from pipelines.selectors.ledger.schemas import SeriesSchema
@@ -64,8 +65,9 @@ from pipelines.services.ledger import archive
 
 
 def validated(definition: dict[str, Any] | str) -> Validation:
-    """Validate a definition in whichever form it was sent, and whether it reaches what is allowed alone."""
-    found = validate_text(definition) if isinstance(definition, str) else validate_data(definition)
+    """Validate a definition in whichever form it was sent, that it reaches what is allowed alone, and that the cluster
+    that it names is there."""
+    found = placed(validate_text(definition) if isinstance(definition, str) else validate_data(definition))
     if found.definition is None:
         return found
     refused = reach_findings(found.definition, reach.policy())

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import struct
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from enum import IntEnum
 from pathlib import Path
@@ -19,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pipelines.domain.access.reach import ReachPolicy
 from pipelines.domain.base.positions import Offset, PartitionPosition, SourceIdentity
 from pipelines.domain.base.states import AgentPhase, Command, RunRole
+from pipelines.domain.definitions.document.references import substituted
 from pipelines.domain.ledger.journal import Planned
 from pipelines.domain.ledger.sink_groups import GroupStatus, Penalty
 from pipelines.domain.positions.plan import Survey
@@ -149,6 +151,16 @@ class Granted(BaseModel):
     trace: bool = False
 
 
+class PlacedCluster(BaseModel):
+    """The cluster of a run as it was when the run was started, with its references as they are written."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    name: str
+    version: int
+    spec: dict[str, Any]
+
+
 class Launch(Document):
     """Everything a run needs to know; written once, before the keeper is started. Durations are seconds.
 
@@ -175,6 +187,7 @@ class Launch(Document):
     revision: int
     revision_digest: str
     definition: dict[str, Any]
+    cluster: PlacedCluster | None = None
     lineage: int = Field(ge=0)
     checkpoint_root: str
     heads: list[QueryHead]
@@ -203,6 +216,13 @@ class Launch(Document):
         if active != (self.epoch > 0) or active != (self.lineage > 0):
             raise ValueError(f"a run that is {self.role} cannot have epoch {self.epoch} and lineage {self.lineage}")
         return self
+
+    def on_cluster(self, values: Mapping[str, str]) -> Launch:
+        """The launch with the values of the references of its cluster."""
+        if self.cluster is None:
+            return self
+        spec = substituted(self.cluster.spec, values)
+        return self.model_copy(update={"cluster": self.cluster.model_copy(update={"spec": spec})})
 
     def promoted(self, promotion: Promotion) -> Launch:
         """The launch of the ACTIVE run that the standby becomes."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from pydantic import Field
 
@@ -28,3 +29,17 @@ class RotationSchema(Schema):
 
     rotated: int
     unreadable: list[str]
+
+
+class ClusterSchema(Schema):
+    """A Spark cluster, with its secret as the reference that it is."""
+
+    name: str
+    spec: dict[str, Any]
+    version: int
+    created_at: datetime
+    created_by: str
+    updated_at: datetime
+    updated_by: str
+    used_by: list[str] = Field(description="Pipelines whose current revision or run is placed on it.")
+    pending: list[str] = Field(description="Pipelines that run on an earlier version of it until their next start.")

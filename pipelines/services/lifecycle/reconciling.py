@@ -6,7 +6,7 @@ from datetime import datetime
 from pathlib import Path
 
 from django.db import transaction
-from django.db.models import F, Max
+from django.db.models import F, Max, Q
 
 from pipelines.domain.base.findings import Finding
 from pipelines.domain.base.states import Phase, RunOutcome, RunState, can
@@ -111,7 +111,9 @@ def _outcome(record: ExitRecord | None) -> RunOutcome:
 
 def _revision(pipeline: Pipeline, launch: Launch) -> Revision:
     """The revision that a run ran; one that the database has forgotten is written again."""
-    known = Revision.objects.filter(pipeline=pipeline, digest=launch.revision_digest).order_by("-number").first()
+    digest = launch.revision_digest
+    same = Revision.objects.filter(Q(digest=digest) | Q(former_digest=digest), pipeline=pipeline)
+    known = same.order_by("-number").first()
     if known is not None:
         return known
     newest = Revision.objects.filter(pipeline=pipeline).aggregate(last=Max("number"))["last"] or 0

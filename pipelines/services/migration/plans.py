@@ -26,6 +26,7 @@ from pipelines.domain.positions.cluster_move import ClusterMove, PartitionTransl
 from pipelines.domain.positions.plan import PlannedMove, Target
 from pipelines.foundation.errors import Conflict, Invalid
 from pipelines.models import Host, Pipeline, PositionInspection, Revision
+from pipelines.selectors.access.clusters import placed
 from pipelines.selectors.hosts.capacity import need_by, need_of, rooms
 from pipelines.selectors.hosts.hosts import LOST_AFTER, seen_within, supervised
 from pipelines.selectors.lifecycle.situations import open_operation
@@ -78,10 +79,10 @@ def _revised(spec: RevisionSpec, pipeline: Pipeline, host: str) -> PlanTarget:
         if stored is None:
             words = f"{pipeline.name} has no revision {spec.revision}."
             return PlanTarget(None, None, host, (Finding(path="revision", code="REVISION_UNKNOWN", message=words),))
-        validation = validate_data(stored.definition)
+        validation = placed(validate_data(stored.definition))
         return PlanTarget(validation.definition, stored, host, tuple(validation.findings))
     sent = spec.definition
-    validation = validate_text(sent) if isinstance(sent, str) else validate_data(sent or {})
+    validation = placed(validate_text(sent) if isinstance(sent, str) else validate_data(sent or {}))
     return PlanTarget(validation.definition, None, host, tuple(validation.findings))
 
 

@@ -167,6 +167,11 @@ def refuse_start(*, pipeline: Pipeline, findings: Sequence[Mapping[str, Any]]) -
 
 
 @fenced
+def record_cluster(*, run: Run, version: int) -> None:
+    """The run is given its cluster as of this version."""
+    Run.objects.filter(pk=run.pk).update(cluster_version=version)
+
+
 def record_processes(*, run: Run, identity: Identity) -> bool:
     """The run's processes were seen; False where it has ended."""
     driver = identity.driver.pid if identity.driver else None

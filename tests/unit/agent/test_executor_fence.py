@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from pipelines.domain.definitions.parts.launchers import SparkLauncher
+from pipelines.domain.definitions.parts.clusters import ClusterSpec
+from pipelines.domain.definitions.parts.launchers import PlacedLauncher
 from pipelines.domain.runs import protocol
 from workers.agent.spark import standalone
 from workers.agent.spark.fence import Application, Fence
@@ -68,7 +69,11 @@ def pages() -> Iterator[Pages]:
 
 def noted(directory: Path, master: str, *, page: str | None = None, fence: float = 60.0) -> Fence:
     found = Fence(directory)
-    found.note(APPLICATION, 1, SparkLauncher(type="spark", master=master, master_ui=page, executor_fence=fence))
+    found.note(
+        APPLICATION,
+        1,
+        PlacedLauncher(type="spark", cluster="a", executor_fence=fence, on=ClusterSpec(master=master, master_ui=page)),
+    )
     return found
 
 

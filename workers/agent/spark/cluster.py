@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from pipelines.domain.base.causes import explain
-from pipelines.domain.definitions.parts.launchers import SparkLauncher
+from pipelines.domain.definitions.parts.launchers import PlacedLauncher
 from pipelines.domain.runs.protocol import AgentFinding
 from workers.agent.base.findings import Refused, refuse
 from workers.agent.graph.component import Builder, Place
@@ -54,13 +54,14 @@ _FIXED = {
 }
 
 
-def settings(launcher: SparkLauncher, jars: Sequence[str]) -> dict[str, str | None]:
+def settings(launcher: PlacedLauncher, jars: Sequence[str]) -> dict[str, str | None]:
     """What differs from a local session; None takes a setting away."""
     wanted = launcher.executors
     return {
         **launcher.conf,
+        **launcher.on.settings(),
         **_FIXED,
-        "spark.master": launcher.master,
+        "spark.master": launcher.on.master,
         "spark.jars": ",".join(jars),
         "spark.executor.instances": str(wanted.count),
         "spark.executor.cores": str(wanted.cores),
@@ -69,14 +70,14 @@ def settings(launcher: SparkLauncher, jars: Sequence[str]) -> dict[str, str | No
         "spark.default.parallelism": str(launcher.cores),
         # Files that are sent land in an executor's working directory before its first task.
         "spark.executorEnv.PYTHONPATH": ARCHIVE,
-        "spark.driver.host": launcher.driver_host,
-        "spark.driver.bindAddress": launcher.driver_bind,
+        "spark.driver.host": launcher.on.driver_host,
+        "spark.driver.bindAddress": launcher.on.driver_bind,
         **_ports(launcher),
         **_protection(launcher),
     }
 
 
-def _ports(launcher: SparkLauncher) -> dict[str, str | None]:
+def _ports(launcher: PlacedLauncher) -> dict[str, str | None]:
     if launcher.driver_port is None:
         return {}
     return {
@@ -85,13 +86,13 @@ def _ports(launcher: SparkLauncher) -> dict[str, str | None]:
     }
 
 
-def _protection(launcher: SparkLauncher) -> dict[str, str | None]:
+def _protection(launcher: PlacedLauncher) -> dict[str, str | None]:
     """YARN and Kubernetes make a secret for each application; a standalone cluster has one for all."""
-    if launcher.standalone and launcher.cluster_secret is None:
+    if launcher.on.standalone and launcher.on.cluster_secret is None:
         return {}
     return {
         "spark.authenticate": "true",
-        "spark.authenticate.secret": launcher.cluster_secret if launcher.standalone else None,
+        "spark.authenticate.secret": launcher.on.cluster_secret if launcher.on.standalone else None,
         "spark.network.crypto.enabled": "true",
         "spark.io.encryption.enabled": "true",
     }
@@ -100,10 +101,10 @@ def _protection(launcher: SparkLauncher) -> dict[str, str | None]:
 class SparkCluster(Builder):
     """The cluster as a part of the pipeline that is probed and initialised before all others."""
 
-    spec: SparkLauncher
+    spec: PlacedLauncher
 
     def __init__(
-        self, spec: SparkLauncher, place: Place, run: int, modules: Sequence[str], code: Sequence[str]
+        self, spec: PlacedLauncher, place: Place, run: int, modules: Sequence[str], code: Sequence[str]
     ) -> None:
         super().__init__(spec, place)
         self._run = run
@@ -144,7 +145,7 @@ class SparkCluster(Builder):
             cores=self.spec.cores,
             tmp=tmp,
             differing=settings(self.spec, jars),
-            python=self.spec.python or sys.executable,
+            python=self.spec.on.python or sys.executable,
         )
         self._send_code(spark.sparkContext, tmp)
         return spark
@@ -177,10 +178,11 @@ class SparkCluster(Builder):
         )
 
     def _free(self) -> str:
-        if not self.spec.standalone:
+        page = standalone.page(self.spec.on)
+        if page is None:
             return ""
         try:
-            seen = standalone.cluster(self.spec.master_ui or standalone.page_of(self.spec.master))
+            seen = standalone.cluster(page)
         except standalone.Silent:
             return ""
         return f" The cluster has {seen.cores} cores; {seen.free_cores} of them are free."
@@ -191,25 +193,25 @@ def _executors(context: SparkContext) -> list[executors.ExecutorInfo]:
     return list(context._jsc.sc().statusTracker().getExecutorInfos())
 
 
-def unreachable(launcher: SparkLauncher, cause: str) -> AgentFinding:
+def unreachable(launcher: PlacedLauncher, cause: str) -> AgentFinding:
     """The finding for a master that cannot be reached."""
     return AgentFinding(
-        path=f"{PATH}.master",
+        path=f"{PATH}.cluster",
         code="MASTER_UNREACHABLE",
         retryable=True,
-        message=f"The Spark master {launcher.master} cannot be used: {cause}",
+        message=f"The Spark master {launcher.on.master} cannot be used: {cause}",
         suggestion="Check that it runs, that this host can reach it, and that it has the same Spark version.",
     )
 
 
-def _reach(launcher: SparkLauncher) -> None:
+def _reach(launcher: PlacedLauncher) -> None:
     """Connect to one of the masters, and let a standalone one show that it is alive. YARN's address is not known here:
     its session has the deadline."""
-    causes = [cause for host, port in _addresses(launcher.master) if (cause := _cannot_connect(host, port))]
-    if causes and len(causes) == len(_addresses(launcher.master)):
+    causes = [cause for host, port in _addresses(launcher.on.master) if (cause := _cannot_connect(host, port))]
+    if causes and len(causes) == len(_addresses(launcher.on.master)):
         raise Refused(unreachable(launcher, "; ".join(causes)))
-    if launcher.standalone:
-        _is_not_frozen(launcher)
+    if page := standalone.page(launcher.on):
+        _is_not_frozen(launcher, page)
 
 
 def _addresses(master: str) -> list[tuple[str, int]]:
@@ -230,10 +232,10 @@ def _cannot_connect(host: str, port: int) -> str:
     return ""
 
 
-def _is_not_frozen(launcher: SparkLauncher) -> None:
+def _is_not_frozen(launcher: PlacedLauncher, page: str) -> None:
     """A master's page may be closed to us; one that takes a connection and stays quiet is that of a hung process."""
     try:
-        standalone.cluster(launcher.master_ui or standalone.page_of(launcher.master))
+        standalone.cluster(page)
     except standalone.Silent as silent:
         if silent.frozen:
             raise Refused(unreachable(launcher, str(silent))) from silent

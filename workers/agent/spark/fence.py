@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from pipelines.domain.definitions.parts.launchers import SparkLauncher
+from pipelines.domain.definitions.parts.launchers import PlacedLauncher
 from pipelines.domain.runs import protocol
 from pipelines.domain.runs.protocol import Document
 from workers.agent.base.log import say
@@ -40,10 +40,10 @@ class Fence:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
-    def note(self, application: str, run: int, launcher: SparkLauncher) -> None:
+    def note(self, application: str, run: int, launcher: PlacedLauncher) -> None:
         """An application has begun."""
         self._directory.mkdir(parents=True, exist_ok=True)
-        page = (launcher.master_ui or standalone.page_of(launcher.master)) if launcher.standalone else None
+        page = standalone.page(launcher.on)
         dead = standalone.dead_workers(page) if page else frozenset()
         noted = Application(id=application, run=run, page=page, dead=dead, fence=launcher.executor_fence)
         noted.store(self._directory / f"{run}.json")

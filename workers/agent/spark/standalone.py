@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from pipelines.domain.base.causes import explain
+from pipelines.domain.definitions.parts.clusters import ClusterSpec
 
 TIMEOUT = 3.0
 """Seconds that one page may take."""
@@ -38,6 +39,11 @@ class StandaloneMaster:
     applications: frozenset[str]
     workers: tuple[str, ...]
     dead: frozenset[str]
+
+
+def page(cluster: ClusterSpec) -> str | None:
+    """The address of a cluster's page; None where it is not one of Spark's own."""
+    return (cluster.master_ui or page_of(cluster.master)) if cluster.standalone else None
 
 
 def page_of(master: str) -> str:

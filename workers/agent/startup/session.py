@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipelines.domain.base.states import RunRole
-from pipelines.domain.definitions.parts.launchers import SparkLauncher
+from pipelines.domain.definitions.parts.clusters import ClusterSpec
+from pipelines.domain.definitions.parts.launchers import PlacedLauncher, SparkLauncher
 from pipelines.domain.runs.protocol import Launch
 from workers.agent.base.findings import Refused
 from workers.agent.base.log import say
@@ -91,9 +92,12 @@ def _cluster_of(launch: Launch, graph: Graph) -> SparkCluster | None:
     spec = graph.definition.placement.launcher
     if not isinstance(spec, SparkLauncher):
         return None
+    if launch.cluster is None:
+        raise ValueError(f"the launch lacks the cluster {spec.cluster}")
+    placed = PlacedLauncher(**dict(spec), on=ClusterSpec.model_validate(launch.cluster.spec))
     parts = graph.parts.values()
     modules = sorted({type(part).__module__ for part in parts})
     code = sorted({part.spec.class_name.split(".")[0].split(":")[0] for part in parts if part.spec.type == "python"})
     standby = launch.role is RunRole.STANDBY
     place = Place(graph.definition.name, launch.lineage, clusters.PATH, launch.data_root, standby=standby)
-    return SparkCluster(spec, place, launch.run, modules, code)
+    return SparkCluster(placed, place, launch.run, modules, code)

@@ -17,8 +17,17 @@ from pipelines.domain.definitions.checks.validate import validate_data
 from pipelines.domain.definitions.document.references import substituted
 from pipelines.domain.definitions.document.spec import Definition
 from pipelines.domain.runs.lineage import Lineage, continue_from
-from pipelines.domain.runs.protocol import Handover, Launch, Promotion, QueryHead, SparkSettings, checkpoint_root
-from pipelines.models import Pipeline, Run
+from pipelines.domain.runs.protocol import (
+    Handover,
+    Launch,
+    PlacedCluster,
+    Promotion,
+    QueryHead,
+    SparkSettings,
+    checkpoint_root,
+)
+from pipelines.models import Cluster, Pipeline, Run
+from pipelines.selectors.access.clusters import cluster_of, placed
 from pipelines.selectors.access.reach import policy
 from pipelines.selectors.lifecycle import supervision
 from pipelines.selectors.migration import tracing
@@ -67,8 +76,10 @@ class Launcher:
         validation = validate_data(data)
         if validation.definition is None:
             return [finding for finding in validation.findings if finding.is_error]
+        cluster = cluster_of(validation.definition)
         return [
-            *self.references.resolve(data).findings,
+            *(each for each in placed(validation).findings if each.is_error),
+            *self.references.resolve(_with(data, cluster)).findings,
             *interceptors_not_allowed(validation.definition, self.interceptors),
             *self._out_of_reach(data),
             *self._provision(),
@@ -101,7 +112,8 @@ class Launcher:
         validation = validate_data(revision.definition) if revision else None
         if revision is None or validation is None or validation.definition is None:
             raise LookupError(f"{pipeline.name} has no valid definition")
-        resolved = self.references.resolve(revision.definition)
+        cluster = cluster_of(validation.definition)
+        resolved = self.references.resolve(_with(revision.definition, cluster))
         if resolved.findings:
             raise Unresolved(resolved.findings[0].message)
         before = supervision.last_run(pipeline.id)
@@ -119,6 +131,7 @@ class Launcher:
             revision=revision.number,
             revision_digest=revision.digest,
             definition=revision.definition,
+            cluster=_placed(cluster),
             lineage=lineage,
             checkpoint_root=str(checkpoint_root(self._storage(validation.definition), pipeline.name, lineage)),
             heads=_heads(pipeline.id, lineage, validation.definition),
@@ -135,7 +148,9 @@ class Launcher:
         Raises Unresolved or NotProvisioned.
         """
         data: dict[str, Any] = run.revision.definition
-        resolved = self.references.resolve(data)
+        definition = Definition.model_validate(data)
+        cluster = cluster_of(definition)
+        resolved = self.references.resolve(_with(data, cluster))
         if resolved.findings:
             raise Unresolved(resolved.findings[0].message)
         launch = Launch(
@@ -148,6 +163,7 @@ class Launcher:
             revision=run.revision.number,
             revision_digest=run.revision.digest,
             definition=data,
+            cluster=_placed(cluster),
             spark=self.spark(),
             handover=bool(resolved.values),
             interceptors=sorted(self.interceptors),
@@ -186,6 +202,15 @@ def _of_present_topics(head: QueryHead, definition: Definition) -> QueryHead:
     topics = getattr(definition.source_spec(head.source), "topics", None)
     known = [position for position in head.positions if topics is None or position.topic in topics]
     return head.model_copy(update={"positions": known})
+
+
+def _with(data: dict[str, Any], cluster: Cluster | None) -> dict[str, Any]:
+    """A definition beside the cluster that it names, whose references are resolved with its own."""
+    return {**data, "cluster": cluster.spec} if cluster else data
+
+
+def _placed(cluster: Cluster | None) -> PlacedCluster | None:
+    return PlacedCluster(name=cluster.name, version=cluster.version, spec=cluster.spec) if cluster else None
 
 
 def _finding(path: str, code: str, message: str, suggestion: str) -> Finding:

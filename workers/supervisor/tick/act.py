@@ -186,6 +186,8 @@ class _Deed:
         try:
             launch, handover = self.actor.launcher.launch(run)
             control = control.model_copy(update={"traceparent": launch.traceparent})
+            if launch.cluster:
+                runs.record_cluster(run=run, version=launch.cluster.version)
             fencing.require_time()
             self.actor.rundirs.prepare(run_dir, launch, control)
             memory.control = control

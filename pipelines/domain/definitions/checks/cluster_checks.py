@@ -1,13 +1,22 @@
-"""Semantic findings about executors on a cluster: what they cannot reach, and what should not travel in the clear."""
+"""Semantic findings about executors on a cluster: the cluster itself, what they cannot reach, and what
+should not travel in the clear."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from pipelines.domain.base.findings import Finding, PathParts, dotted, quote
-from pipelines.domain.definitions.document.outline import Outline, error, parts
+from pydantic import ValidationError
+
+from pipelines.domain.base.findings import Finding, did_you_mean, dotted, quote
+from pipelines.domain.base.plain import clean
+from pipelines.domain.definitions.checks.structure import structural_findings
+from pipelines.domain.definitions.document.outline import Outline, parts
+from pipelines.domain.definitions.document.outline import error as error_at
 from pipelines.domain.definitions.document.references import REFERENCE, texts
+from pipelines.domain.definitions.document.spec import Definition
+from pipelines.domain.definitions.parts.clusters import ClusterSpec
+from pipelines.domain.definitions.parts.launchers import SparkLauncher
 
 _ON_DISK = {
     "sources": frozenset({"exec", "http", "spooldir", "taildir"}),
@@ -27,30 +36,7 @@ def executors_reach_the_disk(outline: Outline) -> Iterator[Finding]:
             if kind in kinds:
                 message = f"Executors on a cluster read and write the files of a {section[:-1]} of type {quote(kind)}."
                 suggestion = "Set placement.launcher.storage to a directory that all of them mount, or use type local."
-                yield error((*part.path, "type"), "needs_shared_storage", message, suggestion)
-
-
-def cluster_secret_is_a_reference(outline: Outline) -> Iterator[Finding]:
-    """It opens every connection of the cluster."""
-    secret = (_launcher(outline) or {}).get("cluster_secret")
-    if isinstance(secret, str) and not REFERENCE.fullmatch(secret):
-        message = "The secret of a cluster must not be part of the definition."
-        yield error(_path("cluster_secret"), "literal_secret", message, 'Store it and write "${secret:NAME}".')
-
-
-def secrets_travel_encrypted(outline: Outline) -> Iterator[Finding]:
-    """Tasks carry the options of Kafka clients, passwords among them, to the executors."""
-    launcher = _launcher(outline)
-    if launcher is None or "cluster_secret" in launcher or not str(launcher.get("master", "")).startswith("spark://"):
-        return
-    if any(kind == "secret" for _, text in texts(outline.data) for kind, _ in REFERENCE.findall(text)):
-        yield Finding(
-            path=dotted(_path("cluster_secret")),
-            code="secrets_in_the_clear",
-            severity="warning",
-            message="Secrets of this pipeline go to the executors over connections that are not encrypted.",
-            suggestion="Give the cluster a secret, and set it here.",
-        )
+                yield error_at((*part.path, "type"), "needs_shared_storage", message, suggestion)
 
 
 def _launcher(outline: Outline) -> dict[str, Any] | None:
@@ -59,12 +45,46 @@ def _launcher(outline: Outline) -> dict[str, Any] | None:
     return launcher if isinstance(launcher, dict) and launcher.get("type") == "spark" else None
 
 
-def _path(key: str) -> PathParts:
-    return ("placement", "launcher", key)
+CHECKS: tuple[Callable[[Outline], Iterator[Finding]], ...] = (executors_reach_the_disk,)
 
 
-CHECKS: tuple[Callable[[Outline], Iterator[Finding]], ...] = (
-    executors_reach_the_disk,
-    cluster_secret_is_a_reference,
-    secrets_travel_encrypted,
-)
+def cluster_findings(spec: dict[str, Any]) -> tuple[ClusterSpec | None, list[Finding]]:
+    """A cluster as it was sent, with every finding about it; None where one is an error."""
+    cleaned = clean(spec)
+    findings = list(cleaned.findings)
+    try:
+        cluster = ClusterSpec.model_validate(cleaned.data)
+    except ValidationError as error:
+        return None, [*findings, *structural_findings(error, ClusterSpec)]
+    if cluster.cluster_secret is not None and not REFERENCE.fullmatch(cluster.cluster_secret):
+        message = "The secret of a cluster must not be part of its definition."
+        findings.append(
+            error_at(("cluster_secret",), "literal_secret", message, 'Store it and write "${secret:NAME}".')
+        )
+    return (None if any(each.is_error for each in findings) else cluster), findings
+
+
+def placement_findings(definition: Definition, clusters: Mapping[str, ClusterSpec]) -> list[Finding]:
+    """What stands against running a definition on the cluster that it names, out of all clusters."""
+    launcher = definition.placement.launcher
+    if not isinstance(launcher, SparkLauncher):
+        return []
+    path = ("placement", "launcher", "cluster")
+    cluster = clusters.get(launcher.cluster)
+    if cluster is None:
+        advice = did_you_mean(
+            launcher.cluster, clusters, otherwise="An administrator defines it: headgate clusters apply."
+        )
+        return [error_at(path, "unknown_cluster", f"There is no cluster {quote(launcher.cluster)}.", advice)]
+    secrets = any(kind == "secret" for _, text in texts(definition.plain()) for kind, _ in REFERENCE.findall(text))
+    if not secrets or not cluster.standalone or cluster.cluster_secret is not None:
+        return []
+    return [
+        Finding(
+            path=dotted(path),
+            code="secrets_in_the_clear",
+            severity="warning",
+            message="Secrets of this pipeline go to the executors over connections that are not encrypted.",
+            suggestion="An administrator gives the cluster a cluster_secret.",
+        )
+    ]

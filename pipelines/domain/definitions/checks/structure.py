@@ -13,7 +13,9 @@ from pipelines.domain.base.findings import Finding, PathParts, did_you_mean, dot
 from pipelines.domain.definitions.document.diff import HIDDEN, names_secret
 from pipelines.domain.definitions.document.spec import Definition
 from pipelines.domain.definitions.parts import registry
+from pipelines.domain.definitions.parts.clusters import ClusterSpec
 from pipelines.domain.definitions.parts.component import Kind
+from pipelines.domain.definitions.parts.launchers import SparkLauncher
 
 _TYPE_NAMES = {
     "string": "text",
@@ -36,13 +38,13 @@ _KINDS_BY_FIELD: dict[str, Kind] = {
 }
 
 
-def structural_findings(error: ValidationError) -> Iterator[Finding]:
-    """One finding for each error."""
+def structural_findings(error: ValidationError, root: type[BaseModel] = Definition) -> Iterator[Finding]:
+    """One finding for each error about a `root`."""
     for details in error.errors(include_url=False):
-        yield _finding(details)
+        yield _finding(details, root)
 
 
-def _finding(details: ErrorDetails) -> Finding:
+def _finding(details: ErrorDetails, root: type[BaseModel]) -> Finding:
     location = details["loc"]
     path = tuple(part for part in location if not _is_tag(part) and part != "[key]")
     context = details.get("ctx", {})
@@ -52,6 +54,8 @@ def _finding(details: ErrorDetails) -> Finding:
         )
     describe = _DESCRIPTIONS.get(details["type"], _describe_by_name)
     code, message, suggestion, extra = describe(details, path)
+    if code == "unknown_key" and root is not Definition:
+        suggestion = did_you_mean(str(path[-1]), list(root.model_fields))
     return Finding(path=dotted((*path, *extra)), code=code, message=message, suggestion=suggestion)
 
 
@@ -69,7 +73,11 @@ def _is_tag(part: str | int) -> bool:
 
 
 def _unknown_key(details: ErrorDetails, path: PathParts) -> Description:
-    known = _known_keys(details["loc"][:-1])
+    model = _model_at(details["loc"][:-1])
+    if model is SparkLauncher and path[-1] in ClusterSpec.model_fields:
+        message = f"{quote(path[-1])} belongs to a cluster, which an administrator defines."
+        return "belongs_to_cluster", message, "Remove it, and name a cluster that has it: cluster: NAME.", ()
+    known = list(model.model_fields) if model else []
     return "unknown_key", f"There is no key {quote(path[-1])} here.", did_you_mean(str(path[-1]), known), ()
 
 
@@ -170,11 +178,6 @@ _DESCRIPTIONS: dict[str, Callable[[ErrorDetails, PathParts], Description]] = {
     "bad_start_from": _bad_start_from,
     "bad_launcher": _bad_launcher,
 }
-
-
-def _known_keys(location: PathParts) -> list[str]:
-    model = _model_at(location)
-    return list(model.model_fields) if model else []
 
 
 def _example(location: PathParts) -> str:

@@ -2,49 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Discriminator, Tag
 
-from pipelines.domain.base.findings import did_you_mean, quote
-from pipelines.domain.base.values import DirectoryPath, DriverMemory, Duration, Syntax, refuse
+from pipelines.domain.base.findings import quote
+from pipelines.domain.base.values import DirectoryPath, DriverMemory, Duration, refuse
+from pipelines.domain.definitions.parts import clusters
+from pipelines.domain.definitions.parts.clusters import ClusterName, ClusterSpec, SettingValue
 from pipelines.domain.definitions.parts.component import Spec, field
 from pipelines.domain.definitions.parts.registry import TAG_MARK
-
-_HOST = r"(?:\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9](?:[A-Za-z0-9._-]{0,252}))"
-_ENVIRONMENT = r"\$\{env:[A-Za-z0-9][A-Za-z0-9._/-]{0,127}\}"
-_MASTER = re.compile(
-    rf"spark://{_HOST}:[0-9]{{1,5}}(?:,{_HOST}:[0-9]{{1,5}})*|k8s://https?://{_HOST}(?::[0-9]{{1,5}})?|yarn|{_ENVIRONMENT}"
-)
-
-
-def _master(value: str) -> str:
-    if value.startswith("local"):
-        refuse("bad_master", "A local master is not a cluster.", "Use launcher type local.")
-    if not _MASTER.fullmatch(value):
-        refuse(
-            "bad_master",
-            f"{quote(value)} is not the master of a cluster.",
-            'Write "spark://host:7077" (several as "spark://a:7077,b:7077"), "k8s://https://host:6443", or "yarn".',
-        )
-    return value
-
-
-Master = Annotated[str, AfterValidator(_master)]
-HostAddress = Annotated[
-    str, Syntax("bad_address", rf"{_HOST}|{_ENVIRONMENT}", "Write a host name or an IP address, or ${env:NAME}.")
-]
-WebAddress = Annotated[
-    str, Syntax("bad_address", rf"https?://{_HOST}(?::[0-9]{{1,5}})?/?|{_ENVIRONMENT}", 'Write "http://host:8080".')
-]
-Executable = Annotated[
-    str, Syntax("invalid_path", r"/[A-Za-z0-9._/+-]{1,1023}", "Use the absolute path of an interpreter.")
-]
-ClusterSecret = Annotated[
-    str,
-    Syntax("literal_secret", r"\$\{secret:[^}]+\}|[^\s$]{16,256}", 'Store it as a secret and write "${secret:NAME}".'),
-]
+from pipelines.domain.definitions.parts.spark_settings import refuse_setting
 
 SETTINGS = frozenset(
     {
@@ -55,75 +23,30 @@ SETTINGS = frozenset(
         "spark.locality.wait",
         "spark.rpc.message.maxSize",
         "spark.port.maxRetries",
-        "spark.kubernetes.authenticate.executor.serviceAccountName",
-        "spark.kubernetes.container.image",
-        "spark.kubernetes.container.image.pullPolicy",
-        "spark.kubernetes.container.image.pullSecrets",
-        "spark.kubernetes.context",
-        "spark.kubernetes.driver.pod.name",
         "spark.kubernetes.executor.limit.cores",
-        "spark.kubernetes.executor.podNamePrefix",
         "spark.kubernetes.executor.request.cores",
-        "spark.kubernetes.executor.scheduler.name",
-        "spark.kubernetes.namespace",
         "spark.yarn.am.cores",
         "spark.yarn.am.memory",
-        "spark.yarn.am.nodeLabelExpression",
-        "spark.yarn.executor.nodeLabelExpression",
-        "spark.yarn.queue",
-        "spark.yarn.tags",
     }
 )
-SETTING_FAMILIES = (
-    "spark.kubernetes.node.selector.",
-    "spark.kubernetes.executor.node.selector.",
-    "spark.kubernetes.executor.label.",
-    "spark.kubernetes.executor.annotation.",
-    "spark.kubernetes.executor.volumes.nfs.",
-    "spark.kubernetes.executor.volumes.persistentVolumeClaim.",
-)
-_OWN_KEY = "it has a key of its own"
-_REASONS = (
-    (
-        r"spark\.master|spark\.executor\.(instances|cores|memory)|spark\.cores\.max",
-        _OWN_KEY,
-        "Use master, or executors.",
-    ),
-    (
-        r"spark\.driver\.(host|port|bindAddress|memory|blockManager\.port)|spark\.blockManager\.port",
-        _OWN_KEY,
-        "Use driver_host, driver_port or driver_memory.",
-    ),
-    (r"spark\.(authenticate|network\.crypto|io\.encryption|ssl)(\..*)?", _OWN_KEY, "Use cluster_secret."),
-    (
-        r".*(Options|[cC]lassPath|[lL]ibraryPath|\.class|\.listeners|\.extensions|\.(jars|files|plugins|submit)(\..*)?)",
-        "it names code to be loaded",
-        "Remove it.",
-    ),
-    (
-        r"spark\.(speculation|dynamicAllocation|decommission|storage\.decommission|task\.maxFailures|stage)(\..*)?",
-        "Headgate sets it, so that every record is accounted for",
-        "Remove it.",
-    ),
-    (
-        r".*podTemplate.*|.*hostPath.*|.*\.(keytab|principal|.*[fF]ile)",
-        "it makes Spark open a file of the host",
-        "Remove it.",
-    ),
+_OF_CLUSTERS = (*clusters.SETTINGS, clusters.IMAGE, clusters.SERVICE_ACCOUNT)
+_FAMILIES_OF_CLUSTERS = (
+    *clusters.SETTING_FAMILIES,
+    f"{clusters.VOLUMES}nfs.",
+    f"{clusters.VOLUMES}persistentVolumeClaim.",
 )
 
 
 def _setting(name: str) -> str:
-    if name in SETTINGS or name.startswith(SETTING_FAMILIES):
+    if name in SETTINGS:
         return name
-    for pattern, why, advice in _REASONS:
-        if re.fullmatch(pattern, name):
-            refuse("forbidden_option", f"The Spark setting {quote(name)} is not allowed: {why}.", advice)
-    suggestion = did_you_mean(name, SETTINGS, otherwise="Remove it; docs/guides/spark-clusters.md has the list.")
-    return refuse("forbidden_option", f"{quote(name)} is not on the list of allowed Spark settings.", suggestion)
-
-
-SettingValue = Annotated[str, Syntax("bad_option_value", r"[^\x00-\x1f\x7f]{0,1024}", "Write plain text on one line.")]
+    if name in _OF_CLUSTERS or name.startswith(_FAMILIES_OF_CLUSTERS):
+        refuse(
+            "belongs_to_cluster",
+            f"The Spark setting {quote(name)} belongs to a cluster, which an administrator defines.",
+            "Remove it, and name a cluster that has it.",
+        )
+    return refuse_setting(name, SETTINGS)
 
 
 class LocalLauncher(Spec):
@@ -162,18 +85,13 @@ class Executors(Spec):
 
 
 class SparkLauncher(Spec):
-    """Executors on a Spark cluster that exists already; the driver stays in the agent, on the owning host."""
+    """Executors on a Spark cluster that administrators defined; the driver stays in the agent, on the owning host."""
 
     kind: ClassVar[str] = "launcher"
     type: Literal["spark"] = field("Chooses this launcher.", example="spark")
-    master: Master = field(
-        "The cluster: `spark://host:7077`, `k8s://https://host:6443` or `yarn`.", example="spark://spark.internal:7077"
-    )
-    master_ui: WebAddress | None = field(
-        "Standalone clusters: the master's web address, which is asked whether an earlier run's executors are gone. By "
-        "default port 8080 of the master.",
-        default=None,
-        example="http://spark.internal:8080",
+    cluster: ClusterName = field(
+        "The name of the cluster. Administrators define clusters; `headgate clusters list` shows them.",
+        example="analytics",
     )
     executors: Executors = field(
         "The executors of this pipeline. Their number does not change while it runs.",
@@ -196,14 +114,6 @@ class SparkLauncher(Spec):
     driver_memory: DriverMemory = field(
         "The heap of the driver's JVM, at least 512m.", default="512m", example="1g", unit="bytes, with m or g"
     )
-    driver_host: HostAddress | None = field(
-        "The address under which executors reach the driver. By default what the owning host calls itself.",
-        default=None,
-        example="10.0.0.12",
-    )
-    driver_bind: HostAddress | None = field(
-        "The address that the driver listens on, where that is not `driver_host`.", default=None, example="10.0.0.12"
-    )
     driver_port: int | None = field(
         "The port that executors connect to; the next one serves blocks. By default any free ports.",
         default=None,
@@ -211,28 +121,16 @@ class SparkLauncher(Spec):
         ge=1024,
         le=65534,
     )
-    python: Executable | None = field(
-        "The Python interpreter on the executors, with the packages that Headgate depends on. By default the path of "
-        "the agent's own. Headgate itself is sent along.",
-        default=None,
-        example="/opt/headgate/bin/python",
-    )
     storage: DirectoryPath | None = field(
         "A directory that the owning host and all executors mount at this path. Checkpoints, file channels and dead "
         "letters lie below it instead of in the host's state directory.",
         default=None,
         example="/mnt/headgate",
     )
-    cluster_secret: ClusterSecret | None = field(
-        "Standalone clusters: the secret that master, workers and drivers share. With it, connections are "
-        "authenticated and encrypted, and so are files that executors spill.",
-        default=None,
-        example="${secret:SPARK_CLUSTER}",
-    )
     conf: dict[Annotated[str, AfterValidator(_setting)], SettingValue] = field(
         "Further settings of Spark, out of a list of allowed ones.",
         default={},
-        example={"spark.kubernetes.container.image": "registry.internal/headgate:1"},
+        example={"spark.executor.memoryOverhead": "1g"},
         max_length=100,
     )
 
@@ -241,10 +139,11 @@ class SparkLauncher(Spec):
         """Tasks at a time, in all executors together."""
         return self.executors.count * self.executors.cores
 
-    @property
-    def standalone(self) -> bool:
-        """Whether the cluster is one of Spark's own."""
-        return self.master.startswith("spark://")
+
+class PlacedLauncher(SparkLauncher):
+    """A launcher with the cluster that its name stood for when the run was started."""
+
+    on: ClusterSpec
 
 
 def _form(value: Any) -> str | None:

@@ -1,0 +1,82 @@
+"""Commands about Spark clusters."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from controlplane.cli.base.commands import Group
+from controlplane.cli.base.errors import CommandError, ExitCode
+from controlplane.cli.base.inputs import read_text
+from controlplane.cli.base.session import Limit, Session
+
+MAX_BYTES = 256 * 1024
+
+Name = Annotated[str, typer.Argument(help="The cluster's name.", metavar="NAME")]
+
+app = Group("Define the Spark clusters that definitions name. Administrators define them.")
+
+
+@app.verb("list")
+def list_clusters(session: Session, limit: Limit = 1000) -> None:
+    """List clusters and the pipelines that are placed on them."""
+    from controlplane.cli.base import output
+
+    found = session.client().pages("clusters", limit=limit)
+    if session.printed(found):
+        return
+    columns = ("name", "master", "version", "updated", "by", "used by", "pending")
+    output.table(columns, map(_row, found), empty="No clusters. Define one: headgate clusters apply -f FILE")
+
+
+def _row(cluster: dict[str, Any]) -> tuple[object, ...]:
+    from controlplane.cli.base.output import ago
+
+    users = ", ".join(cluster["used_by"]), ", ".join(cluster["pending"])
+    facts = cluster["version"], ago(cluster["updated_at"]), cluster["updated_by"]
+    return cluster["name"], cluster["spec"]["master"], *facts, *users
+
+
+@app.verb()
+def show(session: Session, name: Name) -> None:
+    """Print a cluster as `apply` reads it."""
+    from controlplane.cli.base import output
+    from pipelines.domain.definitions.document.text import dump
+
+    _, found = session.client().get(f"clusters/{name}")
+    if not session.printed(found):
+        output.print_line(dump({"name": found["name"], **found["spec"]}).rstrip())
+
+
+@app.verb()
+def apply(
+    session: Session,
+    file: Annotated[str, typer.Option("-f", "--file", metavar="FILE", help="A file; - for standard input.")],
+) -> None:
+    """Define a cluster, or change it. Pipelines on it take the change at their next start."""
+    from controlplane.cli.base import output
+    from pipelines.domain.definitions.document.text import load
+
+    loaded = load(read_text(file, most=MAX_BYTES, what="a cluster"))
+    if not isinstance(loaded.data, dict) or not isinstance(loaded.data.get("name"), str):
+        words = f"{file} is not a cluster"
+        raise CommandError(
+            words, hint="Write name: NAME and master: URL.", code="bad_cluster", exit_code=ExitCode.REFUSED
+        )
+    spec = {key: value for key, value in loaded.data.items() if key != "name"}
+    made = session.client().put(f"clusters/{loaded.data['name']}", {"spec": spec})
+    if not session.printed(made):
+        output.print_line(f"{made['name']}: version {made['version']}")
+        if made["pending"]:
+            output.print_line(f"Restart to take it: {', '.join(made['pending'])}")
+
+
+@app.verb()
+def delete(session: Session, name: Name) -> None:
+    """Delete a cluster. Refused while a pipeline is placed on it."""
+    from controlplane.cli.base import output
+
+    session.client().delete(f"clusters/{name}")
+    if not session.printed({"name": name, "result": "deleted"}):
+        output.print_line(f"{name}: deleted")

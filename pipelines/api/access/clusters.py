@@ -1,0 +1,65 @@
+"""Spark clusters: operators see them, administrators define them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from pipelines.api.http.base import View, answer
+from pipelines.api.http.paging import Page, PageQuery, page
+from pipelines.api.http.requests import Shape
+from pipelines.domain.base.roles import Role
+from pipelines.models import Cluster
+from pipelines.selectors.access.clusters import cluster_schemas
+from pipelines.selectors.access.schemas import ClusterSchema
+from pipelines.services.access import clusters
+
+
+class ClusterBody(Shape):
+    """What a cluster is."""
+
+    spec: dict[str, Any]
+
+
+class ClusterList(View):
+    """All clusters."""
+
+    roles = {"GET": Role.OPERATOR}
+    queries = {"GET": PageQuery}
+
+    @extend_schema(operation_id="list_clusters", responses=Page[ClusterSchema])
+    def get(self, request: Request) -> Response:
+        """List clusters by name, with the pipelines that are placed on them."""
+        return page(Cluster.objects.all(), ["name"], self.query(PageQuery), cluster_schemas)
+
+
+class ClusterDetail(View):
+    """One cluster."""
+
+    roles = {"GET": Role.OPERATOR, "PUT": Role.ADMIN}
+    reauthenticate = frozenset({"PUT", "DELETE"})
+
+    @extend_schema(operation_id="get_cluster", responses=ClusterSchema)
+    def get(self, request: Request, name: str) -> Response:
+        """Show a cluster."""
+        row = Cluster.objects.filter(name=name).first()
+        if row is None:
+            raise clusters.unknown(name)
+        (found,) = cluster_schemas([row])
+        return answer(found)
+
+    @extend_schema(operation_id="put_cluster", request=ClusterBody, responses={200: ClusterSchema, 201: ClusterSchema})
+    def put(self, request: Request, name: str) -> Response:
+        """Define a cluster, or change it: pipelines take the change at their next start. 422 lists every finding."""
+        row, new = clusters.put(name=name, spec=self.body(ClusterBody).spec, actor=self.actor)
+        (found,) = cluster_schemas([row])
+        return answer(found, 201 if new else 200)
+
+    @extend_schema(operation_id="delete_cluster", responses={204: None})
+    def delete(self, request: Request, name: str) -> Response:
+        """Delete a cluster. 409 names the pipelines that are placed on it."""
+        clusters.delete(name=name, actor=self.actor)
+        return Response(status=204)

@@ -1,0 +1,77 @@
+"""Reading clusters, and who is placed on them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from pipelines.domain.base.states import RunState
+from pipelines.domain.definitions.checks.cluster_checks import placement_findings
+from pipelines.domain.definitions.checks.validate import Validation
+from pipelines.domain.definitions.document.spec import Definition
+from pipelines.domain.definitions.parts.clusters import ClusterSpec
+from pipelines.domain.definitions.parts.launchers import SparkLauncher
+from pipelines.models import Cluster, Pipeline, Run
+from pipelines.selectors.access.schemas import ClusterSchema
+
+NAMED = "definition__placement__launcher__cluster"
+
+
+def placed(validation: Validation) -> Validation:
+    """A validation with what stands against the cluster that the definition names."""
+    definition = validation.definition
+    if definition is None or not isinstance(definition.placement.launcher, SparkLauncher):
+        return validation
+    specs = {row.name: ClusterSpec.model_validate(row.spec) for row in Cluster.objects.all()}
+    found = placement_findings(definition, specs)
+    refused = any(each.is_error for each in found)
+    return Validation(None if refused else definition, [*validation.findings, *found])
+
+
+def cluster_of(definition: Definition) -> Cluster | None:
+    """The cluster that a definition names; None where it names none, or one that is not there."""
+    launcher = definition.placement.launcher
+    return Cluster.objects.filter(name=launcher.cluster).first() if isinstance(launcher, SparkLauncher) else None
+
+
+def used_by() -> dict[str, list[str]]:
+    """Cluster -> pipelines whose current revision or living run is placed on it."""
+    found: dict[str, set[str]] = defaultdict(set)
+    current = f"current_revision__{NAMED}"
+    rows = Pipeline.objects.filter(archived_at=None, **{f"{current}__isnull": False})
+    running = Run.objects.exclude(state=RunState.ENDED).filter(**{f"revision__{NAMED}__isnull": False})
+    for cluster, pipeline in rows.values_list(current, "name"):
+        found[cluster].add(pipeline)
+    for cluster, pipeline in running.values_list(f"revision__{NAMED}", "pipeline_name"):
+        found[cluster].add(pipeline)
+    return {cluster: sorted(names) for cluster, names in found.items()}
+
+
+def pending() -> dict[str, list[str]]:
+    """Cluster -> pipelines that run on an earlier version of it, and take the present one at their next start."""
+    versions = dict(Cluster.objects.values_list("name", "version"))
+    found: dict[str, set[str]] = defaultdict(set)
+    rows = Run.objects.exclude(state=RunState.ENDED).filter(cluster_version__isnull=False)
+    for cluster, version, pipeline in rows.values_list(f"revision__{NAMED}", "cluster_version", "pipeline_name"):
+        if version < versions.get(cluster, version):
+            found[cluster].add(pipeline)
+    return {cluster: sorted(names) for cluster, names in found.items()}
+
+
+def cluster_schemas(rows: Sequence[Cluster]) -> list[ClusterSchema]:
+    """Clusters as the API shows them."""
+    users, waiting = used_by(), pending()
+    return [
+        ClusterSchema(
+            name=row.name,
+            spec=row.spec,
+            version=row.version,
+            created_at=row.created_at,
+            created_by=row.created_by,
+            updated_at=row.updated_at,
+            updated_by=row.updated_by,
+            used_by=users.get(row.name, []),
+            pending=waiting.get(row.name, []),
+        )
+        for row in rows
+    ]

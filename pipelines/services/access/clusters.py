@@ -1,0 +1,75 @@
+"""Writing clusters: administrators say whose Spark runs the code of pipelines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import transaction
+
+from pipelines.domain.base.findings import listed
+from pipelines.domain.definitions.checks.cluster_checks import cluster_findings
+from pipelines.foundation import clock
+from pipelines.foundation.errors import Conflict, Invalid, NotFound
+from pipelines.models import Cluster
+from pipelines.selectors.access.clusters import used_by
+from pipelines.services.base import audit, events
+from pipelines.services.base.audit import Actor
+
+
+@transaction.atomic
+def put(*, name: str, spec: dict[str, Any], actor: Actor) -> tuple[Cluster, bool]:
+    """Define a cluster, as version 1 or the next one; the same again changes nothing. Returns it, and whether it is
+    new. Raises Invalid with every finding."""
+    valid, findings = cluster_findings(spec)
+    if valid is None:
+        raise Invalid(f"The cluster {name} was not stored.", code="cluster_invalid", findings=findings)
+    wanted, now = valid.model_dump(mode="json", exclude_none=True), clock.now()
+    defaults = {
+        "spec": wanted,
+        "created_at": now,
+        "updated_at": now,
+        "created_by": actor.name,
+        "updated_by": actor.name,
+    }
+    row, new = Cluster.objects.select_for_update().get_or_create(name=name, defaults=defaults)
+    if new:
+        _emit(actor, "cluster.created", f"{actor.name} defined the cluster {name}.", name, after=_told(row))
+    elif row.spec != wanted:
+        before = _told(row)
+        row.spec, row.version, row.updated_at, row.updated_by = wanted, row.version + 1, now, actor.name
+        row.save()
+        message = f"{actor.name} changed the cluster {name}; pipelines take version {row.version} at their next start."
+        _emit(actor, "cluster.changed", message, name, before=before, after=_told(row))
+    return row, new
+
+
+@transaction.atomic
+def delete(*, name: str, actor: Actor) -> None:
+    """Remove a cluster. Raises NotFound, and Conflict while a pipeline is placed on it."""
+    row = Cluster.objects.select_for_update().filter(name=name).first()
+    if row is None:
+        raise unknown(name)
+    if users := used_by().get(name, []):
+        raise Conflict(
+            f"The cluster {name} is used by {listed(users)}; without it they cannot start again.",
+            code="cluster_in_use",
+            hint="Publish revisions of them that name another cluster first.",
+            used_by=users,
+        )
+    before = _told(row)
+    row.delete()
+    _emit(actor, "cluster.deleted", f"{actor.name} deleted the cluster {name}.", name, before=before)
+
+
+def unknown(name: str) -> NotFound:
+    """The error for a name that no cluster has."""
+    return NotFound(f"There is no cluster {name}.", code="cluster_not_found", hint="GET /api/v1/clusters lists them.")
+
+
+def _told(row: Cluster) -> dict[str, Any]:
+    return {"cluster": row.name, "version": row.version, "spec": row.spec}
+
+
+def _emit(actor: Actor, kind: str, message: str, name: str, *, before: Any = None, after: Any = None) -> None:
+    audit.record(actor=actor, action=kind, before=before, after=after)
+    events.record(kind=kind, message=message, actor=actor.name, data={"cluster": name})

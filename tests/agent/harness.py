@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from pipelines.domain.access.reach import AllowedNetwork, AllowedRoot, ReachPolicy
 from pipelines.domain.base.positions import PartitionPosition, SourceIdentity, TopicPartition
 from pipelines.domain.base.states import Command, RunRole
 from pipelines.domain.definitions.document.spec import Definition
@@ -52,6 +53,10 @@ ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 180.0
 """Seconds that anything may take, a start included, on a machine with other things to do."""
 T = TypeVar("T")
+
+_LOOPBACK = (AllowedNetwork(target="127.0.0.0/8"), AllowedNetwork(target="::1"))
+REACH = ReachPolicy(roots=(AllowedRoot(path="/"),), networks=_LOOPBACK)
+"""What agents of tests may use: this machine."""
 
 
 @dataclass
@@ -295,6 +300,7 @@ class Pipeline:
         directory.mkdir(parents=True)
         token = uuid.uuid4().hex
         Launch(
+            reach=REACH,
             pipeline=self.name,
             pipeline_id="1",
             run=self.run_number,
@@ -325,6 +331,7 @@ class Pipeline:
         run = Run(directory, uuid.uuid4().hex)
         definition = Definition.model_validate(self.definition)
         Launch(
+            reach=REACH,
             pipeline=self.name,
             pipeline_id="1",
             run=self.run_number,

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
 
+from pipelines.domain.access.reach import AllowedNetwork, ReachPolicy
 from pipelines.domain.base.positions import PartitionPosition, SourceIdentity
 from pipelines.domain.positions.cluster_move import By, ClusterMove, PartitionTranslation, Translate, pairs_back
 from pipelines.domain.positions.plan import InspectionRequest, InspectionResult
@@ -114,6 +115,7 @@ class Copied:
             source="shop", cluster_id=cluster_id or cluster.cluster_id(), topics=cluster.topic_ids([topics.source])
         )
         return Launch(
+            reach=ReachPolicy(networks=(AllowedNetwork(target="127.0.0.0/8"),)),
             pipeline="orders",
             pipeline_id="1",
             run=1,

@@ -19,8 +19,10 @@ from typing import BinaryIO
 
 import pyarrow as pa
 
+from pipelines.domain.access.reach import ReachPolicy
 from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.runs.protocol import write_atomically
+from workers.agent.base import reach
 from workers.agent.files import lines
 from workers.agent.files.lines import Labels, Lines
 from workers.agent.files.registry import of_type, reading
@@ -70,6 +72,7 @@ class Rules:
     order: str
     completed: str
     suffix: str
+    reach: ReachPolicy | None = None
 
 
 class Spool:
@@ -162,9 +165,9 @@ class Spool:
         if taken.problem() is not None:
             return  # renamed or deleted by somebody else, or by a run that was killed before it could write it down
         if self._rules.completed == "delete":
-            Path(taken.path).unlink()
+            reach.unlink(taken.path, self._rules.reach)
         else:
-            Path(taken.path).rename(_free(taken.path + self._rules.suffix))
+            reach.rename(taken.path, _free(taken.path + self._rules.suffix), self._rules.reach)
 
 
 def _regular(path: str) -> os.stat_result | None:
@@ -193,6 +196,7 @@ class SpoolReader(RangeReader):
         self._key = TopicPartition(options["topic"], 0)
         self._labels = Labels(**options["labels"])
         self._longest: int = options["longest"]
+        self._reach = reach.of_options(options)
 
     def _check(self) -> tuple[int, list[Taken]]:
         written = json.loads(self._registry.read_bytes())
@@ -207,7 +211,7 @@ class SpoolReader(RangeReader):
         start_at, last, left = start.get(self._key, 0), end[self._key], max_events
         for taken in self._between(start_at, last):
             first = max(start_at, taken.base) - taken.base
-            with _opened(taken) as file:
+            with _opened(taken, self._reach) as file:
                 at, used = lines.nth_end(file, first, taken.size, left)
             left -= max(used, not taken.size)
             if left <= 0:
@@ -229,7 +233,7 @@ class SpoolReader(RangeReader):
         for taken in self._between(part.start, part.end):
             start_at = max(part.start, taken.base) - taken.base
             end = min(part.end - taken.base, taken.size)
-            with _opened(taken) as file:
+            with _opened(taken, self._reach) as file:
                 if not taken.size:
                     yield self._events(Lines(0, [0], [b""], [None]), taken)
                 for some in lines.read(file, start_at, end, self._longest):
@@ -239,7 +243,7 @@ class SpoolReader(RangeReader):
         return lines.events(some, self._key, taken.base, taken.path, self._labels, {})
 
 
-def _opened(taken: Taken) -> BinaryIO:
+def _opened(taken: Taken, allowed: ReachPolicy | None) -> BinaryIO:
     if problem := taken.problem():
         raise RangeLost(": ".join(problem))
-    return Path(taken.path).open("rb")
+    return reach.opened_for_reading(taken.path, allowed)

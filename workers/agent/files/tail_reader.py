@@ -13,6 +13,7 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 
 from pipelines.domain.base.positions import TopicPartition
+from workers.agent.base import reach
 from workers.agent.files import lines
 from workers.agent.files.lines import Labels
 from workers.agent.files.tail import listing
@@ -35,6 +36,7 @@ class TailReader(RangeReader):
         self._headers: dict[str, dict[str, str]] = options["headers"]
         self._longest: int = options["longest"]
         self._share: int = options["share"]
+        self._reach = reach.of_options(options)
         self._seen: tuple[int, int] = (0, 0)
         self._groups: dict[str, Any] = {}
 
@@ -103,7 +105,7 @@ class TailReader(RangeReader):
         path = written["paths"].get(str(inode))
         for _ in range(2):
             try:
-                file = Path(path or "").open("rb")  # noqa: SIM115 - the caller closes it
+                file = reach.opened_for_reading(path or "", self._reach)
                 if os.fstat(file.fileno()).st_ino == inode:
                     return file
                 file.close()

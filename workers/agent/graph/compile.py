@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pipelines.domain.access.reach import ReachPolicy
 from pipelines.domain.base.states import RunRole
 from pipelines.domain.definitions.document.spec import BUFFER, Definition, Read
 from pipelines.domain.definitions.parts.component import ComponentSpec
@@ -49,6 +50,7 @@ class Graph:
     dead_letters: DeadLetterBuilder
     parts: dict[str, Builder]
     quarantined: Sequence[Quarantined] = ()
+    reach: ReachPolicy | None = None
 
     def sinks_of(self, source: str, channel: str) -> dict[str, SinkBuilder]:
         """Who takes the batches: the store of a channel that buffers, or the channel's sinks."""
@@ -82,6 +84,7 @@ def build(
     pipeline_id: str = "",
     quarantined: Sequence[Quarantined] = (),
     standby: bool = False,
+    reach: ReachPolicy | None = None,
 ) -> Graph:
     """Make a builder for every component; nothing is contacted. The arguments are those of a component's `Place`."""
     place = Place(
@@ -95,6 +98,7 @@ def build(
         tuple(directories),
         pipeline_id,
         standby,
+        reach,
     )
     parts = {path: builder(spec, replace(place, path=path)) for path, spec in _components(definition)}
     channels = {name: part for name in definition.channels if isinstance(part := parts[f"channels.{name}"], Builder)}
@@ -113,6 +117,7 @@ def build(
         dead_letters=_dead_letters(parts),
         parts=parts,
         quarantined=quarantined,
+        reach=reach,
     )
 
 
@@ -128,6 +133,7 @@ def of_run(launch: Launch, definition: Definition, run: Path | None = None) -> G
         pipeline_id=launch.pipeline_id,
         quarantined=launch.quarantined,
         standby=launch.role is RunRole.STANDBY,
+        reach=launch.reach,
     )
 
 

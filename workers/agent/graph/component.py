@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from pipelines.domain.access.reach import ReachPolicy
 from pipelines.domain.base.positions import PartitionPosition, SourceIdentity, TopicPartition
 from pipelines.domain.definitions.parts.component import ComponentSpec
 from pipelines.domain.ledger.journal import Planned, SinkPosition
@@ -38,7 +39,7 @@ class Place:
     definition. `classes`: the interceptors that the administrator allows, as module:Class; `directories`: where
     they may lie beside the installed packages. `pipeline_id`: of the pipeline, whose name others may have had.
     `standby`: another run of the pipeline may be at work; what it holds is no reason to refuse, and there is no
-    lineage yet."""
+    lineage yet. `reach`: the paths and servers that it may use; None outside of runs."""
 
     pipeline: str
     lineage: int
@@ -50,6 +51,7 @@ class Place:
     directories: tuple[str, ...] = ()
     pipeline_id: str = ""
     standby: bool = False
+    reach: ReachPolicy | None = None
 
     @property
     def source(self) -> str:

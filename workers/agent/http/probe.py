@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from pipelines.domain.base.causes import sentences
 from pipelines.domain.runs.protocol import AgentFinding
 from workers.agent.base.findings import Refused, refuse
+from workers.agent.base.reach import allowed_addresses
 from workers.agent.graph.component import REACH_TIMEOUT
 from workers.agent.http.requests import Connection, HttpResponse, RequestFailed, Requests
 from workers.agent.spark.executor_writer import Deadline, DeadlineReached
@@ -42,7 +43,9 @@ def reach_server(connection: Connection) -> None:
         address = urlsplit(url)
         port = address.port or (443 if address.scheme == "https" else 80)
         try:
-            socket.create_connection((address.hostname or "", port), REACH_TIMEOUT / len(connection.urls)).close()
+            host = address.hostname or ""
+            (host, *_) = allowed_addresses(host, port, connection.reach) if connection.reach is not None else [host]
+            socket.create_connection((host, port), REACH_TIMEOUT / len(connection.urls)).close()
         except OSError as error:
             refused = error
         else:

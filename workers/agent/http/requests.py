@@ -16,10 +16,13 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
+import httpcore2
 import httpx2
 
+from pipelines.domain.access.reach import ReachPolicy
 from pipelines.domain.base.causes import explain
 from workers.agent.base.log import say
+from workers.agent.base.reach import PinnedBackend
 from workers.agent.spark.executor_writer import Deadline
 
 _LARGEST_ANSWER = 64 << 20
@@ -74,10 +77,11 @@ class Connection:
     total_timeout: float = 120.0
     retry_statuses: frozenset[int] = frozenset()
     gzip: bool = False
+    reach: ReachPolicy | None = None
 
     @classmethod
-    def of(cls, spec: Any, urls: list[str], headers: Mapping[str, str]) -> Connection:
-        """From the keys that every sink with HTTP has."""
+    def of(cls, spec: Any, urls: list[str], headers: Mapping[str, str], reach: ReachPolicy | None = None) -> Connection:
+        """From the keys that every sink with HTTP has. `reach`: the servers that may be connected to."""
         return cls(
             urls=tuple(urls),
             headers=dict(headers),
@@ -92,6 +96,7 @@ class Connection:
             total_timeout=spec.total_timeout,
             retry_statuses=frozenset(spec.retry_statuses),
             gzip=spec.gzip,
+            reach=reach,
         )
 
     def context(self) -> ssl.SSLContext:
@@ -117,6 +122,16 @@ def _load_certificate(context: ssl.SSLContext, certificate: str, key: str | None
         Path(name).unlink()
 
 
+def _transport(connection: Connection) -> httpx2.HTTPTransport:
+    """The way to the server: over addresses that were checked, where there are rules."""
+    transport = httpx2.HTTPTransport(verify=connection.context(), trust_env=False)
+    if connection.reach is not None:
+        transport._pool = httpcore2.ConnectionPool(  # the library takes a backend here alone
+            ssl_context=connection.context(), network_backend=PinnedBackend(connection.reach)
+        )
+    return transport
+
+
 class Requests:
     """Sends requests over kept connections; one per task, not shared between threads."""
 
@@ -129,8 +144,9 @@ class Requests:
         self._client = httpx2.Client(
             auth=connection.authorization(),
             headers=headers,
-            verify=connection.context(),
+            transport=_transport(connection),
             trust_env=False,
+            follow_redirects=False,
         )
 
     def close(self) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pipelines.domain.access.on_host import on_this_host
 from pipelines.domain.definitions.document.references import references
 from pipelines.domain.definitions.document.spec import Definition
 from pipelines.domain.runs.protocol import AgentFinding
@@ -31,7 +32,7 @@ class Preflight:
 
     def run(self, compare: Callable[[], list[AgentFinding]]) -> list[AgentFinding]:
         """Probe, compare positions, open the session, initialise. Returns everything that speaks against a start."""
-        if findings := _unresolved(self.graph.definition) or self._probe(self.session.below):
+        if findings := _unresolved(self.graph.definition) or self._out_of_reach() or self._probe(self.session.below):
             return findings
         self.session.start()
         findings = self._probe(self.graph.parts)
@@ -43,6 +44,15 @@ class Preflight:
         except Refused as refused:
             return refused.findings
         return self._initialise(spark, self.session.below) or self._initialise(spark, ready)
+
+    def _out_of_reach(self) -> list[AgentFinding]:
+        """Paths and servers that this run may not use, before any of them is touched."""
+        reach = self.graph.reach
+        found = on_this_host(self.graph.definition, reach) if reach is not None else []
+        return [
+            AgentFinding(path=each.path, code=each.code, message=each.message, suggestion=each.suggestion)
+            for each in found
+        ]
 
     def stay_ready(self, spark: SparkSession) -> list[AgentFinding]:
         """What is not ready any more, of components that wait to be used."""

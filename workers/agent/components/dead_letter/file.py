@@ -11,6 +11,7 @@ from typing import Any
 
 from pipelines.domain.ledger.journal import Planned
 from workers.agent.base.findings import refuse
+from workers.agent.base.reach import require_path
 from workers.agent.graph.batch import Refusal, base64_text
 from workers.agent.graph.component import DeadLetterBuilder, Place
 
@@ -25,11 +26,13 @@ class Builder(DeadLetterBuilder):
     def probe(self) -> None:
         """The directory can be made and written."""
         try:
+            if self.spec.path:
+                require_path(self._directory, self.place.reach)
             self._directory.mkdir(parents=True, exist_ok=True)
             if not os.access(self._directory, os.W_OK | os.X_OK):
                 raise PermissionError(13, "Permission denied")
         except OSError as error:
-            message = f"The directory {self._directory} cannot be written: {error.strerror}."
+            message = f"The directory {self._directory} cannot be written: {error.strerror or error}."
             advice = "Create it, or give the worker's user the right to write there."
             raise refuse(f"{self.place.path}.path", "DIRECTORY_UNWRITABLE", message, advice) from error
 
@@ -37,6 +40,8 @@ class Builder(DeadLetterBuilder):
         """One line each; a place is `file:byte`."""
         path = self._directory / f"{time.strftime('%Y-%m-%d', time.gmtime())}.jsonl"
         lines = [_line(planned, dead_letter) for dead_letter in dead_letters]
+        if self.spec.path:
+            require_path(path, self.place.reach)
         with path.open("ab") as file:
             start = file.tell()
             file.write(b"".join(lines))

@@ -22,6 +22,7 @@ from pipelines.domain.ledger.journal import Planned
 from pipelines.domain.ledger.ledger import Counts
 from workers import crash_points
 from workers.agent.base.findings import refuse
+from workers.agent.base.reach import require_path
 from workers.agent.files import formats
 from workers.agent.files.sizes import Sizes
 from workers.agent.files.storage import HadoopStorage, LocalStorage, Storage
@@ -85,6 +86,7 @@ class Builder(SinkBuilder):
 
     def write(self, attempt: Attempt) -> Counts:
         """Write, make durable, commit by manifest, rename."""
+        self._require_reach()
         planned = attempt.planned
         if (known := self._read(planned)) is None:
             known = self._commit(attempt, self._stage(attempt))
@@ -93,6 +95,12 @@ class Builder(SinkBuilder):
         self._publish(planned, known["files"])
         self._forget_before(planned)
         return Counts(**known["counts"])
+
+    def _require_reach(self) -> None:
+        """Before each batch, since Spark's writers take a path and no open directory."""
+        if self.spec.is_local:
+            require_path(self.spec.path, self.place.reach)
+            require_path(f"{self.spec.path}/{self._own}", self.place.reach)
 
     def _stage(self, attempt: Attempt) -> list[str]:
         """Write below the staging directory; returns its files, which are durable then."""
@@ -130,6 +138,7 @@ class Builder(SinkBuilder):
 
     def resolve(self, planned: Planned) -> Resolution:
         """Committed as a whole, or not at all."""
+        self._require_reach()
         known = self._read(planned)
         if known is None:
             return Resolution(delivered_before=0)

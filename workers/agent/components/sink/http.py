@@ -36,7 +36,9 @@ class Builder(SinkBuilder):
 
     def _connection(self) -> Connection:
         content_type = _FORMS[self.spec.format][3]
-        return Connection.of(self.spec, [self.spec.url], {**self.spec.headers, "Content-Type": content_type})
+        return Connection.of(
+            self.spec, [self.spec.url], {**self.spec.headers, "Content-Type": content_type}, self.place.reach
+        )
 
     def refuses(self) -> Column | None:
         """With `content: body`, what is not JSON; a line of NDJSON has no line feed."""

@@ -53,7 +53,8 @@ class Builder(SinkBuilder):
         reach_server(self._connection())
 
     def _connection(self) -> Connection:
-        return Connection.of(self.spec, self.spec.hosts, {"Content-Type": "application/x-ndjson"})
+        headers = {"Content-Type": "application/x-ndjson"}
+        return Connection.of(self.spec, self.spec.hosts, headers, self.place.reach)
 
     def refuses(self) -> Column | None:
         """Bodies that are no documents, indices that are not allowed, ids that are too long."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from pipelines.domain.base.positions import PartitionPosition, TopicPartition
 from pipelines.domain.runs.protocol import AgentFinding
+from workers.agent.base import reach
 from workers.agent.base.batch_limits import BatchLimits
 from workers.agent.base.event import Event
 from workers.agent.base.findings import refuse
@@ -105,6 +106,7 @@ class Builder(SourceBuilder):
             spec.consume_order,
             spec.completed,
             spec.completed_suffix,
+            self.place.reach,
         )
         try:
             return Spool(rules, self.place.state / "files" / f"{self.place.name}.json")
@@ -123,5 +125,6 @@ class Builder(SourceBuilder):
                 "topic": self.place.name,
                 "labels": asdict(of_spec(self.spec)),
                 "longest": self.spec.max_line_bytes,
+                **reach.options(self.place.reach),
             }
         )

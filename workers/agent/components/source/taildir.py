@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from pipelines.domain.base.positions import PartitionPosition, TopicPartition
 from pipelines.domain.runs.protocol import AgentFinding
+from workers.agent.base import reach
 from workers.agent.base.batch_limits import BatchLimits
 from workers.agent.base.event import Event
 from workers.agent.base.findings import refuse
@@ -120,5 +121,6 @@ class Builder(SourceBuilder):
                 "longest": self.spec.max_line_bytes,
                 "headers": {name: group.headers for name, group in self.spec.file_groups.items()},
                 "share": self.spec.max_file_share,
+                **reach.options(self.place.reach),
             }
         )

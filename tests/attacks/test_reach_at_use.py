@@ -40,13 +40,12 @@ def test_a_link_that_replaces_a_directory_lets_nothing_be_deleted_or_renamed(
 ) -> None:
     data, state, policy = places
     (data / "in").symlink_to(state)
-    for act in (
-        lambda: reach.unlink(str(data / "in" / "key"), policy),
-        lambda: reach.rename(str(data / "in" / "key"), str(data / "in" / "key.COMPLETED"), policy),
-        lambda: reach.require_path(data / "in" / "new", policy),
-    ):
-        with pytest.raises(reach.OutOfReach):
-            act()
+    with pytest.raises(reach.OutOfReach):
+        reach.unlink(str(data / "in" / "key"), policy)
+    with pytest.raises(reach.OutOfReach):
+        reach.rename(str(data / "in" / "key"), str(data / "in" / "key.COMPLETED"), policy)
+    with pytest.raises(reach.OutOfReach):
+        reach.require_path(data / "in" / "new", policy)
     assert os.listdir(state) == ["key"]  # noqa: PTH208
     (data / "done").write_text("")
     reach.rename(str(data / "done"), str(data / "done.1"), policy)

@@ -43,6 +43,7 @@ EXAMPLES = {
     "delivery_id": "1",
     "silence_id": "1",
     "passkey_id": "1",
+    "rule_id": "1",
     "token_key": "hg_0123456789ab",
     "username": "ana",
 }

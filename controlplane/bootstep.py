@@ -18,13 +18,15 @@ from django.conf import settings
 
 from controlplane.install.tools.errors import SetupError
 from controlplane.provision.spark import spark_settings as provisioned
-from pipelines.domain.runs.protocol import SparkSettings
+from pipelines.domain.hosts.isolation import Isolation
+from pipelines.domain.runs.protocol import AgentUser, SparkSettings
 from pipelines.foundation import dispatch
 from pipelines.foundation.collector import spare_what_stays
 from pipelines.foundation.interceptors import allowed_interceptors
 from pipelines.services.access import sealing
 from pipelines.services.hosts import broker_connection
 from pipelines.services.runs.observations import HostFacts
+from workers.adapters.accounts import Accounts, set_up
 from workers.adapters.brokers import KafkaBrokers
 from workers.adapters.clock import SystemClock
 from workers.adapters.clusters import KafkaClusters
@@ -129,6 +131,7 @@ def supervisor(keeper: tuple[str, ...] | None = None) -> Supervisor:
         owner=processes.current().model_dump(),
         slots=environment.slots,
         memory_limit=environment.memory,
+        isolation=agent_accounts()[1].stored(),
     )
     return Supervisor(
         host=environment.host,
@@ -152,7 +155,35 @@ def launcher() -> Launcher:
         spark=spark_settings,
         interceptors=allowed_interceptors(environment.interceptors),
         interceptor_path=tuple(environment.interceptor_path),
+        user=agent_user,
     )
+
+
+@cache
+def agent_accounts() -> tuple[Accounts | None, Isolation]:
+    """The users of this host's agents, as found when the worker started."""
+    environment = settings.HEADGATE
+    needed = list(environment.interceptor_path)
+    with suppress(NotProvisioned):
+        spark = spark_settings()
+        needed += [*spark.classpath, *([spark.archive] if spark.archive else [])]
+        needed += [f"{spark.java_home}/bin/java"] if spark.java_home else []
+    accounts, isolation = set_up(environment.state, environment.agent_uids, environment.agents_gid, needed)
+    log.info("agents_isolation", state=isolation.state.value, detail=isolation.detail)
+    return accounts, isolation
+
+
+def agent_user(pipeline: str, pipeline_id: str) -> AgentUser | None:
+    """Whom agents of a pipeline run as. Raises NotProvisioned where they must not run as the worker's user."""
+    accounts, isolation = agent_accounts()
+    if accounts is not None:
+        return accounts.of(pipeline, pipeline_id) if pipeline else None
+    uids = settings.HEADGATE.agent_uids
+    if uids is not None and uids.required:
+        raise NotProvisioned(
+            f"HEADGATE_AGENT_UIDS is set, and this host cannot do it. {isolation.detail}", isolation.hint
+        )
+    return None
 
 
 def surveyor() -> BackgroundLoop:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import grp
 import os
 import re
 import secrets
@@ -23,6 +24,7 @@ from pipelines.domain.access.sign_in import SignInSettings
 from pipelines.domain.base.addresses import Network
 from pipelines.domain.base.values import byte_size
 from pipelines.domain.hosts.disk import Margin
+from pipelines.domain.hosts.isolation import AgentUids, parse_uids
 from pipelines.domain.monitoring.receivers import MailServer
 from pipelines.domain.monitoring.webhooks import Reach, secret_name
 from pipelines.foundation.interceptors import directories
@@ -61,6 +63,9 @@ class Environment(SignInSettings, ReachSettings, BaseSettings):
     `file_references`: the directory of `${file:NAME}`.
     `interceptors`: classes that `python` interceptors may name, as module:Class, beside the entry points of the group
     headgate.interceptors; `interceptor_path`: directories in which they may lie beside the installed packages.
+    `agent_uids`: numbers of the users that agents run as, one for each pipeline: `auto` takes 60578-61183 where the
+    worker may, `none` leaves agents to the worker's user, and with a range of your own no agent starts without;
+    `agent_group`: the group that they all have, for what they shall read.
     `slots` and `memory`: how many agents may run on this host, and how many bytes they may take together; no limit
     unless given. `disk_margin`: room on the disk of runs and checkpoints below which Headgate warns.
     `lag_minute_days`, `lag_five_minute_days`, `lag_hour_days`: how long points of lag are kept minute by minute, and
@@ -93,6 +98,8 @@ class Environment(SignInSettings, ReachSettings, BaseSettings):
     interceptors: Annotated[list[str], NoDecode] = []
     interceptor_path: Annotated[list[str], NoDecode] = []
     file_references: Path | None = None
+    agent_uids: Annotated[AgentUids | None, NoDecode] = AgentUids()
+    agent_group: str = "headgate-agent"
     slots: int | None = Field(default=None, ge=1)
     memory: Annotated[int, BeforeValidator(byte_size)] | None = None
     disk_margin: Annotated[Margin, NoDecode] = Margin()
@@ -177,6 +184,11 @@ class Environment(SignInSettings, ReachSettings, BaseSettings):
         if value and not all(map(is_installed, TRACE_PACKAGES)):
             raise ValueError("needs packages that are not installed: pip install 'headgate[otel]'")
         return value
+
+    @field_validator("agent_uids", mode="before")
+    @classmethod
+    def _is_a_range(cls, value: Any) -> Any:
+        return parse_uids(value.strip()) if isinstance(value, str) else value
 
     @field_validator("disk_margin", mode="before")
     @classmethod
@@ -263,6 +275,16 @@ class Environment(SignInSettings, ReachSettings, BaseSettings):
     def key_file(self) -> Path:
         """The file with the keys of the secret store, whether it exists or not."""
         return self.secret_key_file or self.state / "secret_store.keys"
+
+    @property
+    def agents_gid(self) -> int | None:
+        """The group of agents that run as users of their own: the machine's of that name, or a number of the range."""
+        if self.agent_uids is None:
+            return None
+        try:
+            return grp.getgrnam(self.agent_group).gr_gid
+        except KeyError:
+            return self.agent_uids.first
 
     @property
     def private_files(self) -> list[Path]:

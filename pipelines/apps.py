@@ -22,7 +22,7 @@ class PipelinesConfig(AppConfig):
         from pipelines.models import guards
         from pipelines.services.access.access import create_role_groups
 
-        close_state(settings.HEADGATE.state, settings.HEADGATE.private_files)
+        close_state(settings.HEADGATE.state, settings.HEADGATE.private_files, agents=settings.HEADGATE.agents_gid)
         connection_created.connect(limit_waits)
         post_migrate.connect(create_role_groups, sender=self)
         post_migrate.connect(guards.install, sender=self)

@@ -19,16 +19,26 @@ def close_umask() -> None:
     os.umask(_OTHERS)
 
 
-def close_state(directory: Path, files: Iterable[Path] = ()) -> list[Path]:
+def close_state(directory: Path, files: Iterable[Path] = (), *, agents: int | None = None) -> list[Path]:
     """Take from others what they may do with the state's directory, the files directly in it, and `files`. One line of
-    the log tells of everything that was open; what was closed is returned. Raises Invalid where others could open it
-    still, because another user owns it."""
-    own = (directory, *_within(directory)) if directory.is_dir() else ()
-    closed = [path for path in (*own, *files) if _close(path)]
+    the log tells of everything that was open; what was closed is returned. The group `agents`, whose members agents of
+    their own users are, may pass through the directory. Raises Invalid where others could open it still, because
+    another user owns it."""
+    own = _within(directory) if directory.is_dir() else ()
+    inside = [path for path in (*own, *files) if _close(path)]
+    closed = [directory, *inside] if not _is_passed(directory, agents) and _close(directory) else inside
     if closed:
         names = ", ".join(map(str, closed))
         _log.warning("Other users of this machine could open these, and no longer can: %s", names)
     return closed
+
+
+def _is_passed(directory: Path, group: int | None) -> bool:
+    """Whether the group, and nobody else, may pass through, and do nothing more."""
+    if group is None or not directory.is_dir():
+        return False
+    found = directory.stat()
+    return found.st_gid == group and found.st_mode & _OTHERS == stat.S_IXGRP
 
 
 def _within(directory: Path) -> Iterator[Path]:

@@ -23,7 +23,7 @@ class LocalHostStorage:
 
     def __init__(self, state_dir: Path, shared_memory: Path = _SHARED_MEMORY) -> None:
         self._state = state_dir
-        self._shared = shared_memory / f"headgate-{os.getuid()}"
+        self._shared_memory = shared_memory
 
     def runs(self) -> list[RunDir]:
         return [
@@ -53,16 +53,23 @@ class LocalHostStorage:
         """What agents keep of one pipeline beside its runs and checkpoints."""
         below = [root / "data" / name / str(pipeline_id) for root in self._roots(storages)]
         owners = [hashlib.sha256(str(path).encode()).hexdigest()[:16] for path in below]
-        return [path for path in [*below, *(self._shared / owner for owner in owners)] if path.is_dir()]
+        shared = (each / owner for each in self._in_shared_memory() for owner in owners)
+        return [path for path in [*below, *shared] if path.is_dir() and not path.is_symlink()]
+
+    def _in_shared_memory(self) -> list[Path]:
+        """Directories that agents have made there, each named by its user, who owns it."""
+        found = self._shared_memory.glob("headgate-*")
+        return [path for path in found if not path.is_symlink() and path.name == f"headgate-{_owner(path)}"]
 
     def remove(self, path: Path, storages: Sequence[str] = ()) -> int:
         """Remove a file, or a directory with all in it; returns the bytes. What cannot be removed now stays."""
-        ours = any(_below(path, root) for root in self._roots(storages)) or path.parent == self._shared
+        ours = any(_below(path, root) for root in self._roots(storages)) or path.parent in self._in_shared_memory()
         if not ours:
             raise ValueError(f"{path} is not Headgate's to remove")
         size = _size(path)
         if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path, ignore_errors=True)
+            with suppress(RecursionError):  # an agent may nest directories deeper than anybody needs
+                shutil.rmtree(path, ignore_errors=True)
         else:
             with suppress(OSError):
                 path.unlink()
@@ -93,7 +100,15 @@ def _directories(top: Path) -> list[Path]:
 
 def _size(path: Path) -> int:
     files = (Path(directory, name) for directory, _, names in os.walk(path) for name in names)
-    return sum(map(_bytes, files)) if path.is_dir() else _bytes(path)
+    with suppress(RecursionError):
+        return sum(map(_bytes, files)) if path.is_dir() else _bytes(path)
+    return 0
+
+
+def _owner(path: Path) -> int:
+    with suppress(OSError):
+        return path.lstat().st_uid
+    return -1
 
 
 def _bytes(path: Path) -> int:

@@ -87,7 +87,8 @@ class HostProcesses:
     def spawn_keeper(self, run_dir: Path, token: str, handover: Handover) -> None:
         """The first process of the keeper only forks and exits, which is waited for, so that no zombie stays."""
         environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
-        with (run_dir / _KEEPER_LOG).open("ab") as log:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+        with os.fdopen(os.open(run_dir / _KEEPER_LOG, flags, 0o600), "ab") as log:
             child = subprocess.Popen(
                 [*self._keeper, str(run_dir)],
                 cwd=_PROJECT,

@@ -8,6 +8,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TypeVar
 
+from pipelines.domain.base import files
 from pipelines.domain.base.positions import PartitionPosition
 from pipelines.domain.hosts.disk import DiskSpace, scarcest
 from pipelines.domain.runs import protocol
@@ -22,11 +23,17 @@ from pipelines.domain.runs.protocol import (
     Promotion,
     Status,
 )
+from workers.adapters import handing_over
 from workers.ports import JournalChunk
 
 _PRIVATE = 0o700
 _YOUNG_NS = 50_000_000
 """A file that changed so shortly before it was read may change again without another time: the kernel's is coarse."""
+
+_NO_JOURNAL = b"another kind of file is in the place of the journal\n"
+"""Corruption, to whoever reads it."""
+_MOST_TRACES = 1000
+_LARGEST_TRACE = 64 * 1024
 
 D = TypeVar("D", bound=Document)
 Stamp = tuple[int, int, int]
@@ -51,6 +58,8 @@ class LocalRunDirs:
 
     def prepare(self, run_dir: Path, launch: Launch, control: Control) -> None:
         run_dir.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
+        if launch.user is not None:
+            handing_over.prepare(self._state_dir, run_dir, launch, launch.user)
         if not (run_dir / protocol.LAUNCH).exists():
             launch.store(run_dir / protocol.LAUNCH)
         elif (found := self.launch(run_dir)) is not None and found.token != launch.token:
@@ -89,11 +98,15 @@ class LocalRunDirs:
         return self._document(run_dir, protocol.PROMOTE, Promotion)
 
     def promote(self, run_dir: Path, promotion: Promotion) -> None:
+        launch = self.launch(run_dir)
+        if launch is not None and launch.user is not None:
+            handing_over.give_checkpoints(self._state_dir, Path(promotion.checkpoint_root), launch.user)
         promotion.store(run_dir / protocol.PROMOTE)
 
     def traced(self, run_dir: Path) -> list[PartitionPosition]:
-        files = sorted((run_dir / protocol.TRACES).glob("*"))
-        return [record for file in files if (record := _record(file)) is not None]
+        traces = run_dir / protocol.TRACES
+        found = [] if traces.is_symlink() else sorted(traces.glob("*"))[:_MOST_TRACES]
+        return [record for file in found if (record := _record(file)) is not None]
 
     def write_control(self, run_dir: Path, control: Control) -> None:
         run_dir.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
@@ -106,14 +119,16 @@ class LocalRunDirs:
     def journal(self, run_dir: Path, offset: int, limit: int) -> JournalChunk:
         path = f"{run_dir}/{protocol.JOURNAL}"
         try:
-            if os.stat(path).st_size == offset:  # noqa: PTH116 - a thousand of them in a tick
+            if os.lstat(path).st_size == offset:
                 return JournalChunk(offset=offset, data=b"", size=offset)
-            with open(path, "rb") as file:  # noqa: PTH123
+            with os.fdopen(files.open_regular(path), "rb") as file:
                 size = file.seek(0, 2)
                 file.seek(min(offset, size))
                 return JournalChunk(offset=offset, data=file.read(limit), size=size)
         except FileNotFoundError:
             return JournalChunk(offset=offset, data=b"", size=0)
+        except files.NotOurs:
+            return JournalChunk(offset=offset, data=_NO_JOURNAL, size=offset + len(_NO_JOURNAL))
 
     def space(self, run_dir: Path | None = None) -> DiskSpace | None:
         runs, checkpoints = self._state_dir / "runs", self._state_dir / "checkpoints"
@@ -121,7 +136,7 @@ class LocalRunDirs:
 
     def found_full(self, run_dir: Path) -> bool:
         try:
-            return os.stat(f"{run_dir}/{protocol.RESERVE}").st_size == 0  # noqa: PTH116 - a thousand of them in a tick
+            return os.lstat(f"{run_dir}/{protocol.RESERVE}").st_size == 0
         except OSError:
             return False
 
@@ -129,7 +144,7 @@ class LocalRunDirs:
         directory = str(run_dir)
         known, path = self._known.setdefault(directory, {}), f"{directory}/{name}"
         try:
-            seen = os.stat(path)  # noqa: PTH116 - thousands of them in a tick
+            seen = os.lstat(path)
         except OSError:
             known.pop(name, None)
             return None
@@ -160,6 +175,6 @@ def _last_epoch(lock: Path) -> int:
 def _record(file: Path) -> PartitionPosition | None:
     """What one process was at; None where it was between two records, or the file is torn."""
     try:
-        return PartitionPosition.model_validate_json(file.read_bytes())
+        return PartitionPosition.model_validate_json(files.read(file, _LARGEST_TRACE))
     except (OSError, ValueError):
         return None

@@ -24,6 +24,7 @@ _QUIET = 5
 """So many looks without a change end the text of a Python process."""
 _KEPT = 20
 _MOST = 4 << 20
+_LONGEST_NAME = 4096
 _COMPONENT = re.compile(r"^  File .*, line \S+ in ((?:sources|channels|sinks|dead_letters)\.\S+)$", re.MULTILINE)
 
 
@@ -48,9 +49,8 @@ class Scratch:
 
     def text(self) -> bytes:
         """What is new."""
-        with contextlib.suppress(OSError), self.path.open("rb") as file:
-            file.seek(self.start)
-            return file.read(_MOST)
+        with contextlib.suppress(OSError):
+            return files.read_some(self.path, self.start, _MOST)
         return b""
 
 
@@ -106,9 +106,13 @@ class Dumper:
     def _known_of(self, pid: int) -> bytes:
         lines = [f"  {line}" for line in processes.kernel_messages(pid)]
         with contextlib.suppress(OSError):
-            if component := self._worker(pid).with_suffix(".at").read_text(errors="replace").strip():
+            if component := self._at_work(pid):
                 lines.insert(0, f"  File (no answer), line ? in {component}")
         return "".join(f"{line}\n" for line in lines).encode()
+
+    def _at_work(self, pid: int) -> str:
+        """The component that a worker has written down."""
+        return files.read_some(self._worker(pid).with_suffix(".at"), 0, _LONGEST_NAME).decode(errors="replace").strip()
 
     def _signal(self, pid: int, number: signal.Signals) -> bool:
         """Send it to a process that has a handler; one that has none would end."""
@@ -139,7 +143,10 @@ class Dumper:
     def _write(self, path: Path, content: bytes) -> bool:
         try:
             path.parent.mkdir(exist_ok=True)
-            path.write_bytes(content)
+            if path.parent.is_symlink():
+                raise OSError(f"{path.parent} is a link")
+            with files.create(path) as file:
+                file.write(content)
         except OSError as error:
             self.say(f"{path.name} cannot be written: {error}")
             return False
@@ -168,6 +175,6 @@ def _components(text: bytes) -> list[str]:
 
 def _size(path: Path) -> int:
     try:
-        return path.stat().st_size
+        return path.lstat().st_size
     except OSError:
         return 0

@@ -79,7 +79,7 @@ class WatchedFile:
     def changed(self) -> bool:
         """Whether it is there and another one than at the last look."""
         try:
-            stat = self._path.stat()
+            stat = self._path.lstat()
         except OSError:
             return False
         seen = (stat.st_ino, stat.st_mtime_ns, stat.st_size)

@@ -28,7 +28,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from workers.keeper import files, handover, processes
+from workers.keeper import account, files, handover, processes
 from workers.keeper.dumps import Dumper
 from workers.keeper.escalation import ControlFile, Due, DumpFile, StopStage
 from workers.keeper.log import LogPump
@@ -155,6 +155,7 @@ class Keeper:
         self._refused = ""
         self._argv = driver
         self._frame = frame
+        self._user = account.of(launch)
         self._boot_id = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         self._control = ControlFile(run_dir / "control.json", self._boot_id)
         self._log = LogPump(
@@ -205,7 +206,7 @@ class Keeper:
         before, by a supervisor that another has taken the lease from: it is that keeper's, and nothing is recorded.
         """
         directory = self._dir if self._standby else self._dir.parent
-        descriptor = os.open(directory / _lock_name(self._standby), os.O_RDWR | os.O_CREAT, 0o600)
+        descriptor = os.open(directory / _lock_name(self._standby), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         if not self._taken(descriptor):
             return None
         if self._started_before(descriptor) or (self._dir / "exit.json").exists():
@@ -241,6 +242,9 @@ class Keeper:
         environment = {**os.environ, processes.KEEPER_FD_VARIABLE: str(theirs.fileno()), "PYTHONUNBUFFERED": "1"}
         environment["MALLOC_ARENA_MAX"] = "2"
         environment[processes.RUN_VARIABLE] = self._log.label
+        if self._user:
+            environment = self._user.environment(environment, self._dir)
+            account.give_up_privileges()
         child = subprocess.Popen(
             self._argv,
             stdin=subprocess.DEVNULL,
@@ -250,6 +254,7 @@ class Keeper:
             process_group=0,
             env=environment,
             cwd=self._dir,
+            **(self._user.switch if self._user else {}),
         )
         self._pid = self._group = self._dumper.driver = child.pid
         child.returncode = 0  # reaped by processes.reap
@@ -299,7 +304,7 @@ class Keeper:
         now = time.monotonic()
         if self._promoting_since is None:
             self._promoting_since = now
-        lock = os.open(self._dir.parent / _lock_name(standby=False), os.O_RDWR | os.O_CREAT, 0o600)
+        lock = os.open(self._dir.parent / _lock_name(standby=False), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -397,7 +402,8 @@ class Keeper:
             processes.reap(self._pid)
         if left:
             self._log.say(f"processes {left} of this run cannot be killed", "ERROR")
-        shutil.rmtree(self._dir / "tmp", ignore_errors=True)
+        with contextlib.suppress(RecursionError):
+            shutil.rmtree(self._dir / "tmp", ignore_errors=True)
 
     def _record(self, status: int, reason: str) -> int:
         """Write exit.json, into the room that the run's reserve takes; a disk that is full all the same is waited for,
@@ -427,6 +433,7 @@ class Keeper:
             except OSError:
                 time.sleep(0.5)
             else:
+                account.close(self._dir)
                 return 0
         return 1
 

@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
+from workers.keeper import files
 from workers.keeper.jvm_dump import JvmDump
 from workers.keeper.redaction import Redactor
 
@@ -77,9 +78,9 @@ class LogPump(threading.Thread):
         self.join(timeout)
 
     def _append(self, chunk: bytes) -> None:
-        if self._path.exists() and self._path.stat().st_size + len(chunk) > self._size:
+        if self._path.is_file() and self._path.lstat().st_size + len(chunk) > self._size:
             self._rotate()
-        with self._path.open("ab", buffering=0) as file:
+        with files.append_to(self._path) as file:
             if self._lost:
                 words = f"{self._lost} bytes of output were lost: the log could not be written"
                 file.write(b"\n" + self._line(words, "WARNING"))

@@ -18,7 +18,8 @@ import psutil
 
 from controlplane.install.services.interrupt import POLL, Interrupt
 from controlplane.install.tools.errors import SetupError
-from pipelines.domain.runs.protocol import ProcessIdentity, boot_id, write_atomically
+from pipelines.domain.base.files import write_atomically
+from pipelines.domain.runs.protocol import ProcessIdentity, boot_id
 
 KILL_TIMEOUT = 10.0  # seconds for the kernel to take away a process that got SIGKILL
 

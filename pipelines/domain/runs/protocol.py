@@ -6,11 +6,9 @@ between processes are seconds of CLOCK_BOOTTIME together with the boot id; wall 
 
 from __future__ import annotations
 
-import os
 import struct
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from enum import IntEnum
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -18,6 +16,7 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from pipelines.domain.access.reach import ReachPolicy
+from pipelines.domain.base import files
 from pipelines.domain.base.positions import Offset, PartitionPosition, SourceIdentity
 from pipelines.domain.base.states import AgentPhase, Command, RunRole
 from pipelines.domain.definitions.document.references import substituted
@@ -80,29 +79,13 @@ class Document(BaseModel):
     def load(cls, path: Path | str) -> Self | None:
         """Read the file; None where it does not exist or is not a whole document of this kind."""
         try:
-            with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - hundreds of them in a tick
-                return cls.model_validate_json(file.read())
+            return cls.model_validate_json(files.read(path))
         except (OSError, ValueError):
             return None
 
     def store(self, path: Path) -> None:
         """Replace the file in one step: temporary file, fsync, rename."""
-        write_atomically(path, self.model_dump_json(indent=1).encode() + b"\n")
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Replace `path` by `content` so that a reader, or a crash, sees the old or the new content and nothing else."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except OSError:
-        with suppress(OSError):
-            temporary.unlink()
-        raise
+        files.write_atomically(path, self.model_dump_json(indent=1).encode() + b"\n")
 
 
 class QueryHead(BaseModel):
@@ -125,6 +108,17 @@ class QueryHead(BaseModel):
     penalties: list[Penalty] = []
     decided: list[PartitionPosition] = []
     incomplete: bool = False
+
+
+class AgentUser(BaseModel):
+    """Whom the driver, and all that it starts, runs as: numbers that need no entry in the machine's list of users.
+    `groups`: those that its pipeline shares with others."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    uid: int = Field(ge=1)
+    gid: int = Field(ge=1)
+    groups: list[int] = []
 
 
 class SparkSettings(BaseModel):
@@ -174,6 +168,8 @@ class Launch(Document):
 
     A standby has no epoch and no lineage, which are 0, and its heads only show where the ledger stood when it was
     launched; all three come with its promotion.
+
+    `user`: whom the driver runs as, None for the worker's own user.
     """
 
     version: Literal[1] = 1
@@ -200,6 +196,7 @@ class Launch(Document):
     trace: bool = False
     traceparent: str = ""
     reach: ReachPolicy = ReachPolicy()
+    user: AgentUser | None = None
     log_bytes: int = 16 * 1024 * 1024
     log_files: int = 4
 

@@ -11,7 +11,7 @@ from pipelines.domain.hosts.capacity import Room
 from pipelines.domain.lifecycle.operations import OnTimeout
 from pipelines.foundation import clock
 from pipelines.models import Host
-from pipelines.selectors.hosts.schemas import DiskSchema, HostSchema, HostState, MessagesSchema
+from pipelines.selectors.hosts.schemas import DiskSchema, HostSchema, HostState, IsolationSchema, MessagesSchema
 
 SUPERVISED_WITHIN = timedelta(seconds=5)
 LOST_AFTER = timedelta(seconds=30)
@@ -56,6 +56,7 @@ def host_schema(host: Host, room: Room) -> HostSchema:
         version=host.version,
         messages=MessagesSchema.model_validate(host.messages) if host.messages else None,
         disk=DiskSchema.model_validate(host.disk) if host.disk else None,
+        isolation=IsolationSchema.model_validate(host.isolation) if host.isolation else None,
         lease_epoch=host.lease_epoch,
         slots=host.slots,
         memory_limit=host.memory_limit,

@@ -10,6 +10,7 @@ from pydantic import RootModel
 
 from pipelines.domain.base.states import DesiredState, Phase
 from pipelines.domain.hosts.disk import DiskState
+from pipelines.domain.hosts.isolation import IsolationState
 from pipelines.domain.lifecycle.operations import OnTimeout
 from pipelines.selectors.base.schemas import Schema
 
@@ -38,6 +39,15 @@ class DiskSchema(Schema):
     at: datetime
 
 
+class IsolationSchema(Schema):
+    """Whether agents of a host run as users of their own (USER), each pipeline's as another, or as the worker's user
+    (NONE); `detail` says why, `hint` what to do."""
+
+    state: IsolationState
+    detail: str
+    hint: str
+
+
 class HostState(StrEnum):
     """UP: seen within the last 30 s. LOST: not seen for longer."""
 
@@ -63,6 +73,7 @@ class HostSchema(Schema):
     version: str
     messages: MessagesSchema | None
     disk: DiskSchema | None
+    isolation: IsolationSchema | None
     lease_epoch: int
     slots: int | None
     memory_limit: int | None

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import stat
 from pathlib import Path
 
+from pipelines.domain.base.files import open_regular
 from pipelines.domain.base.states import RunState
 from pipelines.domain.hosts.disk import ADVICE, DiskSpace
 from pipelines.domain.runs.log_lines import LogLevel, at_least
@@ -47,14 +47,11 @@ def read_log(
 def _read(run: Run, path: Path, offset: int | None) -> tuple[int, int, bytes]:
     """Size of the file, where the bytes begin, and the bytes; a file rotated meanwhile is read from its start."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        descriptor = open_regular(path)
     except OSError:
         raise _missing(run) from None
     with os.fdopen(descriptor, "rb") as file:
-        status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            raise _missing(run)
-        size = status.st_size
+        size = os.fstat(file.fileno()).st_size
         start = max(0, size - MAX_BYTES) if offset is None else (offset if offset <= size else 0)
         file.seek(start)
         return size, start, file.read(min(MAX_BYTES, size - start))

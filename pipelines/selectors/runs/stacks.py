@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import stat
 from datetime import UTC, datetime
 from pathlib import Path
 
+from pipelines.domain.base.files import open_regular
 from pipelines.domain.runs.protocol import DUMPS, STACKS, Dump, Dumps
 from pipelines.models import Run
 from pipelines.selectors.runs.schemas import DumpSchema, StackFileSchema, StacksSchema
@@ -22,12 +22,17 @@ def stacks(run: Run, *, host: str, state_dir: Path, asked: str | None = None, te
     found = Dumps.load(directory / DUMPS) if here else None
     taken = found.taken if found else [Dump.model_validate(dump) for dump in run.dumps]
     wanted = [dump for dump in reversed(taken) if asked is None or dump.asked == asked]
-    reader = _Reader(directory / STACKS if here and texts else None)
+    reader = _Reader(_real(directory / STACKS) if here and texts else None)
     return StacksSchema(
         run=run.pk,
         dumps=[_view(dump, reader) for dump in wanted],
         elsewhere="" if here else f"{run.host_id}:{run.run_dir}/{STACKS}",
     )
+
+
+def _real(directory: Path) -> Path | None:
+    """The directory, unless it is a link."""
+    return None if directory.is_symlink() else directory
 
 
 def is_here(run: Run, *, host: str, state_dir: Path) -> bool:
@@ -63,10 +68,9 @@ class _Reader:
         if self._directory is None or Path(name).name != name or not self._left:
             return ""
         try:
-            descriptor = os.open(self._directory / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            with os.fdopen(open_regular(self._directory / name), "rb") as file:
+                data = file.read(self._left)
         except OSError:
             return ""
-        with os.fdopen(descriptor, "rb") as file:
-            data = file.read(self._left) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else b""
         self._left -= len(data)
         return data.decode("utf-8", errors="replace")

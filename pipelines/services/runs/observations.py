@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -23,7 +23,8 @@ from pipelines.services.reprocessing import dead_letters
 @dataclass(frozen=True)
 class HostFacts:
     """What a host tells of itself. `owner`: pid, start_time and boot_id of its supervisor's process. `slots` and
-    `memory_limit`: how many agents, of how many bytes together, may run there; None for no limit."""
+    `memory_limit`: how many agents, of how many bytes together, may run there; None for no limit. `isolation`: as
+    IsolationSchema has it."""
 
     name: str
     state_dir: str
@@ -33,6 +34,7 @@ class HostFacts:
     owner: dict[str, Any]
     slots: int | None = None
     memory_limit: int | None = None
+    isolation: dict[str, Any] = field(default_factory=dict)
 
 
 _host = Prepared(lambda: Host.objects.filter(name=given("name")))
@@ -74,6 +76,7 @@ def heartbeat(
             memory_limit=facts.memory_limit,
             tick_ms=tick_ms,
             disk=disk or {},
+            isolation=facts.isolation,
             removed_at=None,
         )
     )

@@ -20,8 +20,8 @@ from typing import BinaryIO
 import pyarrow as pa
 
 from pipelines.domain.access.reach import ReachPolicy
+from pipelines.domain.base.files import write_atomically
 from pipelines.domain.base.positions import TopicPartition
-from pipelines.domain.runs.protocol import write_atomically
 from workers.agent.base import reach
 from workers.agent.files import lines
 from workers.agent.files.lines import Labels, Lines

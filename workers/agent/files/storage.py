@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pipelines.domain.runs.protocol import write_atomically
+from pipelines.domain.base.files import write_atomically
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

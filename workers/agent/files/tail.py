@@ -22,8 +22,8 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import BinaryIO
 
+from pipelines.domain.base.files import write_atomically
 from pipelines.domain.base.positions import TopicPartition
-from pipelines.domain.runs.protocol import write_atomically
 from workers.agent.files import heads, lines
 from workers.agent.files.heads import Heads
 from workers.agent.files.registry import of_type, reading

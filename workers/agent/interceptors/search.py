@@ -15,6 +15,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+_WORKERS_UID = "HEADGATE_WORKER_UID"
+"""The keeper sets it where the agent runs as another user than the worker."""
 UNSAFE = "INTERCEPTOR_PATH_UNSAFE"
 UNSAFE_ADVICE = (
     "HEADGATE_INTERCEPTOR_PATH of the host names the directories: correct it, or make the worker's user or root the "
@@ -43,7 +45,7 @@ def problems(directories: Sequence[str]) -> Iterator[str]:
 def unsafe(path: Path) -> str:
     """Who else could put code there; empty where nobody can."""
     found = path.stat()
-    if found.st_uid not in (0, os.getuid()):
+    if found.st_uid not in (0, os.getuid(), int(os.environ.get(_WORKERS_UID, "0"))):
         return f"{path} belongs to the user {found.st_uid}, who is neither the worker's user nor root."
     if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         return f"{path} can be written by others (mode {stat.S_IMODE(found.st_mode):o})."

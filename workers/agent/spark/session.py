@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from workers.agent.spark.jvm import Jvm
+from workers.agent.spark.login import name_user
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -84,6 +85,7 @@ def connect(
         gateway = launch_gateway()  # type: ignore[no-untyped-call]
     finally:
         del os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"]
+    name_user(gateway.jvm)
     jconf = SparkConf(_jvm=gateway.jvm)
     settings = {
         **_SETTINGS,

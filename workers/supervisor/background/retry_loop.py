@@ -15,6 +15,7 @@ from pathlib import Path
 
 import structlog
 
+from pipelines.domain.base.files import make_below, read
 from pipelines.domain.ledger.journal import Entry, EntryKind, JournalCorrupt, read_entries
 from pipelines.domain.reprocessing.range_replay import ORDER, place
 from pipelines.models import Operation
@@ -24,6 +25,8 @@ from pipelines.services.reprocessing.range_replays import data_of
 
 _OVER = "over"
 """Everything that the journals of an order hold is in the ledger, and nobody writes there any more."""
+
+_LARGEST_JOURNAL = 256 << 20
 
 log = structlog.get_logger(__name__)
 
@@ -69,7 +72,7 @@ class RetryLoop:
             order = range_replays.hold(operation=operation, host=self.host)
             if order is None:
                 return
-            directory.mkdir(parents=True, exist_ok=True)
+            make_below(directory)
             order.store(directory / ORDER)
         if journals := _journals(directory):
             range_replays.take_in(operation=operation, journals=journals)
@@ -112,4 +115,4 @@ class RetryLoop:
 def _journals(directory: Path) -> Sequence[tuple[int, Sequence[Entry]]]:
     """The entries of every run that took part, oldest first. Raises JournalCorrupt."""
     numbered = sorted((int(path.stem.partition("-")[2]), path) for path in directory.glob("journal-*.jsonl"))
-    return [(number, read_entries(path.read_bytes(), 0)[0]) for number, path in numbered]
+    return [(number, read_entries(read(path, _LARGEST_JOURNAL), 0)[0]) for number, path in numbered]

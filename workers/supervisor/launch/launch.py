@@ -18,6 +18,7 @@ from pipelines.domain.definitions.document.references import substituted
 from pipelines.domain.definitions.document.spec import Definition
 from pipelines.domain.runs.lineage import Lineage, continue_from
 from pipelines.domain.runs.protocol import (
+    AgentUser,
     Handover,
     Launch,
     PlacedCluster,
@@ -47,7 +48,8 @@ class NotProvisioned(Exception):
 @dataclass(frozen=True)
 class Launcher:
     """What launches of this host share. `spark` raises NotProvisioned. `interceptors`: allowed, as module:Class;
-    `interceptor_path`: directories in which they may lie."""
+    `interceptor_path`: directories in which they may lie. `user`: whom agents of a pipeline, by name and id, run as,
+    None for the worker's own user; raises NotProvisioned where they must not run as that."""
 
     host: str
     state_dir: Path
@@ -56,6 +58,7 @@ class Launcher:
     interceptors: frozenset[str] = frozenset()
     interceptor_path: tuple[str, ...] = ()
     reach: Callable[[], ReachPolicy] = policy
+    user: Callable[[str, str], AgentUser | None] = lambda _name, _id: None
 
     def check(self, pipeline: Pipeline) -> Lineage | list[Finding]:
         """Which lineage the next run continues, or every reason against a start."""
@@ -99,6 +102,7 @@ class Launcher:
     def _provision(self) -> list[Finding]:
         try:
             self.spark()
+            self.user("", "")
         except NotProvisioned as error:
             return [_finding("", "NOT_PROVISIONED", str(error), error.hint)]
         return []
@@ -169,6 +173,7 @@ class Launcher:
             interceptors=sorted(self.interceptors),
             interceptor_path=list(self.interceptor_path),
             reach=self.reach(),
+            user=self.user(run.pipeline_name, str(run.pipeline_id)),
             traceparent=tracing.traceparent_of(run.pipeline_id),
             **self._granted(run),
         )

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from pipelines.domain.base.files import write_atomically
 from pipelines.domain.hosts.disk import DiskSpace
 from pipelines.domain.ledger.journal import Done, Exited, Planned, read_entries
 from pipelines.domain.ledger.ledger import Counts
-from pipelines.domain.runs.protocol import Control, write_atomically
+from pipelines.domain.runs.protocol import Control
 from workers.adapters.rundirs import LocalRunDirs
 from workers.agent.run_dir.journal_writer import DiskFull, Journal, JournalUnwritable
 from workers.agent.run_dir.reserve import SIZE, Reserve

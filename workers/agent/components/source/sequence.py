@@ -7,8 +7,8 @@ import time
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from pipelines.domain.base.files import write_atomically
 from pipelines.domain.base.positions import TopicPartition
-from pipelines.domain.runs.protocol import write_atomically
 from workers.agent.base.batch_limits import BatchLimits
 from workers.agent.base.event import Event
 from workers.agent.graph.component import SourceBuilder

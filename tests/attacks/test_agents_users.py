@@ -1,0 +1,359 @@
+"""An agent that means harm, as a user of its own: what it may open, whom it may signal, and what it may plant.
+
+The agent is started by the real adapters and the real keeper; its driver is a program that does what an agent of an
+operator's definition could be made to do, by an `exec` source for example.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipelines.domain.base.states import Command
+from pipelines.domain.hosts.isolation import AgentUids, IsolationState
+from pipelines.domain.ledger.journal import JournalCorrupt, read_entries
+from pipelines.domain.runs import protocol
+from pipelines.domain.runs.protocol import AgentUser, Control, Handover, Launch, SparkSettings
+from tests.waiting import wait_for
+from workers.adapters import accounts, handing_over
+from workers.adapters.accounts import Accounts, Exhausted
+from workers.adapters.processes import HostProcesses
+from workers.adapters.rundirs import LocalRunDirs
+
+PYTHON = "/usr/bin/python3"
+UIDS = AgentUids(first=700_000, last=700_050)
+KEEPER = """
+import sys
+from pathlib import Path
+from workers.keeper.keeper import main
+run_dir = Path(sys.argv[1])
+main(run_dir, [{python!r}, "-c", (run_dir / "attack.py").read_text()])
+"""
+
+pytestmark = pytest.mark.skipif(
+    os.geteuid() != 0 or not Path(PYTHON).exists(), reason="needs root, and a Python that other users can run"
+)
+
+
+@dataclass
+class Host:
+    """A state directory on a host whose agents have users."""
+
+    state: Path
+    accounts: Accounts
+    started: list[str]
+
+    @property
+    def rundirs(self) -> LocalRunDirs:
+        """As the worker has them."""
+        return LocalRunDirs(self.state)
+
+    def launch(self, pipeline: str, number: int = 1) -> Launch:
+        """What a run of the pipeline is told."""
+        pipeline_id = str(uuid.uuid5(uuid.NAMESPACE_URL, pipeline))
+        return Launch(
+            pipeline=pipeline,
+            pipeline_id=pipeline_id,
+            run=number,
+            epoch=number,
+            token=uuid.uuid4().hex,
+            host="here",
+            revision=1,
+            revision_digest="-",
+            definition={},
+            lineage=1,
+            checkpoint_root=str(protocol.checkpoint_root(self.state, pipeline, 1)),
+            heads=[],
+            spark=SparkSettings(classpath=[]),
+            user=self.accounts.of(pipeline, pipeline_id),
+        )
+
+    def start(self, launch: Launch, code: str) -> Path:
+        """Start an agent whose driver runs `code`; returns its run directory."""
+        run_dir = self.rundirs.path(launch.pipeline, launch.run)
+        control = Control(seq=1, command=Command.RUN, boot_id=protocol.boot_id(), issued_at=protocol.boottime())
+        self.rundirs.prepare(run_dir, launch, control)
+        (run_dir / "attack.py").write_text(code)
+        keeper = HostProcesses((sys.executable, "-c", KEEPER.format(python=PYTHON)))
+        self.started.append(launch.token)
+        keeper.spawn_keeper(run_dir, launch.token, Handover())
+        return run_dir
+
+    def attack(self, launch: Launch, code: str) -> Any:
+        """What the code leaves in `answer.json` of its run directory, once its run is over."""
+        run_dir = self.start(launch, f"import json, os, subprocess\nanswer = {{}}\n{code}\n{LEAVE}")
+        wait_for(lambda: self.rundirs.exit_record(run_dir) is not None, "the run is over", timeout=30)
+        answer = run_dir / "answer.json"
+        assert answer.exists(), (run_dir / protocol.LOG).read_text()
+        return json.loads(answer.read_text())
+
+
+LEAVE = "open('answer.json', 'w').write(json.dumps(answer))"
+
+
+@pytest.fixture
+def host() -> Iterator[Host]:
+    """Below /tmp, since pytest's own directories are closed to other users."""
+    top = Path(tempfile.mkdtemp(prefix="headgate-users-"))
+    top.chmod(0o755)
+    state = top / "state"
+    state.mkdir(mode=0o700)
+    handing_over.pass_through(state, state, UIDS.first)
+    found = Host(state, Accounts(state, UIDS, UIDS.first), [])
+    yield found
+    processes = HostProcesses()
+    for token, alive in processes.holders().items():
+        for process in alive if token in found.started else ():
+            processes.kill(process, token)
+    shutil.rmtree(top)
+
+
+def test_no_agent_reads_keys_the_database_or_another_pipelines_run(host: Host) -> None:
+    closed = [host.state / name for name in ("secret_key", "secret_store.keys", "headgate.sqlite3", "redis.sock")]
+    for path in closed:
+        path.write_text("a key")
+    victim = host.start(host.launch("victim"), "import time; time.sleep(60)")
+    wait_for(lambda: (victim / protocol.IDENTITY).exists(), "the victim runs")
+    closed += [victim / "launch.json", victim / "agent.log", victim, host.state, host.state / "runs"]
+    code = f"""
+for path in {list(map(str, closed))!r}:
+    try:
+        answer[path] = os.listdir(path) if os.path.isdir(path) else open(path).read()
+    except OSError as error:
+        answer[path] = None
+    if subprocess.run(["cat", path], capture_output=True).stdout:
+        answer[path] = "cat"
+answer["ids"] = [os.getresuid(), os.getresgid(), os.getgroups()]
+answer["own"] = open("launch.json").read() != ""
+answer["environment"] = sorted(os.environ)
+answer["status"] = open("/proc/self/status").read()
+"""
+    launch = host.launch("attacker")
+    answer = host.attack(launch, code)
+    assert launch.user is not None
+    uid = launch.user.uid
+    assert answer.pop("ids") == [[uid] * 3, [uid] * 3, [UIDS.first]]
+    assert answer.pop("own")
+    allowed = {"PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "JAVA_HOME", "LD_LIBRARY_PATH"}
+    assert not {name for name in answer.pop("environment") if name not in allowed | OWN}
+    status = dict(line.split(":\t", 1) for line in answer.pop("status").splitlines() if ":\t" in line)
+    assert status["NoNewPrivs"] == "1"
+    assert {int(status[name], 16) for name in ("CapEff", "CapPrm", "CapAmb")} == {0}
+    assert answer == dict.fromkeys(map(str, closed))
+
+
+OWN = {
+    "PYTHONPATH", "PYTHONUNBUFFERED", "MALLOC_ARENA_MAX", "HEADGATE_RUN", "HEADGATE_RUN_TOKEN", "HEADGATE_KEEPER_FD",
+    "HEADGATE_WORKER_UID",
+}  # fmt: skip
+
+
+def test_no_agent_signals_or_traces_a_keeper_or_anothers_driver(host: Host) -> None:
+    victim = host.start(host.launch("victim"), "import time; time.sleep(60)")
+    rundirs = host.rundirs
+    wait_for(lambda: (found := rundirs.identity(victim)) is not None and found.driver is not None, "the victim runs")
+    identity = rundirs.identity(victim)
+    assert identity is not None
+    assert identity.driver is not None
+    pids = [os.getpid(), identity.keeper.pid, identity.driver.pid]
+    code = f"""
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+for pid in {pids} + [os.getppid()]:
+    for what, act in (("signal", lambda: os.kill(pid, 9)), ("environ", lambda: open(f"/proc/{{pid}}/environ").read())):
+        try:
+            act()
+            answer[f"{{what}} {{pid}}"] = True
+        except PermissionError:
+            pass
+    if libc.ptrace(16, pid, 0, 0) == 0:
+        answer[f"ptrace {{pid}}"] = True
+"""
+    assert host.attack(host.launch("attacker"), code) == {}
+    assert HostProcesses().is_alive(identity.driver)
+
+
+def test_the_worker_kills_an_agent_of_another_user(host: Host) -> None:
+    launch = host.launch("victim")
+    run_dir = host.start(launch, "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)")
+    rundirs = host.rundirs
+    wait_for(lambda: (found := rundirs.identity(run_dir)) is not None and found.driver is not None, "it runs")
+    identity = rundirs.identity(run_dir)
+    assert identity is not None
+    assert identity.driver is not None
+    assert identity.driver in HostProcesses().holders()[launch.token]
+    assert HostProcesses().kill(identity.driver, launch.token)
+    wait_for(lambda: rundirs.exit_record(run_dir) is not None, "its keeper records the end")
+    found = rundirs.exit_record(run_dir)
+    assert found is not None
+    assert found.signal == signal.SIGKILL
+    assert run_dir.stat().st_mode & 0o7777 == 0o700
+
+
+@pytest.mark.parametrize("link", ["symbolic", "hard"])
+def test_what_an_agent_plants_is_neither_read_nor_written(host: Host, link: str) -> None:
+    """Links to the database in the place of every file that others write or read there."""
+    database = host.state / "headgate.sqlite3"
+    database.write_text('{"token": "stolen"}')
+    launch = host.launch("attacker")
+    names = ["agent.log", "agent.log.1", "exit.json", "promote.json", "dump.json", "dumps.json", "status.json"]
+    names += ["journal.jsonl", "reserve", "stacks/python.txt", "control.json", "launch.json", "identity.json"]
+    make = "os.symlink" if link == "symbolic" else "os.link"
+    code = f"""
+for name in {names!r}:
+    try:
+        os.unlink(name)
+    except OSError:
+        pass
+    try:
+        {make}({str(database)!r}, name)
+        answer[name] = True
+    except OSError as error:
+        pass
+"""
+    answer = host.attack(launch, code)
+    rundirs, run_dir = host.rundirs, host.rundirs.path("attacker", 1)
+    assert not answer.keys() & {"agent.log", "control.json", "launch.json", "identity.json"}
+    if link == "symbolic":
+        assert {"status.json", "journal.jsonl", "exit.json"} <= answer.keys()
+    assert rundirs.status(run_dir) is None
+    assert b"stolen" not in rundirs.journal(run_dir, 0, 1000).data
+    assert rundirs.exit_record(run_dir) is not None
+    assert database.read_text() == '{"token": "stolen"}'
+    assert "stolen" not in (run_dir / "agent.log").read_text()
+
+
+def test_a_pipe_in_the_place_of_a_status_holds_nobody_up(host: Host) -> None:
+    host.attack(host.launch("attacker"), "for name in ('status.json', 'journal.jsonl'): os.mkfifo(name)")
+    run_dir = host.rundirs.path("attacker", 1)
+    assert host.rundirs.status(run_dir) is None
+    assert host.rundirs.journal(run_dir, 0, 1000).data == b""
+    with pytest.raises(JournalCorrupt):
+        read_entries(host.rundirs.journal(run_dir, 1, 1000).data, 0)
+
+
+def test_what_the_worker_left_is_handed_over_and_links_are_not_followed(host: Host) -> None:
+    launch = host.launch("pipeline")
+    key = host.state / "secret_key"
+    key.write_text("a key")
+    key.chmod(0o600)
+    root = Path(launch.checkpoint_root) / "in.out"
+    root.mkdir(parents=True)
+    (root / "offsets").write_text("1")
+    (root / "link").symlink_to(key)
+    (root / "name").hardlink_to(key)
+    (launch.data_root / "files").mkdir(parents=True)
+    (launch.data_root / "files" / "in.json").write_text("{}")
+    paths = [str(root / "offsets"), str(launch.data_root / "files" / "in.json")]
+    code = f"""
+for path in {paths!r}:
+    open(path, "a").write(" ")
+    answer[path] = open(path).read()
+"""
+    assert list(host.attack(launch, code).values()) == ["1 ", "{} "]
+    assert (key.stat().st_uid, key.stat().st_mode & 0o777, key.read_text()) == (0, 0o600, "a key")
+
+
+def test_each_pipeline_keeps_a_user_that_no_other_has(host: Host) -> None:
+    launches = [host.launch(f"pipeline-{number}") for number in range(10)]
+    users: list[AgentUser | None] = []
+    for name in [each.pipeline for each in launches]:
+        launch = host.launch(name)
+        control = Control(seq=1, command=Command.RUN, boot_id=protocol.boot_id(), issued_at=0)
+        host.rundirs.prepare(host.rundirs.path(name, 1), launch, control)
+        users.append(launch.user)
+    assert len({user.uid for user in users if user}) == 10
+    assert [host.launch(each.pipeline).user for each in launches] == users
+    taken = sorted(user.uid for user in users if user)
+    full = Accounts(host.state, AgentUids(first=taken[0] - 1, last=taken[0]), UIDS.first)
+    with pytest.raises(Exhausted):
+        full.of("another", "its id")
+
+
+def test_a_host_that_cannot_says_so(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    closed = host.state / "closed"
+    closed.mkdir(mode=0o700)
+    monkeypatch.setattr(sys, "executable", PYTHON)
+    site = next(path for path in sys.path if path.endswith("site-packages"))
+    monkeypatch.setattr(accounts, "_PROJECT", f"{accounts._PROJECT}:{site}")
+    offered, found = accounts.set_up(host.state, UIDS, UIDS.first, [])
+    assert (found.state, offered is not None) == (IsolationState.USER, True), found
+    offered, found = accounts.set_up(host.state, UIDS, UIDS.first, [str(closed / "jars")])
+    assert offered is None
+    assert str(closed) in found.detail
+    assert found.hint
+    without = "import os; os.setresuid(700001, 700001, 700001)\n" + PRIVILEGED
+    env = {"PYTHONPATH": f"{Path(__file__).resolve().parents[2]}:{site}", "PATH": os.environ["PATH"]}
+    said = subprocess.run([PYTHON, "-c", without], env=env, cwd="/", capture_output=True, text=True, check=True).stdout
+    assert "CAP_SETUID" in said
+
+
+PRIVILEGED = """
+from pathlib import Path
+from pipelines.domain.hosts.isolation import AgentUids
+from workers.adapters.accounts import set_up
+print(set_up(Path("/nowhere"), AgentUids(), 60578, [])[1].detail)
+"""
+
+
+def test_a_real_agent_delivers_as_a_user_without_a_name_and_stops(host: Host) -> None:
+    """Driver, JVM and Hadoop's file systems; the sink's directory is open to the group of all agents."""
+    out = host.state.parent / "out"
+    out.mkdir()
+    os.chown(out, -1, UIDS.first)
+    out.chmod(0o770)
+    definition = {
+        "api_version": "headgate/v1",
+        "name": "real",
+        "sources": {"numbers": {"type": "sequence", "rate": 1000, "limit": 2000, "body": "{n}"}},
+        "channels": {"lake": {"type": "file"}},
+        "sinks": {"lake": {"channel": "lake", "type": "file", "path": str(out), "format": "text"}},
+        "delivery": {"trigger_interval_ms": 200},
+    }
+    launch = host.launch("real").model_copy(update={"definition": definition})
+    site = next(path for path in sys.path if path.endswith("site-packages"))
+    run_dir = host.rundirs.path("real", 1)
+    now = protocol.boottime()
+    host.rundirs.prepare(
+        run_dir, launch, Control(seq=1, command=Command.RUN, boot_id=protocol.boot_id(), issued_at=now)
+    )
+    paths = f"PYTHONPATH={Path(__file__).resolve().parents[2]}:{site}"
+    argv = ["/usr/bin/env", paths, PYTHON, "-P", "-m", "workers.agent", str(run_dir)]
+    keeper = f"import sys, pathlib, workers.keeper.keeper as k; k.main(pathlib.Path(sys.argv[1]), {argv!r})"
+    host.started.append(launch.token)
+    HostProcesses((sys.executable, "-c", keeper)).spawn_keeper(run_dir, launch.token, Handover())
+
+    def over_or(condition: bool) -> bool:
+        assert not (run_dir / protocol.EXIT).exists(), (run_dir / protocol.LOG).read_text()
+        return condition
+
+    def delivered() -> bool:
+        status = host.rundirs.status(run_dir)
+        return over_or(status is not None and sum(query.delivered for query in status.queries) >= 2000)
+
+    wait_for(delivered, "all events are delivered", timeout=150)
+    assert launch.user is not None
+    files = [Path(top, name) for top, _, names in os.walk(out) for name in names]
+    assert {path.stat().st_uid for path in files} == {launch.user.uid}
+    running = HostProcesses().holders()[launch.token]
+    uids = {Path(f"/proc/{each.pid}").stat().st_uid for each in running}
+    assert uids == {0, launch.user.uid}
+    stop = Control(seq=2, command=Command.STOP, boot_id=protocol.boot_id(), issued_at=protocol.boottime())
+    host.rundirs.write_control(run_dir, stop)
+    wait_for((run_dir / protocol.EXIT).exists, "it ends", timeout=60)
+    record = host.rundirs.exit_record(run_dir)
+    assert record is not None
+    assert record.exit_code == 0, (run_dir / protocol.LOG).read_text()
+    assert launch.token not in HostProcesses().holders()

@@ -160,6 +160,7 @@ export const diff = {
 const limits = {
   messages: null,
   disk: null,
+  isolation: null,
   lease_epoch: 1,
   slots: null,
   memory_limit: null,

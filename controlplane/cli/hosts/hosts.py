@@ -31,7 +31,7 @@ def list_hosts(session: Session) -> None:
     found = session.client().get("hosts")
     if session.printed(found):
         return
-    columns = ("host", "state", "agents", "slots", "memory", "disk free", "last report", "drained")
+    columns = ("host", "state", "agents", "slots", "memory", "disk free", "agents run as", "last report", "drained")
     output.table(columns, map(_row, found), empty="No hosts. A host appears when its worker reports.")
 
 
@@ -41,7 +41,24 @@ def _row(host: dict[str, Any]) -> tuple[object, ...]:
     state = host["state"] if host["supervised"] or host["state"] == "LOST" else f"{host['state']}, silent"
     slots = f"{host['promised']} of {host['slots']}" if host["slots"] else f"{host['promised']}"
     drained = f"{ago(host['drained_at'])} by {host['drained_by']}" if host["drained_at"] else None
-    return host["name"], state, host["agents"], slots, _memory(host), _disk(host), ago(host["seen_at"]), drained
+    return (
+        host["name"],
+        state,
+        host["agents"],
+        slots,
+        _memory(host),
+        _disk(host),
+        _users(host),
+        ago(host["seen_at"]),
+        drained,
+    )
+
+
+def _users(host: dict[str, Any]) -> str | None:
+    isolation = host["isolation"]
+    if isolation is None:
+        return None
+    return "own users" if isolation["state"] == "USER" else "worker's user"
 
 
 def _memory(host: dict[str, Any]) -> str:
@@ -94,6 +111,8 @@ def _print(session: Session, host: dict[str, Any]) -> None:
     drained = f"drained {output.ago(host['drained_at'])}" if host["drained_at"] else "accepts agents"
     disk = f", disk free: {_disk(host)}" if host["disk"] else ""
     output.print_line(f"{host['name']}: {host['state']}, {drained}{disk}")
+    if isolation := host["isolation"]:
+        output.print_line(" ".join(filter(None, (isolation["detail"], isolation["hint"]))))
     rows = [(each["name"], each["phase"], each["live_run"], "; ".join(each["tied"])) for each in host["pipelines"]]
     output.table(("pipeline", "phase", "run", "bound by"), rows, empty="No pipelines.")
 

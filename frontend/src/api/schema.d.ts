@@ -3525,6 +3525,7 @@ export interface components {
             version: string;
             messages: components["schemas"]["Messages"] | null;
             disk: components["schemas"]["Disk"] | null;
+            isolation: components["schemas"]["Isolation"] | null;
             /** Lease Epoch */
             lease_epoch: number;
             /** Slots */
@@ -3565,6 +3566,7 @@ export interface components {
             version: string;
             messages: components["schemas"]["Messages"] | null;
             disk: components["schemas"]["Disk"] | null;
+            isolation: components["schemas"]["Isolation"] | null;
             /** Lease Epoch */
             lease_epoch: number;
             /** Slots */
@@ -3652,6 +3654,24 @@ export interface components {
          * @enum {string}
          */
         InspectionState: "PENDING" | "ANSWERED" | "FAILED" | "APPLIED";
+        /**
+         * Isolation
+         * @description Whether agents of a host run as users of their own (USER), each pipeline's as another, or as the worker's user
+         *     (NONE); `detail` says why, `hint` what to do.
+         */
+        Isolation: {
+            state: components["schemas"]["IsolationState"];
+            /** Detail */
+            detail: string;
+            /** Hint */
+            hint: string;
+        };
+        /**
+         * IsolationState
+         * @description USER: each pipeline's agents run as a user of their own. NONE: they run as the worker's user.
+         * @enum {string}
+         */
+        IsolationState: "USER" | "NONE";
         /**
          * Lag
          * @description Lag now (`as_of`, where nothing waits at most 15 minutes ago) and over time, oldest first. `step`: seconds of a

@@ -1,5 +1,6 @@
 import { Button, Modal, Stack, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
+import { IconAlertTriangle, IconShieldCheck } from '@tabler/icons-react'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { hostQuery } from '@/api/hosts'
@@ -7,6 +8,7 @@ import type { HostDetail } from '@/api/types'
 import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
 import { PhaseBadge } from '@/components/ui/PhaseBadge'
 import { Table } from '@/components/ui/Table'
+import { ToneBadge } from '@/components/ui/ToneBadge'
 import { ANY_HOST } from '@/domain/placement'
 import { count } from '@/lib/format'
 
@@ -26,12 +28,28 @@ export function HostDialog({ name, onClose }: { name: string; onClose: () => voi
           Draining moves pipelines that are not bound to the host. A pin is part of the definition: it needs a
           new revision, while the pipeline is stopped.
         </Text>
+        {data?.isolation && <Isolation isolation={data.isolation} />}
         {error && !data && <ErrorNote error={error} onRetry={() => void refetch()} />}
         {!data && !error && <Loading />}
         {data?.pipelines.length === 0 && <Empty title="No pipeline is placed here" />}
         {data && data.pipelines.length > 0 && <Guests host={name} guests={data.pipelines} />}
       </Stack>
     </Modal>
+  )
+}
+
+/** Whether agents run as users of their own; if not, why, and what to do. */
+function Isolation({ isolation }: { isolation: NonNullable<HostDetail['isolation']> }) {
+  const own = isolation.state === 'USER'
+  return (
+    <div>
+      <ToneBadge tone={own ? 'ok' : 'warn'} icon={own ? IconShieldCheck : IconAlertTriangle} plain>
+        {own ? 'Agents run as users of their own' : "Agents share the worker's user"}
+      </ToneBadge>
+      <Text size="sm" c="dimmed">
+        {isolation.detail} {isolation.hint}
+      </Text>
+    </div>
   )
 }
 

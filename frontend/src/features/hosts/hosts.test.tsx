@@ -21,6 +21,7 @@ const host = (fields: Partial<Host> = {}): Host => ({
   version: '1',
   messages: null,
   disk: null,
+  isolation: null,
   lease_epoch: 1,
   slots: 4,
   memory_limit: null,

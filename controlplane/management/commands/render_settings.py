@@ -32,7 +32,8 @@ SECTIONS: dict[str, dict[str, str]] = {
         "the smaller of both. `0` never warns.",
         "agent_uids": "Numbers of the users that agents run as, one for each pipeline; see [Run in production]"
         "(../guides/run-in-production.md#agents-as-users-of-their-own). Where the worker cannot change users, agents "
-        "share its user; with a range of your own, such as `200000-200999`, they are not started then. `none`: they share it.",
+        "share its user; with a range of your own, such as `200000-200999`, they are not started then. `none`: they "
+        "share it.",
         "agent_group": "The group of all agents that have users of their own. Give it what agents shall read and write. "
         "A number of the range where the machine has no group of this name.",
         "memory": "Memory for all agents of this host, such as `24GiB`. An agent takes `driver_memory` and 256 MiB.",

@@ -34,8 +34,8 @@ SECTIONS: dict[str, dict[str, str]] = {
         "(../guides/run-in-production.md#agents-as-users-of-their-own). Where the worker cannot change users, agents "
         "share its user; with a range of your own, such as `200000-200999`, they are not started then. `none`: they "
         "share it.",
-        "agent_group": "The group of all agents that have users of their own. Give it what agents shall read and write. "
-        "A number of the range where the machine has no group of this name.",
+        "agent_group": "The group of all agents that have users of their own. Give it what agents shall read and "
+        "write. A number of the range where the machine has no group of this name.",
         "memory": "Memory for all agents of this host, such as `24GiB`. An agent takes `driver_memory` and 256 MiB.",
     },
     "Web server": {

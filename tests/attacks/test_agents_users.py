@@ -21,6 +21,7 @@ from typing import Any
 
 import pytest
 
+from pipelines.domain.access.reach import AllowedRoot, ReachPolicy
 from pipelines.domain.base.states import Command
 from pipelines.domain.hosts.isolation import AgentUids, IsolationState
 from pipelines.domain.ledger.journal import JournalCorrupt, read_entries
@@ -322,7 +323,9 @@ def test_a_real_agent_delivers_as_a_user_without_a_name_and_stops(host: Host) ->
         "sinks": {"lake": {"channel": "lake", "type": "file", "path": str(out), "format": "text"}},
         "delivery": {"trigger_interval_ms": 200},
     }
-    launch = host.launch("real").model_copy(update={"definition": definition})
+    launch = host.launch("real").model_copy(
+        update={"definition": definition, "reach": ReachPolicy(roots=(AllowedRoot(path=str(out), mode="write"),))}
+    )
     site = next(path for path in sys.path if path.endswith("site-packages"))
     run_dir = host.rundirs.path("real", 1)
     now = protocol.boottime()

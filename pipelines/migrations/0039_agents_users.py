@@ -4,15 +4,16 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('pipelines', '0038_clusters'),
+        ("pipelines", "0038_clusters"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='host',
-            name='isolation',
-            field=models.JSONField(blank=True, default=dict, help_text='Whether its agents run as users of their own: state, detail, hint.'),
+            model_name="host",
+            name="isolation",
+            field=models.JSONField(
+                blank=True, default=dict, help_text="Whether its agents run as users of their own: state, detail, hint."
+            ),
         ),
     ]

@@ -28,7 +28,7 @@ from pipelines.domain.ledger.journal import JournalCorrupt, read_entries
 from pipelines.domain.runs import protocol
 from pipelines.domain.runs.protocol import AgentUser, Control, Handover, Launch, SparkSettings
 from tests.waiting import wait_for
-from workers.adapters import accounts, handing_over
+from workers.adapters import accounts, handing_over, surveys
 from workers.adapters.accounts import Accounts, Exhausted
 from workers.adapters.processes import HostProcesses
 from workers.adapters.rundirs import LocalRunDirs
@@ -360,3 +360,19 @@ def test_a_real_agent_delivers_as_a_user_without_a_name_and_stops(host: Host) ->
     assert record is not None
     assert record.exit_code == 0, (run_dir / protocol.LOG).read_text()
     assert launch.token not in HostProcesses().holders()
+
+
+def test_a_look_at_positions_runs_as_the_pipelines_user_too(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It opens what the definition names, as an agent does."""
+    top, user = host.state.parent, host.launch("pipeline").user
+    assert user is not None
+    python = top / "python"
+    python.write_text(f'#!/bin/sh\nexport PYTHONPATH="$PYTHONPATH:{top}"\nexec {PYTHON} "$@"\n')
+    (top / "look.py").write_text("import os; print(os.getresuid(), open('/proc/self/status').read())")
+    python.chmod(0o755)
+    (top / "look.py").chmod(0o644)
+    monkeypatch.setattr(sys, "executable", str(python))
+    child = surveys._child("look", user)
+    said, log = child.communicate(timeout=30)
+    assert said.decode().startswith(str((user.uid,) * 3)), log.decode()
+    assert "NoNewPrivs:\t1" in said.decode()

@@ -9,8 +9,10 @@ import sys
 import threading
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from pipelines.domain.positions.plan import InspectionRequest, InspectionResult
+from pipelines.domain.runs.protocol import AgentUser
 from workers.ports import InspectionFailed
 
 SECONDS = 45.0
@@ -45,7 +47,8 @@ class ChildSurveys:
 
     def _child_for(self, question: InspectionRequest) -> subprocess.Popen[bytes]:
         if question.move is None:
-            return _child(_SURVEY)
+            user = question.launch.get("user")
+            return _child(_SURVEY, user and AgentUser.model_validate(user))
         with self._lock:
             waiting, self._waiting = self._waiting, None
         return waiting if waiting is not None and _lives(waiting) else _child(_TRANSLATING)
@@ -71,16 +74,19 @@ class ChildSurveys:
             ) from None
 
 
-def _child(module: str) -> subprocess.Popen[bytes]:
+def _child(module: str, user: AgentUser | None = None) -> subprocess.Popen[bytes]:
+    """As the pipeline's user, where it has one, and with no privilege that the worker passes on."""
+    switch: dict[str, Any] = {} if user is None else {"user": user.uid, "group": user.gid, "extra_groups": user.groups}
     environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
     return subprocess.Popen(
-        [sys.executable, "-m", module],
+        [sys.executable, "-m", "workers.keeper.lowered", module],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
         cwd=_PROJECT,
         env={**environment, "PYTHONPATH": str(_PROJECT)},
+        **switch,
     )
 
 

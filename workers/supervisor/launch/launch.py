@@ -141,6 +141,7 @@ class Launcher:
             heads=_heads(pipeline.id, lineage, validation.definition),
             identities=positions.identities(pipeline.id),
             spark=SparkSettings(classpath=[]),
+            user=self.user(pipeline.name, str(pipeline.id)),
             reach=self.reach(),
         )
         return launch, resolved.handover()

@@ -102,7 +102,7 @@ def main(page: Page) -> None:
     expect(page.get_by_role("navigation", name="Main")).to_be_visible()
 
 
-def test_a_user_of_a_provider_signs_in_and_a_group_becomes_a_role(browser: Browser, site: Site) -> None:
+def test_a_user_of_a_provider_signs_in_and_needs_a_role(browser: Browser, site: Site) -> None:
     with opened(browser, site.stack("ana"), "/hosts") as page:
         assert in_every_theme(page) == []
         page.get_by_role("button", name="Sign in with Example").click()

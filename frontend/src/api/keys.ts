@@ -6,6 +6,8 @@ export const keys = {
   hosts: ['hosts'] as const,
   host: (name: string) => ['hosts', name] as const,
   secrets: ['secrets'] as const,
+  tokens: ['tokens'] as const,
+  users: ['users'] as const,
   receivers: ['receivers'] as const,
   deliveries: (receiver: number, state?: string) =>
     ['receivers', receiver, 'deliveries', state ?? 'all'] as const,

@@ -97,6 +97,9 @@ export type Severity = Schemas['Severity']
 export type Silence = Schemas['Silence']
 export type SilenceRequest = Schemas['SilenceBody']
 export type Suspect = Schemas['Suspect']
+export type Token = Schemas['Token']
+export type TokenRequest = Schemas['TokenBody']
+export type User = Schemas['User']
 export type Validation = Schemas['Validation']
 
 export interface Page<T> {

@@ -247,6 +247,12 @@ const account = createRoute({
   component: lazyRouteComponent(() => import('@/features/account/AccountPage'), 'AccountPage'),
 })
 
+const access = createRoute({
+  getParentRoute: () => root,
+  path: '/access',
+  component: lazyRouteComponent(() => import('@/features/access/AccessPage'), 'AccessPage'),
+})
+
 const pipelineTabs = pipeline.addChildren([
   live,
   ledgerTotals,
@@ -278,6 +284,7 @@ export const router = createRouter({
     secrets,
     receivers,
     account,
+    access,
   ]),
   defaultPreload: 'intent',
   scrollRestoration: true,

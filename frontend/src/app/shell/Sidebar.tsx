@@ -5,6 +5,7 @@ import {
   IconBell,
   IconBook2,
   IconHistory,
+  IconId,
   IconKey,
   IconServer2,
   IconTopologyStar3,
@@ -23,7 +24,8 @@ import classes from './shell.module.css'
 const COUNTS_MS = 10_000
 const MOST_SHOWN = 999
 
-type Place = '/' | '/alerts' | '/events' | '/groups' | '/hosts' | '/migrations' | '/secrets' | '/receivers'
+type Place =
+  '/' | '/alerts' | '/events' | '/groups' | '/hosts' | '/migrations' | '/secrets' | '/receivers' | '/access'
 
 const PLACES = [
   { to: '/', label: 'Pipelines', icon: IconTopologyStar3, under: ['/pipelines/'] },
@@ -34,6 +36,7 @@ const PLACES = [
   { to: '/hosts', label: 'Hosts', icon: IconServer2, under: [] },
   { to: '/secrets', label: 'Secrets', icon: IconKey, under: [] },
   { to: '/receivers', label: 'Receivers', icon: IconWebhook, under: [] },
+  { to: '/access', label: 'Users and tokens', icon: IconId, under: [] },
 ] satisfies { to: Place; label: string; icon: Icon; under: string[] }[]
 
 const DOCUMENTS = [

@@ -1,0 +1,51 @@
+import { useQuery } from '@tanstack/react-query'
+import { IconPlus } from '@tabler/icons-react'
+import { Button } from '@mantine/core'
+import { useState } from 'react'
+import { sessionQuery } from '@/api/session'
+import { tokensQuery, usersQuery } from '@/api/tokens'
+import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
+import { PageHeader } from '@/components/ui/PageHeader'
+import { Panel } from '@/components/ui/Panel'
+import { cannotAdminister } from '@/domain/roles'
+import { TokenDialog } from './TokenDialog'
+import { TokenTable } from './TokenTable'
+import { UserTable } from './UserTable'
+import classes from './access.module.css'
+
+/** One's own tokens; for administrators all tokens and users. */
+export function AccessPage() {
+  const { data: session } = useQuery(sessionQuery)
+  const administers = session !== undefined && cannotAdminister(session) === null
+  const tokens = useQuery({ ...tokensQuery(administers), enabled: session !== undefined })
+  const users = useQuery({ ...usersQuery, enabled: administers })
+  const [creates, setCreates] = useState(false)
+  return (
+    <div className={classes.page}>
+      <PageHeader
+        title="Users and tokens"
+        actions={
+          <Button leftSection={<IconPlus size={14} aria-hidden />} onClick={() => setCreates(true)}>
+            Create token
+          </Button>
+        }
+      />
+      <Panel title={administers ? 'Tokens' : 'Your tokens'} flush>
+        {tokens.error && <ErrorNote error={tokens.error} onRetry={() => void tokens.refetch()} />}
+        {!tokens.data && !tokens.error && <Loading />}
+        {tokens.data?.length === 0 && (
+          <Empty title="No tokens yet">A token lets a program use the API with your rights, or fewer.</Empty>
+        )}
+        {tokens.data && tokens.data.length > 0 && <TokenTable tokens={tokens.data} />}
+      </Panel>
+      {administers && (
+        <Panel title="Users" flush>
+          {users.error && <ErrorNote error={users.error} onRetry={() => void users.refetch()} />}
+          {!users.data && !users.error && <Loading />}
+          {users.data && <UserTable users={users.data} own={session.user} />}
+        </Panel>
+      )}
+      {creates && <TokenDialog onClose={() => setCreates(false)} />}
+    </div>
+  )
+}

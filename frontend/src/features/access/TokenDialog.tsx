@@ -1,0 +1,88 @@
+import { Button, Checkbox, Group, Modal, NumberInput, Select, Stack, Text, TextInput } from '@mantine/core'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { keys } from '@/api/keys'
+import { createToken } from '@/api/tokens'
+import { CodeBlock } from '@/components/ui/CodeBlock'
+import { ErrorNote } from '@/components/ui/Feedback'
+import { ReasonButton } from '@/components/ui/ReasonButton'
+
+const DAYS = 90
+type Role = 'viewer' | 'operator' | 'admin'
+
+/** Creates a token of the user; its text is shown until the dialog closes, and never again. */
+export function TokenDialog({ onClose }: { onClose: () => void }) {
+  const client = useQueryClient()
+  const [name, setName] = useState('')
+  const [days, setDays] = useState<number>(DAYS)
+  const [role, setRole] = useState<Role | null>(null)
+  const [readOnly, setReadOnly] = useState(false)
+  const creation = useMutation({
+    mutationFn: () => createToken({ name, user: null, days, role_cap: role, read_only: readOnly }),
+    onSuccess: () => void client.invalidateQueries({ queryKey: keys.tokens }),
+  })
+  if (creation.data) {
+    return (
+      <Modal opened onClose={onClose} title="Token created">
+        <Stack gap="md">
+          <Text size="sm">Copy the token now. It is not shown again.</Text>
+          <CodeBlock code={creation.data.text} label="Token" />
+          <Group justify="flex-end">
+            <Button onClick={onClose}>I have copied the token</Button>
+          </Group>
+        </Stack>
+      </Modal>
+    )
+  }
+  const reason = name.trim() === '' ? 'Enter a name first.' : null
+  return (
+    <Modal opened onClose={onClose} title="Create token">
+      <Stack
+        gap="md"
+        component="form"
+        onSubmit={(event) => {
+          event.preventDefault()
+          if (reason === null) creation.mutate()
+        }}
+      >
+        <TextInput
+          label="Name"
+          description="What the token is for"
+          value={name}
+          maxLength={100}
+          onChange={(event) => setName(event.currentTarget.value)}
+          data-autofocus
+        />
+        <NumberInput
+          label="Days"
+          description="How long the token is valid"
+          min={1}
+          value={days}
+          onChange={(value) => setDays(Number(value) || DAYS)}
+        />
+        <Select
+          label="Highest role"
+          placeholder="Your role"
+          clearable
+          data={['viewer', 'operator', 'admin']}
+          value={role}
+          onChange={(value) => setRole(value as Role | null)}
+        />
+        <Checkbox
+          label="Read-only"
+          checked={readOnly}
+          onChange={(event) => setReadOnly(event.currentTarget.checked)}
+        />
+        {creation.error && <ErrorNote error={creation.error} />}
+        <Group justify="flex-end" gap="xs">
+          <Button variant="default" onClick={onClose}>
+            Cancel
+          </Button>
+          <ReasonButton type="submit" loading={creation.isPending} reason={reason}>
+            Create token
+          </ReasonButton>
+        </Group>
+      </Stack>
+    </Modal>
+  )
+}

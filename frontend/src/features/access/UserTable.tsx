@@ -1,0 +1,72 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { keys } from '@/api/keys'
+import { setActive } from '@/api/tokens'
+import type { User } from '@/api/types'
+import { ErrorNote } from '@/components/ui/Feedback'
+import { ReasonButton } from '@/components/ui/ReasonButton'
+import { Table } from '@/components/ui/Table'
+import { Ago } from '@/components/ui/Time'
+import { count } from '@/lib/format'
+
+export function UserTable({ users, own }: { users: User[]; own: string | null }) {
+  const client = useQueryClient()
+  const change = useMutation({
+    mutationFn: ({ username, active }: User) => setActive(username, !active),
+    onSuccess: () => {
+      void client.invalidateQueries({ queryKey: keys.users })
+      void client.invalidateQueries({ queryKey: keys.tokens })
+    },
+  })
+  return (
+    <>
+      {change.error && <ErrorNote error={change.error} />}
+      <Table
+        label="Users"
+        head={
+          <>
+            <th>User</th>
+            <th>Role</th>
+            <th>State</th>
+            <th>Logs in with</th>
+            <th className="num">Tokens</th>
+            <th>Last log-in</th>
+            <th>
+              <span className="visually-hidden">Actions</span>
+            </th>
+          </>
+        }
+      >
+        {users.map((user) => (
+          <tr key={user.username}>
+            <th scope="row">{user.username}</th>
+            <td>{user.role ?? '-'}</td>
+            <td>{user.active ? 'Enabled' : 'Disabled'}</td>
+            <td>{waysOf(user)}</td>
+            <td className="num">{count(user.tokens)}</td>
+            <td>{user.last_login_at ? <Ago at={user.last_login_at} /> : '-'}</td>
+            <td>
+              <ReasonButton
+                variant="default"
+                size="compact-xs"
+                reason={user.username === own ? 'You cannot disable yourself.' : null}
+                aria-label={`${user.active ? 'Disable' : 'Enable'} ${user.username}`}
+                onClick={() => change.mutate(user)}
+              >
+                {user.active ? 'Disable' : 'Enable'}
+              </ReasonButton>
+            </td>
+          </tr>
+        ))}
+      </Table>
+    </>
+  )
+}
+
+function waysOf(user: User): string {
+  const ways = [
+    user.password && 'password',
+    user.provider && 'provider',
+    user.second_factor && 'second factor',
+  ]
+  return ways.filter(Boolean).join(', ') || 'tokens alone'
+}

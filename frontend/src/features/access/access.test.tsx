@@ -1,0 +1,84 @@
+import { screen, waitFor } from '@testing-library/react'
+import userEvent from '@testing-library/user-event'
+import { session } from '@/testing/factories'
+import { showRouted } from '@/testing/render'
+import { given } from '@/testing/server'
+import { AccessPage } from './AccessPage'
+
+const token = {
+  id: 'hg_0123456789ab',
+  name: 'ci',
+  user: 'ana',
+  created_at: '2026-03-02T08:00:00Z',
+  created_by: 'ana',
+  expires_at: null as string | null,
+  expired: false,
+  role_cap: 'viewer',
+  read_only: true,
+  last_used_at: null,
+  last_used_address: '',
+}
+const user = {
+  username: 'ben',
+  role: 'operator',
+  active: true,
+  created_at: '2026-03-02T08:00:00Z',
+  last_login_at: null,
+  password: false,
+  provider: false,
+  second_factor: false,
+  tokens: 1,
+}
+
+function open(role: 'viewer' | 'admin', tokens: object[] = [token]) {
+  given.get('/session', () => session(role))
+  given.get('/tokens', () => ({ results: tokens, next: null }))
+  given.get('/users', () => ({ results: [user], next: null }))
+  showRouted(<AccessPage />)
+}
+
+describe('users and tokens', () => {
+  it('creates a token and shows its text once', async () => {
+    open('viewer', [])
+    await userEvent.click(await screen.findByRole('button', { name: 'Create token' }))
+    await userEvent.type(await screen.findByLabelText('Name'), 'ci')
+    given.post('/tokens', async (request) => {
+      expect(await request.json()).toEqual({
+        name: 'ci',
+        user: null,
+        days: 90,
+        role_cap: null,
+        read_only: false,
+      })
+      return { ...token, text: 'hg_0123456789abcdef' }
+    })
+    const buttons = screen.getAllByRole('button', { name: 'Create token' })
+    await userEvent.click(buttons[buttons.length - 1]!)
+    expect(await screen.findByText('hg_0123456789abcdef')).toBeInTheDocument()
+    await userEvent.click(screen.getByRole('button', { name: 'I have copied the token' }))
+    await waitFor(() => expect(screen.queryByText('hg_0123456789abcdef')).not.toBeInTheDocument())
+    expect(screen.queryByText('Users')).not.toBeInTheDocument()
+  })
+
+  it('warns about a token without an end and revokes it', async () => {
+    open('viewer')
+    expect(await screen.findByText('Never expires')).toBeInTheDocument()
+    expect(screen.getByText('viewer, read-only')).toBeInTheDocument()
+    given.delete('/tokens/hg_0123456789ab', () => new Response(null, { status: 204 }))
+    given.get('/tokens', () => ({ results: [], next: null }))
+    await userEvent.click(screen.getByRole('button', { name: 'Revoke hg_0123456789ab' }))
+    expect(await screen.findByText('No tokens yet')).toBeInTheDocument()
+  })
+
+  it('lets administrators disable a user', async () => {
+    open('admin')
+    const disable = await screen.findByRole('button', { name: 'Disable ben' })
+    given.patch('/users/ben', async (request) => {
+      expect(await request.json()).toEqual({ active: false, role: null })
+      return { ...user, active: false }
+    })
+    given.get('/users', () => ({ results: [{ ...user, active: false }], next: null }))
+    await userEvent.click(disable)
+    expect(await screen.findByRole('button', { name: 'Enable ben' })).toBeInTheDocument()
+  })
+})

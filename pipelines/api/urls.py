@@ -9,7 +9,7 @@ from pipelines.api.access import clusters, oidc, passkeys, reach, second_factor,
 from pipelines.api.definitions import catalogue, rehearsals, revisions
 from pipelines.api.hosts import evacuations, hosts
 from pipelines.api.http.docs import Docs, Document
-from pipelines.api.ledger import records
+from pipelines.api.ledger import audit, records
 from pipelines.api.lifecycle import lifecycle, pipelines, reconciling
 from pipelines.api.migration import migrations
 from pipelines.api.monitoring import alerts, events, receivers, silences, watching
@@ -165,7 +165,9 @@ v1 = [
     path("secrets", secrets.SecretList.as_view()),
     path("secrets/rotate", secrets.SecretRotation.as_view()),
     path("secrets/<secret:name>", secrets.SecretDetail.as_view()),
-    path("audit", records.Audit.as_view()),
+    path("audit", audit.Audit.as_view()),
+    path("audit/export", audit.AuditExport.as_view()),
+    path("signing-key", audit.SigningKey.as_view()),
     path("schema", Document.as_view(), name="schema"),
 ]
 

@@ -238,23 +238,36 @@ def report(
 def verify(
     session: Session,
     file: Annotated[str, typer.Argument(help="The JSON document; - for standard input.", metavar="FILE")],
+    public_key: Annotated[
+        str | None,
+        typer.Option("--public-key", metavar="KEY", help="Check the signature, too. GET /api/v1/signing-key has it."),
+    ] = None,
 ) -> None:
     """Check that the report of a migration is unchanged. Needs no server.
 
+    Without --public-key only the digest is checked, which a user who changes the report can compute again.
     0: unchanged. 4: changed, or not a report.
     """
     from controlplane.cli.base import output
     from controlplane.cli.base.errors import ExitCode
     from controlplane.cli.base.inputs import read_text
     from pipelines.domain.migration import evidence
+    from pipelines.foundation.signing import NotAKey, PublicKey
 
-    found = evidence.verify(read_text(file, most=64 << 20, what="a report"))
+    key = PublicKey(public_key) if public_key is not None else None
+    try:
+        found = evidence.verify(read_text(file, most=64 << 20, what="a report"), key)
+    except NotAKey as error:
+        raise CommandError.of_usage(str(error)) from error
     if not found.holds:
         raise CommandError(
             f"{file} does not verify", detail=found.reason, code="evidence_differs", exit_code=ExitCode.REFUSED
         )
-    if not session.printed({"verified": True, "sha256": found.sha256}):
-        output.print_line(f"Verified: {found.sha256}", style="green")
+    if session.printed({"verified": True, "sha256": found.sha256, "signed_by": found.signed_by or None}):
+        return
+    output.print_line(f"Verified: {found.sha256}", style="green")
+    by = f"Signed by {found.signed_by}." if found.signed_by else "Signature not checked: give --public-key."
+    output.print_line(by)
 
 
 def _print(session: Session, found: dict[str, Any]) -> None:

@@ -246,6 +246,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/audit/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * @description Export rows, oldest first, 1,000,000 at most. JSON Lines (`jsonl`) without a filter has every digest and
+         *     the signed head first; cells of `csv` are text for a spreadsheet, never formulas.
+         */
+        get: operations["export_audit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/clusters": {
         parameters: {
             query?: never;
@@ -625,7 +645,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Show the report: positions, ledger totals, pause, durations, findings, with a SHA-256 over it. */
+        /**
+         * @description Show the report: positions, ledger totals, pause, durations, findings, with a SHA-256 over it, which the
+         *     installation has signed (GET /signing-key).
+         */
         get: operations["get_migration_evidence"];
         put?: never;
         post?: never;
@@ -1745,6 +1768,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/signing-key": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Show the public key that verifies heads of the audit and evidence of migrations. Keep a copy elsewhere. */
+        get: operations["get_signing_key"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/silences": {
         parameters: {
             query?: never;
@@ -2203,7 +2243,7 @@ export interface components {
         };
         /**
          * Audit
-         * @description Who asked for what.
+         * @description Who asked for what. `sequence` and `digest`: its place in the chain, once it is sealed.
          */
         Audit: {
             /** Id */
@@ -2229,6 +2269,10 @@ export interface components {
             after: unknown;
             /** Outcome */
             outcome: string;
+            /** Sequence */
+            sequence: number | null;
+            /** Digest */
+            digest: string;
         };
         /** AuditPage */
         AuditPage: {
@@ -6247,6 +6291,18 @@ export interface components {
             hint: string;
         };
         /**
+         * SigningKey
+         * @description The public key by which heads of the audit and evidence of migrations are verified, in base64.
+         */
+        SigningKey: {
+            /** Id */
+            id: string;
+            /** Algorithm */
+            algorithm: string;
+            /** Public Key */
+            public_key: string;
+        };
+        /**
          * Silence
          * @description Alerts of which nobody is told until `ends_at`. `suppressed`: deliveries that it holds back, or that were never
          *     sent because of it.
@@ -7297,9 +7353,15 @@ export interface operations {
     list_audit: {
         parameters: {
             query?: {
+                action?: string;
+                actor?: string;
                 cursor?: string;
                 limit?: number;
+                outcome?: string;
                 pipeline?: string;
+                since?: string;
+                text?: string;
+                until?: string;
             };
             header?: never;
             path?: never;
@@ -7313,6 +7375,45 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["AuditPage"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    export_audit: {
+        parameters: {
+            query?: {
+                action?: string;
+                actor?: string;
+                format?: string;
+                outcome?: string;
+                pipeline?: string;
+                since?: string;
+                text?: string;
+                until?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": string;
+                    "application/x-ndjson": string;
+                    "text/csv": string;
                 };
             };
             /** @description A problem. */
@@ -11051,6 +11152,34 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_signing_key: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SigningKey"];
+                };
             };
             /** @description A problem. */
             default: {

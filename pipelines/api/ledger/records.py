@@ -1,4 +1,4 @@
-"""What happened: the ledger, runs and their logs, and the audit."""
+"""What happened: the ledger, runs and their logs."""
 
 from __future__ import annotations
 
@@ -10,14 +10,11 @@ from rest_framework.response import Response
 
 from pipelines.api.http.base import PipelineView, View, answer
 from pipelines.api.http.paging import Page, PageQuery, each, page
-from pipelines.api.http.requests import LedgerQuery, LogQuery, PipelineQuery
-from pipelines.domain.base.roles import Role
+from pipelines.api.http.requests import LedgerQuery, LogQuery
 from pipelines.foundation.errors import NotFound
-from pipelines.models import AuditRow, Run
+from pipelines.models import Run
 from pipelines.selectors.ledger import ledger
 from pipelines.selectors.ledger.schemas import LedgerBatchSchema, LedgerTotalsSchema
-from pipelines.selectors.monitoring.events import audit_schema
-from pipelines.selectors.monitoring.schemas import AuditSchema
 from pipelines.selectors.runs.logs import read_log
 from pipelines.selectors.runs.runs import run_schema, runs
 from pipelines.selectors.runs.schemas import LogSchema, RunSchema
@@ -95,19 +92,3 @@ class RunLog(View):
         if query.format == "text":
             return HttpResponse(log.text, content_type="text/plain; charset=utf-8")
         return answer(log)
-
-
-class Audit(View):
-    """Who asked for what."""
-
-    roles = {"GET": Role.OPERATOR}
-    queries = {"GET": PipelineQuery}
-
-    @extend_schema(operation_id="list_audit", responses=Page[AuditSchema])
-    def get(self, request: Request) -> Response:
-        """List the audit, newest first."""
-        query = self.query(PipelineQuery)
-        rows = AuditRow.objects.all()
-        if query.pipeline:
-            rows = rows.filter(pipeline_name=query.pipeline)
-        return page(rows, ["-id"], query, each(audit_schema))

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Annotated, Any
 from uuid import UUID
 
+from django.conf import settings
 from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema
@@ -22,7 +23,7 @@ from pipelines.domain.base.findings import Finding
 from pipelines.domain.base.plain import clean
 from pipelines.domain.base.states import FINAL_STAGES, OPEN_STAGES, MigrationKind, MigrationStage
 from pipelines.domain.definitions.checks.validate import validate_data, validate_text
-from pipelines.domain.migration import report
+from pipelines.domain.migration import evidence, report
 from pipelines.domain.migration.policy import carried
 from pipelines.domain.migration.specs import RevisionSpec, Spec, problems
 from pipelines.foundation.errors import HeadgateError, Invalid
@@ -295,10 +296,12 @@ class MigrationEvidence(MigrationBase):
         },
     )
     def get(self, request: Request, migration_id: UUID) -> Any:
-        """Show the report: positions, ledger totals, pause, durations, findings, with a SHA-256 over it."""
+        """Show the report: positions, ledger totals, pause, durations, findings, with a SHA-256 over it, which the
+        installation has signed (GET /signing-key)."""
         wanted = self.query(EvidenceQuery).format
         row = get_migration(migration_id)
-        found = document(row)
+        signer = settings.HEADGATE.signer
+        found = evidence.signed(document(row), key=signer.public.id, sign=signer.sign)
         name = f"migration-{row.pipeline.name}-{row.pk}.{wanted}"
         headers = {"Content-Disposition": f'{"inline" if wanted == "html" else "attachment"}; filename="{name}"'}
         if wanted == "html":

@@ -6,14 +6,26 @@ import hashlib
 import itertools
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 from pipelines.domain.ledger.ledger import COUNTERS, Counts
 
 FORMAT = "headgate/migration-evidence/v1"
+ALGORITHM = "Ed25519"
+
+
+class Key(Protocol):
+    """What signatures are verified by."""
+
+    @property
+    def id(self) -> str:
+        """A short name of the key."""
+
+    def verifies(self, signature: object, content: bytes) -> bool:
+        """Whether it is the signature of the content."""
 
 
 def canonical(content: Any) -> str:
@@ -25,6 +37,15 @@ def sealed(content: Mapping[str, Any]) -> dict[str, Any]:
     """The document: format, content, and the SHA-256 of both as canonical JSON."""
     plain = json.loads(json.dumps({"format": FORMAT, "content": content}, default=_plain))
     return {**plain, "sha256": _digest(plain)}
+
+
+def signed(document: Mapping[str, Any], *, key: str, sign: Callable[[bytes], str]) -> dict[str, Any]:
+    """The document with the signature of an installation, whose key has the id `key`, over format and digest."""
+    return {**document, "signature": {"algorithm": ALGORITHM, "key": key, "value": sign(_signed_text(document))}}
+
+
+def _signed_text(document: Mapping[str, Any]) -> bytes:
+    return f"{document['format']}\n{document['sha256']}".encode()
 
 
 def _plain(value: Any) -> str:
@@ -47,16 +68,18 @@ def _digest(document: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Verified:
-    """Whether a file is evidence that nobody has touched; `reason` why it is not."""
+    """Whether a file is evidence that nobody has touched; `reason` why it is not. `signed_by`: the id of the key by
+    which its signature was verified."""
 
     holds: bool
     reason: str
     sha256: str = ""
+    signed_by: str = ""
 
 
-def verify(text: str) -> Verified:
-    """Check a file. A digest proves that the content was not changed; it does not say who wrote it. Nothing may stand
-    beside the content, or twice: a reader could take it for the evidence."""
+def verify(text: str, key: Key | None = None) -> Verified:
+    """Check a file: its digest, and by `key` its signature. A digest alone can be computed again by anybody who changes
+    the content. Nothing may stand beside the content, or twice: a reader could take it for the evidence."""
     try:
         document = json.loads(text, object_pairs_hook=_each_once)
         found = _digest(document) if isinstance(document, dict) else ""
@@ -66,14 +89,26 @@ def verify(text: str) -> Verified:
         return Verified(False, "The file is not JSON.")
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         return Verified(False, f"The file is not a migration report: its format is not {FORMAT}.")
-    if more := sorted(document.keys() - {"format", "content", "sha256"}):
+    if more := sorted(document.keys() - {"format", "content", "sha256", "signature"}):
         return Verified(False, f"The content was changed: there are other keys beside it: {', '.join(more)}.", found)
     named = document.get("sha256")
     if named != found:
         return Verified(
             False, f"The content was changed: its digest is {found}, and the document records {named}.", found
         )
-    return Verified(True, "", found)
+    return Verified(True, "", found) if key is None else _by_signature(document, found, key)
+
+
+def _by_signature(document: Mapping[str, Any], found: str, key: Key) -> Verified:
+    given = document.get("signature")
+    if not isinstance(given, dict):
+        return Verified(False, "The document is not signed.", found)
+    if given.keys() != {"algorithm", "key", "value"} or given["algorithm"] != ALGORITHM:
+        return Verified(False, f"The signature is not one of {ALGORITHM}.", found)
+    if given["key"] != key.id or not key.verifies(given["value"], _signed_text(document)):
+        words = f"The signature is not of the key {key.id}; the document names the key {str(given['key'])[:64]!r}."
+        return Verified(False, words, found)
+    return Verified(True, "", found, key.id)
 
 
 class _Twice(Exception):

@@ -55,4 +55,6 @@ def audit_schema(row: AuditRow) -> AuditSchema:
         before=row.before,
         after=row.after,
         outcome=row.outcome,
+        sequence=row.sequence,
+        digest=row.digest,
     )

@@ -279,7 +279,7 @@ class EventSchema(Schema):
 
 
 class AuditSchema(Schema):
-    """Who asked for what."""
+    """Who asked for what. `sequence` and `digest`: its place in the chain, once it is sealed."""
 
     id: int
     at: datetime
@@ -291,6 +291,16 @@ class AuditSchema(Schema):
     before: Any
     after: Any
     outcome: str
+    sequence: int | None
+    digest: str
+
+
+class SigningKeySchema(Schema):
+    """The public key by which heads of the audit and evidence of migrations are verified, in base64."""
+
+    id: str
+    algorithm: str
+    public_key: str
 
 
 class ReceiverEmailSchema(Schema):

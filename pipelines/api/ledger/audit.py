@@ -1,0 +1,118 @@
+"""The audit: read page by page, and exported; and the key by which it is verified."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from datetime import datetime
+from typing import Annotated
+
+from asgiref.sync import sync_to_async
+from django.conf import settings
+from django.db.models import QuerySet
+from django.http import StreamingHttpResponse
+from drf_spectacular.utils import extend_schema
+from pydantic import AwareDatetime, BaseModel, Field, StringConstraints
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from pipelines.api.http.base import View, answer
+from pipelines.api.http.paging import Page, PageQuery, each, page
+from pipelines.domain.access import audit_export
+from pipelines.domain.base.roles import Role
+from pipelines.foundation.signing import PublicKey
+from pipelines.models import AuditRow
+from pipelines.selectors.access.audit import AuditFilter, audit_rows, exported, head
+from pipelines.selectors.monitoring.events import audit_schema
+from pipelines.selectors.monitoring.schemas import AuditSchema, SigningKeySchema
+
+CHUNK = 1000
+MOST_EXPORTED = 1_000_000
+
+
+class Wanted(BaseModel):
+    """Which rows. `action`: one, or with a dot at its end all that begin so. `text`: part of a name or address."""
+
+    actor: str | None = Field(default=None, max_length=150)
+    action: str | None = Field(default=None, max_length=64)
+    pipeline: str | None = Field(default=None, max_length=63)
+    outcome: str | None = Field(default=None, max_length=32)
+    since: AwareDatetime | None = None
+    until: AwareDatetime | None = None
+    text: str | None = Field(default=None, max_length=150)
+
+    @property
+    def filter(self) -> AuditFilter:
+        """What the selector is asked for."""
+        since: datetime | None = self.since
+        until: datetime | None = self.until
+        return AuditFilter(self.actor, self.action, self.pipeline, self.outcome, since, until, self.text)
+
+
+class AuditQuery(PageQuery, Wanted):
+    """Which rows, and which page of them."""
+
+
+class ExportQuery(Wanted):
+    """Which rows, and as what."""
+
+    format: Annotated[str, StringConstraints(pattern="^(jsonl|csv)$")] = "jsonl"
+
+
+class Audit(View):
+    """Who asked for what."""
+
+    roles = {"GET": Role.OPERATOR}
+    queries = {"GET": AuditQuery}
+
+    @extend_schema(operation_id="list_audit", responses=Page[AuditSchema])
+    def get(self, request: Request) -> Response:
+        """List the audit, newest first."""
+        query = self.query(AuditQuery)
+        return page(audit_rows(query.filter), ["-id"], query, each(audit_schema))
+
+
+class AuditExport(View):
+    """The audit as a file."""
+
+    roles = {"GET": Role.ADMIN}
+    queries = {"GET": ExportQuery}
+
+    @extend_schema(
+        operation_id="export_audit",
+        responses={(200, "application/json"): str, (200, "application/x-ndjson"): str, (200, "text/csv"): str},
+    )
+    def get(self, request: Request) -> StreamingHttpResponse:
+        """Export rows, oldest first, 1,000,000 at most. JSON Lines (`jsonl`) without a filter has every digest and
+        the signed head first; cells of `csv` are text for a spreadsheet, never formulas."""
+        query = self.query(ExportQuery)
+        is_csv, end = query.format == "csv", head()
+        first = audit_export.csv_header() if is_csv else audit_export.head_line(end)
+        line = audit_export.csv_line if is_csv else audit_export.json_line
+        headers = {"Content-Disposition": f'attachment; filename="audit.{query.format}"', "Cache-Control": "no-store"}
+        kind = "text/csv; charset=utf-8" if is_csv else "application/x-ndjson"
+        return StreamingHttpResponse(_lines(audit_rows(query.filter), first, line), content_type=kind, headers=headers)
+
+
+async def _lines(
+    rows: QuerySet[AuditRow], first: str, line: Callable[[audit_export.Exported], str]
+) -> AsyncIterator[str]:
+    """Part by part, so that neither memory nor a transaction grows with the number of rows."""
+    yield first
+    after, left = 0, MOST_EXPORTED
+    while left > 0 and (part := await sync_to_async(_part)(rows, after, min(CHUNK, left))):
+        yield "".join(map(line, map(exported, part)))
+        after, left = part[-1].pk, left - len(part)
+
+
+def _part(rows: QuerySet[AuditRow], after: int, most: int) -> list[AuditRow]:
+    return list(rows.filter(pk__gt=after).order_by("pk")[:most])
+
+
+class SigningKey(View):
+    """What signatures of this installation are verified by."""
+
+    @extend_schema(operation_id="get_signing_key", responses=SigningKeySchema)
+    def get(self, request: Request) -> Response:
+        """Show the public key that verifies heads of the audit and evidence of migrations. Keep a copy elsewhere."""
+        key: PublicKey = settings.HEADGATE.signer.public
+        return answer(SigningKeySchema(id=key.id, algorithm="Ed25519", public_key=key.text))

@@ -94,6 +94,7 @@ def test_a_cluster_is_checked_audited_and_kept_while_it_is_used() -> None:
     again = admin.put("/api/v1/clusters/analytics", {"spec": {"master": "yarn"}}, format="json")
     assert (again.status_code, again.json()["version"]) == (200, 2)
     row = AuditRow.objects.get(action="cluster.changed")
+    assert row.before is not None and row.after is not None
     assert (row.before["spec"]["master"], row.after["spec"]["master"]) == (MASTER, "yarn")
     admin.post("/api/v1/pipelines", {"definition": definition(PLACED)}, format="json")
     refused = admin.delete("/api/v1/clusters/analytics")
@@ -112,9 +113,9 @@ class NoSecrets:
 def test_a_launch_has_the_cluster_as_it_was_and_its_secret_as_a_reference(analytics: Cluster) -> None:
     clusters.put(name="analytics", spec={"master": MASTER, "cluster_secret": "${secret:SPARK}"}, actor=ROOT)
     plain = Definition.model_validate(definition(PLACED)).plain()
-    pipeline = PipelineFactory(name="orders")
-    revision = RevisionFactory(pipeline=pipeline, number=7, definition=plain)
-    run: Run = RunFactory(pipeline=pipeline, revision=revision, host__name="alpha", cluster_version=1)
+    pipeline = PipelineFactory.create(name="orders")
+    revision = RevisionFactory.create(pipeline=pipeline, number=7, definition=plain)
+    run: Run = RunFactory.create(pipeline=pipeline, revision=revision, host__name="alpha", cluster_version=1)
     references = References({}, None, NoSecrets())
     launcher = Launcher("alpha", Path("/state"), references, lambda: SparkSettings(classpath=[]))
     launch, handover = launcher.launch(run)

@@ -71,7 +71,7 @@ def test_every_key_that_could_hold_a_path_or_an_address_says_what_it_reaches() -
 
 
 def declared() -> dict[str, str]:
-    found = {}
+    found: dict[str, str] = {}
     for component in registry.all():
         path = f"{component.kind}.{component.type_name()}"
         found |= {place: reach for place, info in strings_of(component, path) if (reach := reach_of(info))}

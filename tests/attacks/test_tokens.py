@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import time_machine
@@ -230,7 +230,7 @@ def test_last_use_is_written_once_a_minute(django_assert_num_queries: Any) -> No
     def writes_at(after: float) -> datetime | None:
         with time_machine.travel(START + timedelta(seconds=after), tick=False):
             assert client.get("/api/v1/session", REMOTE_ADDR="192.0.2.7").status_code == 200
-        return AccessToken.objects.get().last_used_at
+        return cast("datetime | None", AccessToken.objects.get().last_used_at)
 
     assert writes_at(0) == START
     assert writes_at(59) == START

@@ -94,7 +94,8 @@ def test_a_cluster_is_checked_audited_and_kept_while_it_is_used() -> None:
     again = admin.put("/api/v1/clusters/analytics", {"spec": {"master": "yarn"}}, format="json")
     assert (again.status_code, again.json()["version"]) == (200, 2)
     row = AuditRow.objects.get(action="cluster.changed")
-    assert row.before is not None and row.after is not None
+    assert row.before is not None
+    assert row.after is not None
     assert (row.before["spec"]["master"], row.after["spec"]["master"]) == (MASTER, "yarn")
     admin.post("/api/v1/pipelines", {"definition": definition(PLACED)}, format="json")
     refused = admin.delete("/api/v1/clusters/analytics")

@@ -129,6 +129,21 @@ def test_a_launch_has_the_cluster_as_it_was_and_its_secret_as_a_reference(analyt
     assert [each.code for each in launcher.against(plain)] == ["unknown_cluster"]
 
 
+def test_a_cluster_that_an_upgrade_could_not_complete_is_a_finding_of_its_own_pipelines(analytics: Cluster) -> None:
+    """Settings that Kubernetes alone would have refused are taken over as they were."""
+    volume = {"type": "nfs", "read_only": False, "options": {"server": "nas"}}
+    broken = {"master": "k8s://https://c", "volumes": {"state": volume}, "conf": {}}
+    now = analytics.created_at
+    who = {"created_by": "headgate", "updated_by": "headgate", "created_at": now, "updated_at": now}
+    Cluster.objects.create(name="broken", spec=broken, **who)
+    operator = client(Role.OPERATOR)
+    bad = {"definition": definition({**PLACED, "cluster": "broken"})}
+    assert codes(operator.post("/api/v1/pipelines", bad, format="json")) == {
+        "placement.launcher.cluster": "cluster_invalid"
+    }
+    assert operator.post("/api/v1/pipelines", {"definition": definition(PLACED)}, format="json").status_code == 201
+
+
 @pytest.mark.django_db(transaction=True)
 def test_an_upgrade_makes_clusters_of_stored_definitions() -> None:
     for apps in at(("pipelines", "0037_reach")):

@@ -9,7 +9,6 @@ from pipelines.domain.base.states import RunState
 from pipelines.domain.definitions.checks.cluster_checks import placement_findings
 from pipelines.domain.definitions.checks.validate import Validation
 from pipelines.domain.definitions.document.spec import Definition
-from pipelines.domain.definitions.parts.clusters import ClusterSpec
 from pipelines.domain.definitions.parts.launchers import SparkLauncher
 from pipelines.models import Cluster, Pipeline, Run
 from pipelines.selectors.access.schemas import ClusterSchema
@@ -22,7 +21,7 @@ def placed(validation: Validation) -> Validation:
     definition = validation.definition
     if definition is None or not isinstance(definition.placement.launcher, SparkLauncher):
         return validation
-    specs = {row.name: ClusterSpec.model_validate(row.spec) for row in Cluster.objects.all()}
+    specs = dict(Cluster.objects.values_list("name", "spec"))
     found = placement_findings(definition, specs)
     refused = any(each.is_error for each in found)
     return Validation(None if refused else definition, [*validation.findings, *found])

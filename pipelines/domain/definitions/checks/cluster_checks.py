@@ -64,18 +64,21 @@ def cluster_findings(spec: dict[str, Any]) -> tuple[ClusterSpec | None, list[Fin
     return (None if any(each.is_error for each in findings) else cluster), findings
 
 
-def placement_findings(definition: Definition, clusters: Mapping[str, ClusterSpec]) -> list[Finding]:
+def placement_findings(definition: Definition, clusters: Mapping[str, dict[str, Any]]) -> list[Finding]:
     """What stands against running a definition on the cluster that it names, out of all clusters."""
     launcher = definition.placement.launcher
     if not isinstance(launcher, SparkLauncher):
         return []
     path = ("placement", "launcher", "cluster")
-    cluster = clusters.get(launcher.cluster)
-    if cluster is None:
+    if launcher.cluster not in clusters:
         advice = did_you_mean(
             launcher.cluster, clusters, otherwise="An administrator defines it: headgate clusters apply."
         )
         return [error_at(path, "unknown_cluster", f"There is no cluster {quote(launcher.cluster)}.", advice)]
+    cluster, wrong = cluster_findings(clusters[launcher.cluster])
+    if cluster is None:
+        message = f"The cluster {quote(launcher.cluster)} cannot be used: {wrong[0].path}: {wrong[0].message}"
+        return [error_at(path, "cluster_invalid", message, "An administrator corrects it: headgate clusters apply.")]
     secrets = any(kind == "secret" for _, text in texts(definition.plain()) for kind, _ in REFERENCE.findall(text))
     if not secrets or not cluster.standalone or cluster.cluster_secret is not None:
         return []

@@ -26,12 +26,12 @@ from pipelines.foundation.interceptors import allowed_interceptors
 from pipelines.services.access import sealing
 from pipelines.services.hosts import broker_connection
 from pipelines.services.runs.observations import HostFacts
-from workers.adapters.accounts import Accounts, set_up
 from workers.adapters.brokers import KafkaBrokers
 from workers.adapters.clock import SystemClock
 from workers.adapters.clusters import KafkaClusters
 from workers.adapters.filelock import FileLock
 from workers.adapters.host_storage import LocalHostStorage
+from workers.adapters.isolation.accounts import Accounts, set_up
 from workers.adapters.mails import SmtpMails
 from workers.adapters.posts import HttpPosts
 from workers.adapters.process_watch import PidfdWatch

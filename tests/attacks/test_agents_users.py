@@ -28,8 +28,9 @@ from pipelines.domain.ledger.journal import JournalCorrupt, read_entries
 from pipelines.domain.runs import protocol
 from pipelines.domain.runs.protocol import AgentUser, Control, Handover, Launch, SparkSettings
 from tests.waiting import wait_for
-from workers.adapters import accounts, handing_over, surveys
-from workers.adapters.accounts import Accounts, Exhausted
+from workers.adapters import surveys
+from workers.adapters.isolation import accounts, handing_over
+from workers.adapters.isolation.accounts import Accounts, Exhausted
 from workers.adapters.processes import HostProcesses
 from workers.adapters.rundirs import LocalRunDirs
 
@@ -156,9 +157,14 @@ answer["status"] = open("/proc/self/status").read()
 
 
 OWN = {
-    "PYTHONPATH", "PYTHONUNBUFFERED", "MALLOC_ARENA_MAX", "HEADGATE_RUN", "HEADGATE_RUN_TOKEN", "HEADGATE_KEEPER_FD",
+    "PYTHONPATH",
+    "PYTHONUNBUFFERED",
+    "MALLOC_ARENA_MAX",
+    "HEADGATE_RUN",
+    "HEADGATE_RUN_TOKEN",
+    "HEADGATE_KEEPER_FD",
     "HEADGATE_WORKER_UID",
-}  # fmt: skip
+}
 
 
 def test_no_agent_signals_or_traces_a_keeper_or_anothers_driver(host: Host) -> None:
@@ -304,7 +310,7 @@ def test_a_host_that_cannot_says_so(host: Host, monkeypatch: pytest.MonkeyPatch)
 PRIVILEGED = """
 from pathlib import Path
 from pipelines.domain.hosts.isolation import AgentUids
-from workers.adapters.accounts import set_up
+from workers.adapters.isolation.accounts import set_up
 print(set_up(Path("/nowhere"), AgentUids(), 60578, [])[1].detail)
 """
 

@@ -23,7 +23,7 @@ from pipelines.domain.runs.protocol import (
     Promotion,
     Status,
 )
-from workers.adapters import handing_over
+from workers.adapters.isolation import handing_over
 from workers.ports import JournalChunk
 
 _PRIVATE = 0o700

@@ -172,6 +172,7 @@ def record_cluster(*, run: Run, version: int) -> None:
     Run.objects.filter(pk=run.pk).update(cluster_version=version)
 
 
+@fenced
 def record_processes(*, run: Run, identity: Identity) -> bool:
     """The run's processes were seen; False where it has ended."""
     driver = identity.driver.pid if identity.driver else None

@@ -69,7 +69,7 @@ def test_the_fence_of_a_definition_is_its_lease_and_its_longest_write() -> None:
 def test_another_host_waits_for_the_executors_of_a_cluster_too() -> None:
     fenced = definition(
         lifecycle={"on_supervisor_loss": "fence", "lease": "30s"},
-        placement={"launcher": {"type": "spark", "master": "spark://spark:7077", "executor_fence": "90s"}},
+        placement={"launcher": {"type": "spark", "cluster": "analytics", "executor_fence": "90s"}},
     ).plain()
     fence = fence_of(fenced)
     assert fence is not None

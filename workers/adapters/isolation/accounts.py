@@ -19,7 +19,7 @@ from pathlib import Path
 import workers
 from pipelines.domain.hosts.isolation import AgentUids, Isolation
 from pipelines.domain.runs.protocol import AgentUser
-from workers.adapters import handing_over
+from workers.adapters.isolation import handing_over
 
 NEEDED = {"CHOWN": 0, "DAC_OVERRIDE": 1, "KILL": 5, "SETGID": 6, "SETUID": 7, "SYS_PTRACE": 19}
 """Capabilities, by their bits. Without the last one the tokens in the environments of agents cannot be read."""

@@ -1,0 +1,1 @@
+"""Agents as users of their own: which one, and what is handed over to it."""

@@ -92,9 +92,12 @@ def sink_of(session: SparkSession, keys: Mapping[str, Any]) -> Sink:
     return sink(session, keys["type"], **own)
 
 
-def sink(session: SparkSession, type_name: str, *, lineage: int = 1, **keys: Any) -> Sink:
-    """Build, probe and initialise a sink."""
+def sink(session: SparkSession, type_name: str, *, lineage: int = 1, uri: str = "", **keys: Any) -> Sink:
+    """Build, probe and initialise a sink. `uri`: a path as Hadoop's local file system takes it, which no definition may
+    name, in place of an address of a store."""
     spec = registry.get("sink", type_name).model_validate({"type": type_name, "channel": "lake", **keys})
+    if uri:
+        spec = spec.model_copy(update={"path": uri})
     made = builder(spec, Place("orders", lineage, "sinks.lake", Path()))
     made.probe()
     made.initialise(session)

@@ -145,7 +145,7 @@ def test_an_agent_works_with_secrets_that_are_nowhere_to_be_read(
     guarded: Broker, topics: Topics, make_pipeline: MakePipeline
 ) -> None:
     """Both Kafka clients, with and without encryption, and writers on executors: PostgreSQL, HTTP and OpenSearch; the
-    server answers at first with the very token that it was sent."""
+    server answers at first with the very token that it was sent, and no cause has its words."""
     quoted, index = iter([401] * 3), BulkIndex()
 
     def quoting(asked: Asked) -> Reply:
@@ -190,7 +190,7 @@ def test_an_agent_works_with_secrets_that_are_nowhere_to_be_read(
     assert len(index.documents) == 90
     quoting_causes = [failed.cause for failed in run.of_kind(SinkFailed) if "401" in failed.cause]
     assert quoting_causes
-    assert all("[redacted]" in cause for cause in quoting_causes), quoting_causes
+    assert not any("refused" in cause for cause in quoting_causes), quoting_causes
 
 
 def test_a_value_that_was_not_handed_over_starts_nothing(topics: Topics, make_pipeline: MakePipeline) -> None:

@@ -135,7 +135,7 @@ def test_row_groups_of_parquet_are_read_back_and_large_enough_to_skip_by(session
 
 
 def test_a_file_system_of_hadoop_is_written_exactly_once_too(session: SparkSession, tmp_path: Path) -> None:
-    made = sink(session, "file", path=f"file://{tmp_path}/out", partition_by=[{"header": "country"}])
+    made = sink(session, "file", path=str(tmp_path), uri=f"file://{tmp_path}/out", partition_by=[{"header": "country"}])
     counts = made.write(numbered(50))
     assert made.write(numbered(50)) == counts
     bodies = [json.loads(json.loads(line)["body"])["n"] for line in lines(tmp_path / "out")]
@@ -147,5 +147,5 @@ def test_a_file_system_of_hadoop_is_written_exactly_once_too(session: SparkSessi
 def test_a_directory_that_cannot_be_made_is_a_finding(session: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(Refused) as refused:
-        sink(session, "file", path=f"file://{tmp_path}/file/out")
+        sink(session, "file", path=str(tmp_path), uri=f"file://{tmp_path}/file/out")
     assert refused.value.findings[0].code == "DIRECTORY_UNWRITABLE"

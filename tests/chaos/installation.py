@@ -77,7 +77,7 @@ def installed(directory: Path, *options: str, **more: str) -> Iterator[Installat
     web, redis, kafka = free_port(), free_port(), free_port()
     state, log = directory / "state", directory / "up.log"
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("HEADGATE_", "DJANGO_"))}
-    more = {"JAVA_HOME": quick_java(directory / "java"), **more}
+    more = {"JAVA_HOME": quick_java(directory / "java"), "HEADGATE_ALLOWED_ROOTS": "/", **more}
     environment |= {"HEADGATE_STATE": str(state), "HEADGATE_HOST": "chaos", "PYTHONUNBUFFERED": "1", **more}
     if "HEADGATE_CACHE" in os.environ:
         environment["HEADGATE_CACHE"] = os.environ["HEADGATE_CACHE"]

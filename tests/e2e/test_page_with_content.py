@@ -47,7 +47,12 @@ def filled(directory: Path, count: int) -> Iterator[Stack]:
 
 def web_environment(directory: Path) -> dict[str, str]:
     """Of a web server whose database lies in a directory."""
-    own = {"HEADGATE_REDIS_URL": "redis://127.0.0.1:1/0", "DJANGO_SETTINGS_MODULE": "controlplane.settings"}
+    own = {
+        "HEADGATE_REDIS_URL": "redis://127.0.0.1:1/0",
+        "DJANGO_SETTINGS_MODULE": "controlplane.settings",
+        "HEADGATE_ALLOWED_ROOTS": "/",
+        "HEADGATE_ALLOWED_NETWORKS": "127.0.0.0/8,::1/128",
+    }
     return environment(directory / "state", **own)
 
 

@@ -16,14 +16,16 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from pipelines.api.http.permissions import needed_role
 from pipelines.api.http.problems import request_id
 from pipelines.api.http.sessions import require_proof
 from pipelines.api.http.tracing import join, name_trace, route, traceparent
+from pipelines.domain.access.teams import Access
 from pipelines.domain.base.findings import Finding, did_you_mean, dotted, quote
 from pipelines.domain.base.roles import Role
 from pipelines.domain.base.shapes import findings_of
 from pipelines.foundation import clock
-from pipelines.foundation.errors import BadRequest, HeadgateError, Invalid, PreconditionRequired
+from pipelines.foundation.errors import BadRequest, Forbidden, HeadgateError, Invalid, PreconditionRequired
 from pipelines.models import Pipeline
 from pipelines.selectors.lifecycle.pipelines import get_pipeline
 from pipelines.services.base import idempotency
@@ -100,6 +102,24 @@ class View(APIView):
     def role(self) -> Role:
         """The caller's role, as the permission found it."""
         return self.request.role  # type: ignore[attr-defined, no-any-return]
+
+    @cached_property
+    def access(self) -> Access:
+        """What the caller may reach, as the permission found it."""
+        return self.request.access  # type: ignore[attr-defined, no-any-return]
+
+    def require(self, team: int | None, role: Role | None = None) -> Role:
+        """The caller's role in a team, or in the installation for None; raises Forbidden where it is below the role
+        that the method needs."""
+        needed = role or needed_role(self, self.request.method)
+        own = self.access.role_in(team)
+        if own is None or own < needed:
+            raise Forbidden(
+                f"This needs the role {needed.word} in {'its team' if team is not None else 'every team'}.",
+                code="role_in_team_needed",
+                hint="Ask an administrator of the team, or a user with that role.",
+            )
+        return own
 
     @property
     def actor(self) -> Actor:
@@ -189,12 +209,17 @@ def expected_version(request: Request, *, required: bool) -> int | None:
 
 
 class PipelineView(View):
-    """An address below one pipeline."""
+    """An address below one pipeline. One of a team that the caller is not in is not found."""
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Ask for the role in the pipeline's team."""
+        super().initial(request, *args, **kwargs)
+        self.role = self.require(self.pipeline.team_id)
 
     @cached_property
     def pipeline(self) -> Pipeline:
         """The pipeline that the address names; raises NotFound."""
-        return get_pipeline(self.kwargs["name"])
+        return get_pipeline(self.kwargs["name"], self.access)
 
 
 def idempotent(handler: Handler) -> Handler:

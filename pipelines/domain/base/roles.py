@@ -1,4 +1,5 @@
-"""Roles of people: a viewer looks, an operator acts, an admin also deletes."""
+"""Roles of people: a viewer looks, an operator acts, an approver also approves, an administrator also deletes and
+grants."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ class Role(IntEnum):
 
     VIEWER = 1
     OPERATOR = 2
-    ADMIN = 3
+    APPROVER = 3
+    ADMIN = 4
 
     @property
     def word(self) -> str:

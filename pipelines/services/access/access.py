@@ -5,32 +5,34 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import User
 from django.contrib.auth.password_validation import validate_password
 from django.db import transaction
 
-from pipelines.domain.base.roles import ROLE_NAMES, Role
+from pipelines.domain.base.roles import Role
+from pipelines.foundation import clock
 from pipelines.foundation.errors import Conflict, NotFound
+from pipelines.models import DEFAULT_TEAM, RoleBinding, Team
 from pipelines.services.access import sessions, tokens
 from pipelines.services.access.tokens import SYSTEM
 from pipelines.services.base import audit
 from pipelines.services.base.audit import Actor
 
 
-def create_role_groups(**_: Any) -> None:
-    """See to it that the group of every role exists; twice is harmless."""
-    for name in ROLE_NAMES:
-        Group.objects.get_or_create(name=name)
+def create_default_team(**_: Any) -> None:
+    """See to it that the default team exists; twice is harmless."""
+    Team.objects.get_or_create(name=DEFAULT_TEAM, defaults={"created_at": clock.now(), "created_by": SYSTEM.name})
 
 
 @transaction.atomic
 def set_role(*, user: User, role: Role, actor: Actor = SYSTEM) -> None:
-    """Give the user this role and no other."""
-    before = list(user.groups.filter(name__in=ROLE_NAMES).values_list("name", flat=True))
+    """Give the user this role in every team; roles in single teams stay."""
+    own = RoleBinding.objects.filter(team=None, user=user)
+    before = [Role(value).word for value in own.values_list("role", flat=True)]
     if before == [role.word]:
         return
-    user.groups.remove(*Group.objects.filter(name__in=ROLE_NAMES))
-    user.groups.add(Group.objects.get(name=role.word))
+    granted = {"role": role, "created_at": clock.now(), "created_by": actor.name}
+    RoleBinding.objects.update_or_create(team=None, user=user, defaults=granted)
     facts = {"user": user.username}
     audit.record(
         actor=actor, action="user.role_set", before=facts | {"roles": before}, after=facts | {"roles": [role.word]}

@@ -9,16 +9,17 @@ from pipelines.domain.base.findings import Finding
 from pipelines.domain.definitions.document.spec import Definition
 from pipelines.foundation import clock
 from pipelines.foundation.errors import Conflict, Invalid, PreconditionFailed
-from pipelines.models import Pipeline, Revision
+from pipelines.models import DEFAULT_TEAM, Pipeline, Revision, Team
 from pipelines.services.base import audit, events
 from pipelines.services.base.audit import Actor
 
 
-def create(*, definition: Definition, text: str, note: str, actor: Actor) -> Pipeline:
-    """Store a new pipeline, stopped, with revision 1. Raises Conflict where the name is taken."""
+def create(*, definition: Definition, text: str, note: str, actor: Actor, team: Team | None = None) -> Pipeline:
+    """Store a new pipeline of a team, or the default one, stopped, with revision 1. Raises Conflict where the name is
+    taken."""
     try:
         with transaction.atomic():
-            return _create(definition, text, note, actor)
+            return _create(definition, text, note, actor, team or Team.objects.get(name=DEFAULT_TEAM))
     except IntegrityError:
         raise Conflict(
             f"The pipeline {definition.name!r} already exists.",
@@ -27,9 +28,10 @@ def create(*, definition: Definition, text: str, note: str, actor: Actor) -> Pip
         ) from None
 
 
-def _create(definition: Definition, text: str, note: str, actor: Actor) -> Pipeline:
+def _create(definition: Definition, text: str, note: str, actor: Actor, team: Team) -> Pipeline:
     pipeline = Pipeline.objects.create(
         name=definition.name,
+        team=team,
         description=definition.description,
         labels=dict(definition.labels),
         phase_since=clock.now(),
@@ -39,7 +41,7 @@ def _create(definition: Definition, text: str, note: str, actor: Actor) -> Pipel
     pipeline.current_revision = revision
     pipeline.save(update_fields=["current_revision"])
     message = f"{actor.name} created {pipeline.name}."
-    data = {"revision": revision.number, "digest": revision.digest}
+    data = {"revision": revision.number, "digest": revision.digest, "team": team.name}
     events.record(kind="pipeline.created", message=message, pipeline=pipeline, actor=actor.name, data=data)
     audit.record(actor=actor, action="pipeline.create", pipeline_name=pipeline.name, after=data)
     return pipeline

@@ -30,11 +30,12 @@ from pipelines.domain.runs.protocol import (
 from pipelines.models import Cluster, Pipeline, Run
 from pipelines.selectors.access.clusters import cluster_of, placed
 from pipelines.selectors.access.reach import policy
+from pipelines.selectors.access.secrets import user_of
 from pipelines.selectors.lifecycle import supervision
 from pipelines.selectors.migration import tracing
 from pipelines.selectors.positions import positions
 from pipelines.selectors.runs import crashes
-from workers.supervisor.launch.references import References, Unresolved
+from workers.supervisor.launch.references import Asker, References, Unresolved, of_pipeline
 
 
 class NotProvisioned(Exception):
@@ -66,7 +67,7 @@ class Launcher:
         if revision is None:
             return [_finding("", "NO_REVISION", "The pipeline has no definition.", "Publish a revision.")]
         validation = validate_data(revision.definition)
-        findings = self.against(revision.definition)
+        findings = self.against(pipeline, revision.definition)
         if validation.definition is None:
             return findings
         lineage = continue_from(supervision.before(pipeline), validation.definition, self.host)
@@ -74,7 +75,7 @@ class Launcher:
             return [*findings, *lineage]
         return findings or lineage
 
-    def against(self, data: dict[str, Any]) -> list[Finding]:
+    def against(self, pipeline: Pipeline, data: dict[str, Any]) -> list[Finding]:
         """Everything that keeps an agent with this definition from being started on this host."""
         validation = validate_data(data)
         if validation.definition is None:
@@ -82,15 +83,15 @@ class Launcher:
         cluster = cluster_of(validation.definition)
         return [
             *(each for each in placed(validation).findings if each.is_error),
-            *self.references.resolve(_with(data, cluster)).findings,
+            *self.references.resolve(_with(data, cluster), asker(pipeline, data)).findings,
             *interceptors_not_allowed(validation.definition, self.interceptors),
-            *self._out_of_reach(data),
+            *self._out_of_reach(pipeline, data),
             *self._provision(),
         ]
 
-    def _out_of_reach(self, data: dict[str, Any]) -> list[Finding]:
+    def _out_of_reach(self, pipeline: Pipeline, data: dict[str, Any]) -> list[Finding]:
         """What it would reach on this host that is not allowed, with its references replaced."""
-        values = self.references.resolve(data).values
+        values = self.references.resolve(data, asker(pipeline, data)).values
         resolved = validate_data(substituted(data, values)).definition
         return on_this_host(resolved, self.reach()) if resolved else []
 
@@ -117,7 +118,7 @@ class Launcher:
         if revision is None or validation is None or validation.definition is None:
             raise LookupError(f"{pipeline.name} has no valid definition")
         cluster = cluster_of(validation.definition)
-        resolved = self.references.resolve(_with(revision.definition, cluster))
+        resolved = self.references.resolve(_with(revision.definition, cluster), asker(pipeline, revision.definition))
         if resolved.findings:
             raise Unresolved(resolved.findings[0].message)
         before = supervision.last_run(pipeline.id)
@@ -146,16 +147,16 @@ class Launcher:
         )
         return launch, resolved.handover()
 
-    def launch(self, run: Run) -> tuple[Launch, Handover]:
-        """launch.json of a run whose intent is recorded, and the values of its references, which no file may hold. A
-        standby is told where the ledger stands now, only to look at it.
+    def launch(self, run: Run) -> tuple[Launch, Handover, dict[str, int]]:
+        """launch.json of a run whose intent is recorded, the values of its references, which no file may hold, and the
+        versions of its secrets. A standby is told where the ledger stands now, only to look at it.
 
         Raises Unresolved or NotProvisioned.
         """
         data: dict[str, Any] = run.revision.definition
         definition = Definition.model_validate(data)
         cluster = cluster_of(definition)
-        resolved = self.references.resolve(_with(data, cluster))
+        resolved = self.references.resolve(_with(data, cluster), asker(run.pipeline, data))
         if resolved.findings:
             raise Unresolved(resolved.findings[0].message)
         launch = Launch(
@@ -178,7 +179,7 @@ class Launcher:
             traceparent=tracing.traceparent_of(run.pipeline_id),
             **self._granted(run),
         )
-        return launch, resolved.handover()
+        return launch, resolved.handover(), resolved.versions
 
     def promotion(self, run: Run) -> Promotion:
         """promote.json of a run that was a standby and is ACTIVE now."""
@@ -196,6 +197,11 @@ class Launcher:
             "quarantined": crashes.quarantined(run.pipeline_id),
             "trace": crashes.crashed_in_flight(run.pipeline_id),
         }
+
+
+def asker(pipeline: Pipeline, data: dict[str, Any]) -> Asker:
+    """Who asks for the values of a definition: its pipeline, with the labels that it has and those that it brings."""
+    return of_pipeline(user_of(pipeline.name, pipeline.labels, data.get("labels", {})))
 
 
 def _heads(pipeline_id: UUID, lineage: int, definition: Definition) -> list[QueryHead]:

@@ -14,7 +14,7 @@ from pipelines.domain.base.addresses import Address, address_of, faces, is_reser
 
 Mode = Literal["read", "write"]
 
-_KERNEL = ("/proc", "/sys", "/dev")
+KERNEL = ("/proc", "/sys", "/dev")
 _LISTED_ALONE = "/etc"
 """Nothing below it is allowed by a root above it."""
 
@@ -88,7 +88,7 @@ class ReachPolicy(_Frozen):
         place = PurePosixPath(path)
         if ".." in place.parts or not place.is_absolute():
             return f"{path} is not a plain absolute path."
-        if any(place.is_relative_to(each) for each in (*self.never, *_KERNEL)):
+        if any(place.is_relative_to(each) for each in (*self.never, *KERNEL)):
             return f"{path} belongs to Headgate or to the system; no pipeline reaches it."
         covering = [root for root in self.roots if root.covers(place) and self._reaches(root, place)]
         if not covering:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from ipaddress import ip_network
 
+from pipelines.domain.access.reach import KERNEL
+
 _ROOT = re.compile(r"/|(?:/[^\x00-\x1f\x7f:,*/]+)*/[^\x00-\x1f\x7f:,*/]+\*?")
 _NAME = re.compile(r"(?:\*\.)?[A-Za-z0-9][A-Za-z0-9_-]*(?:\.[A-Za-z0-9][A-Za-z0-9_-]*)*")
 _PORTS = re.compile(r"[0-9]{1,5}(?:-[0-9]{1,5})?(?:,[0-9]{1,5}(?:-[0-9]{1,5})?){0,63}")
 _HIGHEST = 65535
 LONGEST_PATH, LONGEST_TARGET = 1024, 253
-_NEVER = ("/proc", "/sys", "/dev")
 
 
 def root_problem(path: str, mode: str) -> str:
@@ -20,7 +21,7 @@ def root_problem(path: str, mode: str) -> str:
     parts = path.split("/")
     if len(path) > LONGEST_PATH or not _ROOT.fullmatch(path) or {".", ".."} & set(parts):
         return f"{path!r} is not an absolute directory without . and .. in it; its last part may end with *."
-    if any(path == each or path.startswith(f"{each}/") for each in _NEVER):
+    if any(path == each or path.startswith(f"{each}/") for each in KERNEL):
         return f"{path} belongs to the system; no pipeline reaches it."
     return ""
 

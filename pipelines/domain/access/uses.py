@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import urlsplit
 
 from pydantic.fields import FieldInfo
 
@@ -112,25 +112,23 @@ def _server(server: str) -> tuple[str, int]:
 
 
 def database_hosts(dsn: str) -> list[tuple[str, int]]:
-    """The hosts and ports that an address of PostgreSQL names, those in its query in place of those before it."""
-    parts = urlsplit(dsn)
-    asked = dict(parse_qsl(parts.query))
-    pairs = [_host_and_port(unquote(each)) for each in parts.netloc.rpartition("@")[2].split(",")]
-    hosts, ports = [host for host, _ in pairs], [port for _, port in pairs]
-    ports = asked["port"].split(",") if "port" in asked else ports
-    ports = [*ports, *ports[-1:] * len(hosts)]
-    found: list[tuple[str, int]] = []
-    for names in [asked[key].split(",") for key in ("host", "hostaddr") if key in asked] or [hosts]:
-        found += [(name, _number(ports[min(n, len(ports) - 1)])) for n, name in enumerate(names) if name]
-    return found
+    """The hosts and ports that an address of PostgreSQL names, read by its client's own parser: `host`, which TLS is
+    checked against, and `hostaddr`, which is connected to."""
+    from psycopg import ProgrammingError  # loads libpq, which few definitions need
+    from psycopg.conninfo import conninfo_to_dict
 
-
-def _host_and_port(server: str) -> tuple[str, str]:
-    if server.startswith("["):
-        host, _, rest = server[1:].partition("]")
-        return host, rest.removeprefix(":")
-    host, _, port = server.partition(":")
-    return host, port
+    try:
+        asked = {key: str(value) for key, value in conninfo_to_dict(dsn).items() if value is not None}
+    except ProgrammingError:
+        return []
+    ports = asked.get("port", "").split(",")
+    lists = [asked[key].split(",") for key in ("host", "hostaddr") if key in asked]
+    return [
+        (name, _number(ports[min(number, len(ports) - 1)]))
+        for names in lists
+        for number, name in enumerate(names)
+        if name
+    ]
 
 
 def _number(port: str) -> int:

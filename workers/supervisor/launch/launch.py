@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+from pydantic import ValidationError
+
 from pipelines.domain.access.interceptors import interceptors_not_allowed
 from pipelines.domain.access.on_host import on_this_host
 from pipelines.domain.access.reach import ReachPolicy
+from pipelines.domain.access.uses import uses
 from pipelines.domain.base.findings import Finding
 from pipelines.domain.base.states import RunRole
 from pipelines.domain.definitions.checks.validate import validate_data
@@ -35,6 +38,8 @@ from pipelines.selectors.migration import tracing
 from pipelines.selectors.positions import positions
 from pipelines.selectors.runs import crashes
 from workers.supervisor.launch.references import References, Unresolved
+
+_NOT_TOLD = "What this reference stands for is not among the paths and addresses that pipelines may reach."
 
 
 class NotProvisioned(Exception):
@@ -79,20 +84,27 @@ class Launcher:
         validation = validate_data(data)
         if validation.definition is None:
             return [finding for finding in validation.findings if finding.is_error]
-        cluster = cluster_of(validation.definition)
+        resolved = self.references.resolve(_with(data, cluster_of(validation.definition)))
         return [
             *(each for each in placed(validation).findings if each.is_error),
-            *self.references.resolve(_with(data, cluster)).findings,
+            *resolved.findings,
             *interceptors_not_allowed(validation.definition, self.interceptors),
-            *self._out_of_reach(data),
+            *self._out_of_reach(validation.definition, substituted(data, resolved.values)),
             *self._provision(),
         ]
 
-    def _out_of_reach(self, data: dict[str, Any]) -> list[Finding]:
-        """What it would reach on this host that is not allowed, with its references replaced."""
-        values = self.references.resolve(data).values
-        resolved = validate_data(substituted(data, values)).definition
-        return on_this_host(resolved, self.reach()) if resolved else []
+    def _out_of_reach(self, definition: Definition, data: dict[str, Any]) -> list[Finding]:
+        """What it would reach on this host that is not allowed. `data`: the same with its references replaced, read as
+        the agent reads it, which refuses what has no form. What a reference stands for is not told."""
+        try:
+            replaced = Definition.model_validate(data)
+        except ValidationError:
+            return []
+        told = {use.path for use in uses(definition)}
+        return [
+            each if each.path in told else each.model_copy(update={"message": _NOT_TOLD})
+            for each in on_this_host(replaced, self.reach())
+        ]
 
     def _storage(self, definition: Definition) -> Path:
         """Where checkpoints and stores lie: on this host's disk, or where a cluster's executors see them, too."""

@@ -1,0 +1,78 @@
+"""What a definition reaches is checked on the host before it starts, with its references replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+import pytest
+from psycopg.conninfo import conninfo_to_dict
+
+from pipelines.domain.access.reach import AllowedRoot, ReachPolicy
+from pipelines.domain.access.uses import database_hosts
+from pipelines.domain.base.findings import Finding
+from pipelines.domain.runs.protocol import SparkSettings
+from tests.attacks.test_exposure import definition
+from workers.supervisor.launch.launch import Launcher
+from workers.supervisor.launch.references import References
+
+pytestmark = pytest.mark.django_db
+VALUES = {"token": "a-token-of-the-sink", "orders": "postgresql://u:a-password@127.0.0.1:6379/x"}
+
+
+class Stored:
+    """A store of secrets that counts how often it is asked."""
+
+    def __init__(self) -> None:
+        self.times = 0
+
+    def read(self, names: Collection[str]) -> Mapping[str, str]:
+        self.times += 1
+        return {name: VALUES[name] for name in names}
+
+
+def against(parts: dict[str, object], policy: ReachPolicy, store: Stored) -> list[Finding]:
+    references = References({}, None, store)
+    launcher = Launcher("alpha", Path("/state"), references, lambda: SparkSettings(classpath=[]), reach=lambda: policy)
+    return launcher.against(definition(**parts))
+
+
+def test_a_secret_in_a_definition_hides_no_link_in_it(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "state").mkdir()
+    (tmp_path / "data" / "out").symlink_to(tmp_path / "state")
+    policy = ReachPolicy(roots=(AllowedRoot(path=str(tmp_path / "data")),), never=(str(tmp_path / "state"),))
+    parts = {
+        "channel": {"type": "direct"},
+        "sink": {"type": "http", "url": "https://hook.example.com/x", "token": "${secret:token}"},
+        "letters": {"type": "file", "path": str(tmp_path / "data" / "out")},
+    }
+    store = Stored()
+    found = against(parts, policy, store)
+    assert [each.path for each in found] == ["errors.dead_letter.path"]
+    assert store.times == 1
+
+
+def test_a_server_that_a_secret_names_is_checked_and_not_told() -> None:
+    parts = {"sink": {"type": "postgres", "dsn": "${secret:orders}", "table": "t"}}
+    (found,) = against(parts, ReachPolicy(), Stored())
+    assert (found.path, found.code) == ("sinks.out.dsn", "ADDRESS_NOT_ALLOWED")
+    assert "127.0.0.1" not in found.message
+
+
+@pytest.mark.parametrize(
+    "dsn",
+    [
+        "postgresql://u@good.example/db#?host=evil.example",
+        "postgresql://u@good.example/db?host=evil.example",
+        "postgresql://u@good.example:5433/db?hostaddr=10.0.0.1",
+        "postgresql://u@[::1]:6379/db",
+        "postgresql://u@a.example,b.example:5433/db?port=5433,6379",
+        "postgresql://u%40x@evil%2eexample/db",
+        "postgresql://u@good.example/db?user=x&host=",
+    ],
+)
+def test_the_hosts_of_a_database_are_those_that_its_client_connects_to(dsn: str) -> None:
+    asked = conninfo_to_dict(dsn)
+    wanted = {name for key in ("host", "hostaddr") for name in str(asked.get(key) or "").split(",") if name}
+    assert {host for host, _ in database_hosts(dsn)} == wanted

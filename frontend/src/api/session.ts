@@ -43,7 +43,7 @@ export async function proveSession(password: string, step: SecondStep): Promise<
   return remember(await take(api.POST('/api/v1/session/proof', { body: { password, ...step } })))
 }
 
-/** Where the browser goes on to sign in at the provider. */
+/** Where the browser continues to sign in at the provider. */
 export async function signIn(next: string, again = false): Promise<string> {
   const { url } = await take(api.POST('/api/v1/session/oidc', { body: { next, again } }))
   return url

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 from django.db import IntegrityError, transaction
 
@@ -15,51 +15,50 @@ from pipelines.models import AllowedNetwork, AllowedRoot
 from pipelines.services.base import audit
 from pipelines.services.base.audit import Actor
 
+Rule = TypeVar("Rule", AllowedRoot, AllowedNetwork)
+
 
 def allow_root(*, path: str, mode: str, note: str, actor: Actor) -> AllowedRoot:
     """Allow a directory. Raises Invalid for one that cannot be allowed, Conflict where it is there already."""
     path = path.rstrip("/") or "/"
     _require(root_problem(path, mode), "path")
-    fields = {"path": path, "mode": mode, "note": note}
-    try:
-        with transaction.atomic():
-            made = AllowedRoot.objects.create(**fields, created_at=clock.now(), created_by=actor.name)
-            audit.record(actor=actor, action="allowed_root.add", after=fields)
-    except IntegrityError:
-        raise _known(f"{path} ({mode})") from None
-    return made
+    return _allow(AllowedRoot, "allowed_root", {"path": path, "mode": mode, "note": note}, f"{path} ({mode})", actor)
 
 
 def allow_network(*, target: str, ports: str, note: str, actor: Actor) -> AllowedNetwork:
     """Allow a network, an address or a host. Raises Invalid and Conflict as above."""
     _require(network_problem(target, ports), "target")
     fields = {"target": canonical_target(target), "ports": ports, "note": note}
+    return _allow(AllowedNetwork, "allowed_network", fields, f"{target} {ports}", actor)
+
+
+def remove_root(*, root_id: int, actor: Actor) -> None:
+    """Allow a directory no longer: what runs goes on, later starts are refused. Raises NotFound."""
+    _remove(AllowedRoot, "allowed_root", root_id, ("path", "mode"), actor)
+
+
+def remove_network(*, network_id: int, actor: Actor) -> None:
+    """Allow a network no longer: what runs goes on, later starts are refused. Raises NotFound."""
+    _remove(AllowedNetwork, "allowed_network", network_id, ("target", "ports"), actor)
+
+
+def _allow(model: type[Rule], action: str, fields: dict[str, str], shown: str, actor: Actor) -> Rule:
     try:
         with transaction.atomic():
-            made = AllowedNetwork.objects.create(**fields, created_at=clock.now(), created_by=actor.name)
-            audit.record(actor=actor, action="allowed_network.add", after=fields)
+            made = model._default_manager.create(**fields, created_at=clock.now(), created_by=actor.name)
+            audit.record(actor=actor, action=f"{action}.add", after=fields)
     except IntegrityError:
-        raise _known(f"{target} {ports}") from None
+        raise Conflict(f"{shown} is allowed already.", code="already_allowed", hint="Nothing has to be done.") from None
     return made
 
 
 @transaction.atomic
-def remove_root(*, root_id: int, actor: Actor) -> None:
-    """Allow a directory no longer: what runs goes on, later starts are refused. Raises NotFound."""
-    row = AllowedRoot.objects.select_for_update().filter(pk=root_id).first()
+def _remove(model: type[Rule], action: str, rule_id: int, names: tuple[str, str], actor: Actor) -> None:
+    row = model._default_manager.select_for_update().filter(pk=rule_id).first()
     if row is None:
-        raise _unknown("allowed-roots")
-    audit.record(actor=actor, action="allowed_root.remove", before={"path": row.path, "mode": row.mode})
-    row.delete()
-
-
-@transaction.atomic
-def remove_network(*, network_id: int, actor: Actor) -> None:
-    """Allow a network no longer: what runs goes on, later starts are refused. Raises NotFound."""
-    row = AllowedNetwork.objects.select_for_update().filter(pk=network_id).first()
-    if row is None:
-        raise _unknown("allowed-networks")
-    audit.record(actor=actor, action="allowed_network.remove", before={"target": row.target, "ports": row.ports})
+        hint = f"GET /api/v1/{action.replace('_', '-')}s lists them."
+        raise NotFound("There is no such rule.", code="rule_not_found", hint=hint)
+    audit.record(actor=actor, action=f"{action}.remove", before={name: getattr(row, name) for name in names})
     row.delete()
 
 
@@ -67,11 +66,3 @@ def _require(problem: str, path: str) -> None:
     if problem:
         finding: Any = Finding(path=path, code="rule_invalid", message=problem, suggestion="Send another value.")
         raise Invalid(problem, code="rule_invalid", findings=[finding])
-
-
-def _known(what: str) -> Conflict:
-    return Conflict(f"{what} is allowed already.", code="already_allowed", hint="Nothing has to be done.")
-
-
-def _unknown(route: str) -> NotFound:
-    return NotFound("There is no such rule.", code="rule_not_found", hint=f"GET /api/v1/{route} lists them.")

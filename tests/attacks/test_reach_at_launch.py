@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from psycopg.conninfo import conninfo_to_dict
@@ -31,7 +32,7 @@ class Stored:
         return {name: VALUES[name] for name in names}
 
 
-def against(parts: dict[str, object], policy: ReachPolicy, store: Stored) -> list[Finding]:
+def against(parts: dict[str, Any], policy: ReachPolicy, store: Stored) -> list[Finding]:
     references = References({}, None, store)
     launcher = Launcher("alpha", Path("/state"), references, lambda: SparkSettings(classpath=[]), reach=lambda: policy)
     return launcher.against(definition(**parts))

@@ -56,7 +56,8 @@ def test_a_link_that_replaces_a_directory_lets_nothing_be_deleted_or_renamed(
 def test_a_named_pipe_does_not_hold_the_agent(places: tuple[Path, Path, ReachPolicy]) -> None:
     data, _, policy = places
     os.mkfifo(data / "pipe")
-    reach.opened_for_reading(str(data / "pipe"), policy).close()
+    with reach.opened_for_reading(str(data / "pipe"), policy) as pipe:
+        assert pipe.read() == b""
 
 
 def send(url: str, policy: ReachPolicy) -> int:

@@ -191,6 +191,7 @@ def test_an_agent_works_with_secrets_that_are_nowhere_to_be_read(
     quoting_causes = [failed.cause for failed in run.of_kind(SinkFailed) if "401" in failed.cause]
     assert quoting_causes
     assert not any("refused" in cause for cause in quoting_causes), quoting_causes
+    assert '{"refused": "Bearer [redacted]"}' in run.log, "the server's words are in the log alone, without the token"
 
 
 def test_a_value_that_was_not_handed_over_starts_nothing(topics: Topics, make_pipeline: MakePipeline) -> None:

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -77,7 +78,7 @@ def installed(directory: Path, *options: str, **more: str) -> Iterator[Installat
     web, redis, kafka = free_port(), free_port(), free_port()
     state, log = directory / "state", directory / "up.log"
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("HEADGATE_", "DJANGO_"))}
-    more = {"JAVA_HOME": quick_java(directory / "java"), "HEADGATE_ALLOWED_ROOTS": "/", **more}
+    more = {"JAVA_HOME": quick_java(directory / "java"), "HEADGATE_ALLOWED_ROOTS": tempfile.gettempdir(), **more}
     environment |= {"HEADGATE_STATE": str(state), "HEADGATE_HOST": "chaos", "PYTHONUNBUFFERED": "1", **more}
     if "HEADGATE_CACHE" in os.environ:
         environment["HEADGATE_CACHE"] = os.environ["HEADGATE_CACHE"]

@@ -23,9 +23,11 @@ def refused(pipeline: Pipeline, code: Exit) -> dict[str, AgentFinding]:
     return {finding.code: finding for finding in status.findings}
 
 
-def test_everything_that_is_wrong_is_found_at_once(topics: Topics, make_pipeline: MakePipeline) -> None:
+def test_everything_that_is_wrong_is_found_at_once(topics: Topics, make_pipeline: MakePipeline, tmp_path: Path) -> None:
     pipeline = make_pipeline(source={"topics": [topics.source, "nobody-made-this"]})
-    pipeline.definition["sinks"]["lake"] = {"type": "file", "channel": "lake", "path": "/proc/headgate"}
+    (tmp_path / "file").touch()
+    below_a_file = str(tmp_path / "file" / "lake")
+    pipeline.definition["sinks"]["lake"] = {"type": "file", "channel": "lake", "path": below_a_file}
     pipeline.definition["channels"]["away"] = {"type": "direct"}
     pipeline.definition["sinks"]["away"] = {
         "type": "kafka",

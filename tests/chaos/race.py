@@ -94,6 +94,7 @@ class Site:
             "HEADGATE_STATE": str(self.root / host),
             "HEADGATE_HOST": host,
             "HEADGATE_DATABASE_URL": f"sqlite:///{self.database}",
+            "HEADGATE_ALLOWED_NETWORKS": "127.0.0.0/8",
         }
         with (self.root / f"{host}.log").open("ab") as log:
             return subprocess.Popen(

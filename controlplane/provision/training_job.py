@@ -15,6 +15,7 @@ from pathlib import Path
 
 from controlplane.install.tools.jars import SPARK_KAFKA, jar_paths
 from controlplane.install.tools.java import find_java
+from pipelines.domain.access.reach import AllowedNetwork, AllowedRoot, ReachPolicy
 from pipelines.domain.base.states import Command
 from pipelines.domain.definitions.document.spec import Definition
 from pipelines.domain.ledger import journal
@@ -113,6 +114,10 @@ def launch_of(definition: Definition, spark: SparkSettings, directory: str) -> L
         checkpoint_root=str(protocol.checkpoint_root(Path(directory), "training", 1)),
         heads=[QueryHead(source=source, channel=channel) for source, channel in definition.queries()],
         spark=spark,
+        reach=ReachPolicy(
+            roots=(AllowedRoot(path=os.path.realpath(directory)), AllowedRoot(path=directory)),
+            networks=(AllowedNetwork(target="127.0.0.0/8"),),
+        ),
     )
 
 

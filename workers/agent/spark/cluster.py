@@ -89,7 +89,10 @@ def _ports(launcher: PlacedLauncher) -> dict[str, str | None]:
 def _protection(launcher: PlacedLauncher) -> dict[str, str | None]:
     """YARN and Kubernetes make a secret for each application; a standalone cluster has one for all."""
     if launcher.on.standalone and launcher.on.cluster_secret is None:
-        return {}
+        # Master and workers of such a cluster share no secret with the driver, and refuse one that asks for it.
+        return dict.fromkeys(
+            ("spark.authenticate", "spark.network.crypto.enabled", "spark.network.crypto.saslFallback")
+        )
     return {
         "spark.authenticate": "true",
         "spark.authenticate.secret": launcher.on.cluster_secret if launcher.on.standalone else None,

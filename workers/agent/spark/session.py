@@ -24,6 +24,11 @@ _SETTINGS = {
     "spark.eventLog.enabled": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
+    # The ports take serialised objects: a client without the secret that Spark makes for this session is refused before
+    # anything is read.
+    "spark.authenticate": "true",
+    "spark.network.crypto.enabled": "true",
+    "spark.network.crypto.saslFallback": "false",
     "spark.cleaner.periodicGC.interval": "30min",
     "spark.metrics.executorMetricsSource.enabled": "false",
     "spark.executor.heartbeatInterval": "30s",

@@ -125,7 +125,7 @@ def test_a_secret_switches_authentication_and_encryption_on_and_no_setting_switc
     assert found["spark.locality.wait"] == "0s"
     assert (found["spark.task.maxFailures"], found["spark.speculation"]) == ("1", "false")
     assert found["spark.driver.blockManager.port"] == "35001"
-    assert "spark.authenticate" not in cluster.settings(placed(MASTER), [])
+    assert cluster.settings(placed(MASTER), [])["spark.authenticate"] is None
     assert cluster.settings(placed("yarn"), [])["spark.authenticate.secret"] is None
 
 

@@ -1,0 +1,65 @@
+"""No port of an agent takes orders or objects from a user of the machine who does not know the run's secrets."""
+
+from __future__ import annotations
+
+import os
+import struct
+import time
+from contextlib import suppress
+
+from pyspark.sql import SparkSession
+
+from controlplane.install.services.ports import free_port
+from tests.agent.listening import is_loopback, listening, marker, one_way, send
+
+
+def busy(session: SparkSession) -> dict[int, str]:
+    """What listens once tasks, a shuffle and Python workers have been at work."""
+    assert session.range(100).repartition(3).count() == 100
+    assert session.range(10).rdd.map(lambda row: row.id + 1).sum() == 55
+    return listening(os.getpid())
+
+
+def test_every_port_is_on_the_loopback_interface(session: SparkSession) -> None:
+    found = busy(session)
+    assert len(found) >= 4, found
+    assert [each for each in found.items() if not is_loopback(each[1])] == []
+
+
+def test_no_port_reads_a_serialised_object_of_a_stranger(session: SparkSession) -> None:
+    opened = free_port()
+    found = busy(session)
+    driver = int(session.sparkContext.getConf().get("spark.driver.port") or 0)
+    assert driver in found
+    send(driver, one_way(driver, marker(opened)))
+    for port in found.keys() - {driver}:
+        with suppress(ConnectionRefusedError):  # a port for one answer, which is closed by now
+            send(port, one_way(driver, marker(opened)))
+    for _ in range(20):
+        assert opened not in listening(os.getpid()), "a stranger's object was deserialised"
+        time.sleep(0.1)
+
+
+def test_the_gateway_and_the_server_of_accumulators_ask_for_their_secret(session: SparkSession) -> None:
+    context = session.sparkContext
+    gateway = context._gateway
+    assert gateway is not None
+    before = context._jvm.System.getProperty("headgate.probe")  # type: ignore[union-attr]
+    order = "c\nz:java.lang.System\nsetProperty\nsheadgate.probe\nsreached\ne\n"
+    send(gateway.gateway_parameters.port, order.encode())
+    assert context._jvm.System.getProperty("headgate.probe") == before is None  # type: ignore[union-attr]
+    server = context._accumulatorServer
+    assert server.auth_token
+    assert send(server.server_address[1], b"x" * len(server.auth_token) + struct.pack(">i", 0)) == b""
+
+
+def test_python_workers_ask_for_their_secret(session: SparkSession) -> None:
+    ours = {int(session.sparkContext._gateway.gateway_parameters.port)}  # type: ignore[union-attr]
+    before = busy(session)
+    wrong = b"not the secret"
+    answers: dict[int, bytes] = {}
+    for port in before.keys() - ours:
+        with suppress(ConnectionRefusedError):
+            answers[port] = send(port, struct.pack(">i", len(wrong)) + wrong)
+    assert struct.pack(">i", 2) + b"ok" not in answers.values(), answers
+    assert busy(session)

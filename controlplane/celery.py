@@ -63,6 +63,9 @@ app.conf.update(
     task_routes={"workers.wake": {"queue": f"host.{settings.HEADGATE.host}"}, "workers.*": {"queue": "control"}},
     task_soft_time_limit=300,
     worker_prefetch_multiplier=1,
+    # Who can write to Redis could end the worker by it, or read what it is doing.
+    worker_enable_remote_control=False,
+    worker_send_task_events=False,
     worker_hijack_root_logger=False,
     worker_redirect_stdouts=False,
     worker_cancel_long_running_tasks_on_connection_loss=False,

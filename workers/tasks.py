@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
+from math import isfinite
+from typing import TypeGuard
 
+import structlog
 from celery import shared_task
 from django.conf import settings
 
@@ -15,6 +19,10 @@ from pipelines.services.monitoring.lag import LagRetention
 from pipelines.services.runs.observations import Retention, prune
 from workers.wake import CANARIES, CANARY_SECONDS, LOOK, WAKE
 
+_HOST = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
+
+log = structlog.get_logger(__name__)
+
 
 @shared_task(name="workers.wake")  # type: ignore[untyped-decorator]
 def wake() -> None:
@@ -24,12 +32,24 @@ def wake() -> None:
 
 
 @shared_task(name="workers.canary")  # type: ignore[untyped-decorator]
-def canary(host: str, queue: str, sent_at: float) -> None:
-    """Tell the sender that a message to `queue` was heard. One to a queue of several workers may have met another."""
+def canary(host: object, queue: object, sent_at: object) -> None:
+    """Tell the sender that a message to `queue` was heard. One to a queue of several workers may have met another. What
+    no worker sends is passed over."""
+    if not (_is_host(host) and _is_queue(queue) and isinstance(sent_at, float) and isfinite(sent_at)):
+        log.warning("canary_refused")
+        return
     if host == settings.HEADGATE.host:
         CANARIES(queue, sent_at)
     else:
         dispatch.send_now("workers.canary", queue=f"host.{host}", expires=CANARY_SECONDS, args=[host, queue, sent_at])
+
+
+def _is_host(value: object) -> TypeGuard[str]:
+    return isinstance(value, str) and _HOST.fullmatch(value) is not None
+
+
+def _is_queue(value: object) -> TypeGuard[str]:
+    return value == "control" or (isinstance(value, str) and _is_host(value.removeprefix("host.")))
 
 
 @shared_task(name="workers.housekeeping")  # type: ignore[untyped-decorator]

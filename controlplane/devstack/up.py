@@ -77,14 +77,15 @@ def _require_ports(options: Options) -> None:
 
 
 def _start(options: Options, stack: Stack, worker_is_ready: Callable[[], bool], console: Console) -> None:
-    redis = options.redis_url if options.redis_port is None else redis_url(options.redis_port)
+    directory = options.state / "redis"
+    redis = options.redis_url if options.redis_port is None else redis_url(directory, options.redis_port)
     env = {
         "HEADGATE_REDIS_URL": redis,
         "HEADGATE_STATE": str(options.state),
         "PYTHONUNBUFFERED": "1",
     } | _reach(options.state)
     if options.redis_port is not None:
-        stack.start(redis_service(data_dir=options.state / "redis", port=options.redis_port))
+        stack.start(redis_service(data_dir=directory, port=options.redis_port))
     _ensure_secret_key(console)
     console.say("Migrating the database.")
     call_command("migrate", interactive=False, verbosity=0)

@@ -18,6 +18,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils.module_loading import import_string
 
+from pipelines.foundation.entries import seal
 from pipelines.foundation.redis_py import NoBackoff, Retry, redis
 
 STREAM = "headgate:events"
@@ -82,8 +83,7 @@ def publish_all(kind: str, payloads: Sequence[dict[str, Any]]) -> None:
 def _add(kind: str, payloads: Sequence[dict[str, Any]]) -> None:
     with event_stream().pipeline(transaction=False) as pipe:
         for payload in payloads:
-            body = {"kind": kind, "data": json.dumps(payload, default=str)}
-            pipe.xadd(STREAM, body, maxlen=STREAM_LENGTH, approximate=True)  # type: ignore[arg-type]
+            pipe.xadd(STREAM, seal(kind, json.dumps(payload, default=str)), maxlen=STREAM_LENGTH, approximate=True)  # type: ignore[arg-type]
         pipe.execute()
 
 

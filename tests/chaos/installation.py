@@ -110,7 +110,7 @@ def installed(directory: Path, *options: str, **more: str) -> Iterator[Installat
         shared = {
             "DJANGO_SETTINGS_MODULE": "controlplane.settings",
             "HEADGATE_DATABASE_URL": f"sqlite:///{state / 'headgate.sqlite3'}",
-            "HEADGATE_REDIS_URL": redis_url(redis),
+            "HEADGATE_REDIS_URL": redis_url(state / "redis", redis),
             "HEADGATE_SECRET_KEY_FILE": str(state / "secret_store.keys"),
             **more,
         }

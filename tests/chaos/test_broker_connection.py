@@ -53,14 +53,16 @@ class Bench:
         return {
             "HEADGATE_STATE": str(self.directory / "state"),
             "HEADGATE_HOST": HOST,
-            "HEADGATE_REDIS_URL": redis_url(self.port),
+            "HEADGATE_REDIS_URL": redis_url(self.directory / "redis", self.port),
             "HEADGATE_DATABASE_URL": f"sqlite:///{self.directory / 'headgate.sqlite3'}",
             "DJANGO_SETTINGS_MODULE": "controlplane.settings",
         }
 
     @property
     def client(self) -> redis.Redis:
-        return redis.Redis.from_url(redis_url(self.port), socket_timeout=2, socket_connect_timeout=2)
+        return redis.Redis.from_url(
+            redis_url(self.directory / "redis", self.port), socket_timeout=2, socket_connect_timeout=2
+        )
 
     @property
     def log(self) -> str:
@@ -78,8 +80,10 @@ class Bench:
 
     def start_worker(self) -> None:
         service = worker_service(host=HOST, env=self.env, is_ready=lambda: True)
+        # One test makes the worker deaf by remote control, which is off otherwise.
+        argv = [*service.argv, "--", "worker.enable_remote_control=true"]
         with (self.directory / "worker.log").open("ab") as log:
-            self.worker = Child(Service(service.name, service.argv, service.is_ready, service.env), output=log.fileno())
+            self.worker = Child(Service(service.name, argv, service.is_ready, service.env), output=log.fileno())
 
     def revive_worker(self) -> bool:
         """Start the worker again if it has ended; its end must be the one it announces."""
@@ -95,7 +99,7 @@ class Bench:
     def probe(self, queue: str) -> str:
         """Send a canary in the name of another host; a worker that hears passes it on to that host's queue."""
         sender = f"probe-{uuid.uuid4().hex[:12]}"
-        app = Celery("probe", broker=redis_url(self.port))
+        app = Celery("probe", broker=redis_url(self.directory / "redis", self.port))
         with app.connection_for_write() as connection:
             app.send_task("workers.canary", args=[sender, queue, 0.0], queue=queue, connection=connection)
         return sender
@@ -218,7 +222,7 @@ def test_a_deaf_worker_ends_itself_with_a_code_of_its_own_and_its_beat_ends_with
     """Celery itself is told to stop listening to the host's queue: the worker lives, ticks, and hears nothing there."""
     worker = bench.worker
     assert worker is not None
-    Celery("probe", broker=redis_url(bench.port)).control.cancel_consumer(f"host.{HOST}")
+    Celery("probe", broker=redis_url(bench.directory / "redis", bench.port)).control.cancel_consumer(f"host.{HOST}")
     wait_for(lambda: not worker.alive, 120, "the worker ends itself")
     assert worker.process.returncode == EXIT_BROKER_UNRESPONSIVE, bench.log[-3000:]
     assert "broker_connection_unresponsive" in bench.log

@@ -6,27 +6,48 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from controlplane.environment import own_secret, private_directory
 from controlplane.install.services.child import Service, running
 from controlplane.install.services.ports import LOOPBACK, free_port
 from controlplane.install.tools.errors import SetupError
 from controlplane.install.tools.redis import server_binary
 from pipelines.foundation.redis_py import redis
 
+_PASSWORD = "password"  # noqa: S105 - a file's name
+_REFUSED = ("DEBUG", "MODULE", "REPLICAOF", "SLAVEOF", "MIGRATE", "SAVE", "BGSAVE", "BGREWRITEAOF")
+"""Commands that Headgate never sends: they load code, write files, or copy everything to another server."""
 
-def redis_url(port: int) -> str:
-    return f"redis://{LOOPBACK}:{port}/0"
+
+def redis_url(data_dir: Path, port: int) -> str:
+    """Where the Redis of this directory listens, with its password, which is made where there is none."""
+    return f"redis://:{own_secret(data_dir / _PASSWORD)}@{LOOPBACK}:{port}/0"
+
+
+def _configure(data_dir: Path, port: int) -> Path:
+    """The configuration, in a file that nobody else can open: the password is in no list of processes."""
+    refused = [f'rename-command {command} ""' for command in _REFUSED]
+    password = own_secret(data_dir / _PASSWORD)
+    # Quoted as Redis reads it: the directory is the user's own, and its name may have any character.
+    directory = str(data_dir).replace("\\", "\\\\").replace('"', '\\"')
+    lines = [f"bind {LOOPBACK}", "protected-mode yes", f"port {port}", f'dir "{directory}"', f"requirepass {password}"]
+    lines += ['save ""', "appendonly no", "maxmemory 128mb", "loglevel warning", *refused]
+    path = data_dir / "redis.conf"
+    path.touch(mode=0o600)
+    path.chmod(0o600)
+    path.write_text("\n".join(lines) + "\n")
+    return path
 
 
 def redis_service(*, data_dir: Path, port: int) -> Service:
     """A Redis that keeps nothing on disk: it carries wake-ups and live figures, the database holds what must last."""
-    data_dir.mkdir(parents=True, exist_ok=True)
-    client = redis.Redis.from_url(redis_url(port), socket_connect_timeout=1, socket_timeout=1)
-    argv = [
-        str(server_binary()),
-        *("--bind", LOOPBACK, "--port", str(port), "--dir", str(data_dir)),
-        *("--save", "", "--appendonly", "no", "--maxmemory", "128mb", "--loglevel", "warning"),
-    ]
-    return Service("redis", argv, is_ready=lambda: _answers(client), ready_timeout=60)
+    private_directory(data_dir)
+    client = redis.Redis.from_url(redis_url(data_dir, port), socket_connect_timeout=1, socket_timeout=1)
+    return Service(
+        "redis",
+        [str(server_binary()), str(_configure(data_dir, port))],
+        is_ready=lambda: _answers(client),
+        ready_timeout=60,
+    )
 
 
 def require_redis(url: str) -> None:
@@ -45,7 +66,7 @@ def running_redis(data_dir: Path) -> Iterator[str]:
     """Run a Redis on a free port; yields its URL."""
     port = free_port()
     with running(redis_service(data_dir=data_dir, port=port), data_dir / "redis.log"):
-        yield redis_url(port)
+        yield redis_url(data_dir, port)
 
 
 def _answers(client: redis.Redis) -> bool:

@@ -17,6 +17,7 @@ import structlog
 from django.conf import settings
 
 from pipelines.foundation.dispatch import STREAM
+from pipelines.foundation.entries import Unsealed, unseal
 from pipelines.foundation.redis_py import AsyncRetry, NoBackoff, RedisError, aioredis
 
 BLOCK_MS = 1_000
@@ -112,13 +113,19 @@ class Tail:
             entries = found[0][1] if found else []
             if entries:
                 position = entries[-1][0]
-                self._heard.extend(_decoded(fields) for _, fields in entries)
-                self._number += len(entries)
+                heard = [entry for number, fields in entries if (entry := _decoded(number, fields))]
+                self._heard.extend(heard)
+                self._number += len(heard)
                 self._notify()
 
 
-def _decoded(fields: dict[str, str]) -> StreamEntry:
-    kind, data = fields["kind"], json.loads(fields["data"])
+def _decoded(number: str, fields: dict[str, str]) -> StreamEntry | None:
+    """An entry that this installation has written; what others write is skipped, since the database has every event."""
+    try:
+        kind, data = unseal(fields)
+    except Unsealed as error:
+        log.warning("stream_entry_refused", entry=number, cause=str(error))
+        return None
     return StreamEntry(kind, data, frame(kind, data, data["id"] if kind == "event" else None))
 
 
@@ -129,6 +136,7 @@ def _client() -> Any:
         socket_connect_timeout=REDIS_SECONDS,
         retry=AsyncRetry(NoBackoff(), 0),
         decode_responses=True,
+        encoding_errors="replace",
         protocol=2,
     )
 

@@ -9,8 +9,11 @@ from ipaddress import ip_address
 
 import psutil
 
-ONE_WAY = 9  # Spark's network protocol: Message.Type.OneWayMessage
-SECONDS = 5.0
+# Spark's network protocol: Message.Type.
+REQUEST = 3
+FAILURE = 5
+ONE_WAY = 9
+SECONDS = 2.0
 
 
 def listening(pid: int) -> dict[int, str]:
@@ -67,15 +70,20 @@ def one_way(port: int, content: bytes) -> bytes:
     return struct.pack(">qBi", 8 + 1 + 4 + len(body), ONE_WAY, len(body)) + body
 
 
+def request(content: bytes) -> bytes:
+    """A message that is answered, once those before it have been read."""
+    return struct.pack(">qBqi", 8 + 1 + 8 + 4 + len(content), REQUEST, 1, len(content)) + content
+
+
+def is_failure(answer: bytes) -> bool:
+    """Whether a Spark port has answered that it does not take a request."""
+    return len(answer) > 8 and answer[8] == FAILURE
+
+
 def send(port: int, message: bytes) -> bytes:
-    """Send a message and read until the other side closes, or for a while."""
-    answer = b""
-    with socket.create_connection(("127.0.0.1", port), SECONDS) as connection:
-        connection.settimeout(2.0)
-        try:
-            connection.sendall(message)
-            while received := connection.recv(4096):
-                answer += received
-        except OSError:
-            return answer
-    return answer
+    """Send a message. Returns the first that comes back: nothing where the other side closes the connection, stays
+    silent, or takes none, as PySpark's server of accumulators once the JVM is its one client."""
+    with suppress(OSError), socket.create_connection(("127.0.0.1", port), SECONDS) as connection:
+        connection.sendall(message)
+        return connection.recv(4096)
+    return b""

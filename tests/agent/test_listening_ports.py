@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 import struct
-import time
-from contextlib import suppress
 
 from pyspark.sql import SparkSession
 
 from controlplane.install.services.ports import free_port
-from tests.agent.listening import is_loopback, listening, marker, one_way, send
+from tests.agent.listening import is_failure, is_loopback, listening, marker, one_way, request, send
 
 
 def busy(session: SparkSession) -> dict[int, str]:
@@ -20,24 +18,29 @@ def busy(session: SparkSession) -> dict[int, str]:
     return listening(os.getpid())
 
 
-def test_every_port_is_on_the_loopback_interface(session: SparkSession) -> None:
+def spark_ports(session: SparkSession) -> set[int]:
+    """The ports of the driver and of its block manager, which speak Spark's own protocol."""
+    blocks = session.sparkContext._jvm.org.apache.spark.SparkEnv.get().blockManager().blockManagerId()  # type: ignore[union-attr]
+    return {int(session.sparkContext.getConf().get("spark.driver.port") or 0), blocks.port()}
+
+
+def test_every_port_is_known_and_on_the_loopback_interface(session: SparkSession) -> None:
+    context = session.sparkContext
     found = busy(session)
-    assert len(found) >= 4, found
+    gateway = context._gateway.gateway_parameters.port  # type: ignore[union-attr]
+    accumulators: int = context._accumulatorServer.server_address[1]  # type: ignore[assignment,index]
+    known = {gateway, accumulators, *spark_ports(session)}
+    assert known <= found.keys()
+    assert len(found.keys() - known) == 1, "beside them, the daemon that forks Python workers has a port"
     assert [each for each in found.items() if not is_loopback(each[1])] == []
 
 
 def test_no_port_reads_a_serialised_object_of_a_stranger(session: SparkSession) -> None:
     opened = free_port()
     found = busy(session)
-    driver = int(session.sparkContext.getConf().get("spark.driver.port") or 0)
-    assert driver in found
-    send(driver, one_way(driver, marker(opened)))
-    for port in found.keys() - {driver}:
-        with suppress(ConnectionRefusedError):  # a port for one answer, which is closed by now
-            send(port, one_way(driver, marker(opened)))
-    for _ in range(20):
-        assert opened not in listening(os.getpid()), "a stranger's object was deserialised"
-        time.sleep(0.1)
+    answers = {port: send(port, one_way(port, marker(opened)) + request(marker(opened))) for port in found}
+    assert opened not in listening(os.getpid()), "a stranger's object was deserialised"
+    assert spark_ports(session) <= {port for port, answer in answers.items() if is_failure(answer)}, answers
 
 
 def test_the_gateway_and_the_server_of_accumulators_ask_for_their_secret(session: SparkSession) -> None:
@@ -57,9 +60,6 @@ def test_python_workers_ask_for_their_secret(session: SparkSession) -> None:
     ours = {int(session.sparkContext._gateway.gateway_parameters.port)}  # type: ignore[union-attr]
     before = busy(session)
     wrong = b"not the secret"
-    answers: dict[int, bytes] = {}
-    for port in before.keys() - ours:
-        with suppress(ConnectionRefusedError):
-            answers[port] = send(port, struct.pack(">i", len(wrong)) + wrong)
+    answers = {port: send(port, struct.pack(">i", len(wrong)) + wrong) for port in before.keys() - ours}
     assert struct.pack(">i", 2) + b"ok" not in answers.values(), answers
     assert busy(session)

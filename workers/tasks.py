@@ -20,6 +20,7 @@ from pipelines.services.runs.observations import Retention, prune
 from workers.wake import CANARIES, CANARY_SECONDS, LOOK, WAKE
 
 _HOST = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
+_QUEUE = re.compile(rf"control|host\.{_HOST.pattern}")
 
 log = structlog.get_logger(__name__)
 
@@ -49,7 +50,7 @@ def _is_host(value: object) -> TypeGuard[str]:
 
 
 def _is_queue(value: object) -> TypeGuard[str]:
-    return value == "control" or (isinstance(value, str) and _is_host(value.removeprefix("host.")))
+    return isinstance(value, str) and _QUEUE.fullmatch(value) is not None
 
 
 @shared_task(name="workers.housekeeping")  # type: ignore[untyped-decorator]

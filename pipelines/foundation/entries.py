@@ -32,7 +32,10 @@ def unseal(fields: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     if not (isinstance(kind, str) and isinstance(data, str) and isinstance(given, str)) or len(data) > LARGEST:
         raise Unsealed("An entry of the event stream has not the fields that Headgate writes.")
     if kind not in _KINDS or not hmac.compare_digest(given.encode("utf-8", "replace"), _seal(kind, data).encode()):
-        raise Unsealed("An entry of the event stream was not written by this installation.")
+        raise Unsealed(
+            "An entry of the event stream was not written by this installation. If a process of yours wrote it, give "
+            "all of them the same HEADGATE_SECRET_KEY."
+        )
     return kind, _content(kind, data)
 
 

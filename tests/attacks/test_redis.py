@@ -67,7 +67,7 @@ def test_a_forged_event_reaches_no_viewer_and_a_malformed_entry_ends_nothing(
         {**seal("event", '{"id": "no number"}')},
         {**seal("event", "null")},
     ]
-    with listening(server) as listener:
+    with listening(server) as listener, capture_logs() as lines:
         first = events.record(kind="run.started", message="First.", pipeline=pipeline)
         assert listener.next("event")[0]["id"] == first.pk
         for each in [FORGED, {**FORGED, "kind": "live"}, {**FORGED, "seal": "0" * 64}, *malformed]:
@@ -77,6 +77,7 @@ def test_a_forged_event_reaches_no_viewer_and_a_malformed_entry_ends_nothing(
         seen = list(listener.frames.queue)
 
     assert found["id"] == last.pk
+    assert [line["event"] for line in lines].count("stream_entries_refused") == 1
     assert "forged" not in json.dumps([found, *(data for _, data, _ in seen)])
 
 
@@ -108,7 +109,7 @@ def test_arguments_of_a_message_are_checked(monkeypatch: pytest.MonkeyPatch) -> 
             (7, 0.0),
             ("control", "late"),
             ("control", float("nan")),
-            ("q" * 300, 0.0),
+            ("orders", 0.0),
             ("control", True),
         ):
             tasks.canary("here", queue, at)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -23,6 +24,7 @@ from pipelines.foundation.redis_py import AsyncRetry, NoBackoff, RedisError, aio
 BLOCK_MS = 1_000
 REDIS_SECONDS = 3.0
 RETRY_SECONDS = 1.0
+REFUSALS_SECONDS = 60.0
 AT_ONCE = 500
 REMEMBERED = 5_000
 """Entries that a slow page may be behind before it has missed some."""
@@ -64,6 +66,8 @@ class Tail:
         self._number = 0
         self._connected = False
         self._changed = asyncio.Event()
+        self._refused = 0
+        self._refusals_told_at = -REFUSALS_SECONDS
 
     async def after(self, number: int | None) -> News:
         """What came after `number`, waiting a second for it; with None nothing, but where the tail is now."""
@@ -113,20 +117,26 @@ class Tail:
             entries = found[0][1] if found else []
             if entries:
                 position = entries[-1][0]
-                heard = [entry for number, fields in entries if (entry := _decoded(number, fields))]
+                heard = [entry for _, fields in entries if (entry := self._decoded(fields))]
                 self._heard.extend(heard)
                 self._number += len(heard)
                 self._notify()
 
+    def _decoded(self, fields: dict[str, str]) -> StreamEntry | None:
+        """An entry that this installation has written; what others write is skipped: the database has every event."""
+        try:
+            kind, data = unseal(fields)
+        except Unsealed as error:
+            self._refuse(str(error))
+            return None
+        return StreamEntry(kind, data, frame(kind, data, data["id"] if kind == "event" else None))
 
-def _decoded(number: str, fields: dict[str, str]) -> StreamEntry | None:
-    """An entry that this installation has written; what others write is skipped, since the database has every event."""
-    try:
-        kind, data = unseal(fields)
-    except Unsealed as error:
-        log.warning("stream_entry_refused", entry=number, cause=str(error))
-        return None
-    return StreamEntry(kind, data, frame(kind, data, data["id"] if kind == "event" else None))
+    def _refuse(self, cause: str) -> None:
+        """Count an entry, and write a line a minute: who can write to Redis must not fill the log."""
+        self._refused += 1
+        if time.monotonic() - self._refusals_told_at >= REFUSALS_SECONDS:
+            log.warning("stream_entries_refused", count=self._refused, cause=cause)
+            self._refused, self._refusals_told_at = 0, time.monotonic()
 
 
 def _client() -> Any:

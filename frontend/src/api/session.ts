@@ -1,7 +1,7 @@
 import { queryOptions } from '@tanstack/react-query'
 import { api, hooks, take } from './client'
 import { keys } from './keys'
-import type { Session } from './types'
+import type { PasswordRequest, Session } from './types'
 import { answerChallenge } from '@/lib/passkeys'
 
 function remember(session: Session): Session {
@@ -41,6 +41,11 @@ export async function takeSecondStep(step: SecondStep): Promise<Session> {
 /** Shows again to be the user of the session. */
 export async function proveSession(password: string, step: SecondStep): Promise<Session> {
   return remember(await take(api.POST('/api/v1/session/proof', { body: { password, ...step } })))
+}
+
+/** Ends all other sessions of the user. */
+export async function changePassword(body: PasswordRequest): Promise<Session> {
+  return remember(await take(api.POST('/api/v1/session/password', { body })))
 }
 
 /** Where the browser continues to sign in at the provider. */

@@ -2,7 +2,7 @@ import { queryOptions } from '@tanstack/react-query'
 import { api, take } from './client'
 import { keys } from './keys'
 import { fetchAll, PAGE_SIZE } from './paging'
-import type { TokenRequest } from './types'
+import type { TokenRequest, UserChange, UserRequest } from './types'
 
 /** The tokens of everyone, or those of the user who asks. */
 export const tokensQuery = (all: boolean) =>
@@ -28,7 +28,8 @@ export const createToken = (body: TokenRequest) => take(api.POST('/api/v1/tokens
 export const revokeToken = (id: string) =>
   take(api.DELETE('/api/v1/tokens/{token_key}', { params: { path: { token_key: id } } }))
 
-export const setActive = (username: string, active: boolean) =>
-  take(
-    api.PATCH('/api/v1/users/{username}', { params: { path: { username } }, body: { active, role: null } }),
-  )
+export const createUser = (body: UserRequest) => take(api.POST('/api/v1/users', { body }))
+
+/** Another role, or enabled or disabled; what is null stays. */
+export const changeUser = (username: string, body: UserChange) =>
+  take(api.PATCH('/api/v1/users/{username}', { params: { path: { username } }, body }))

@@ -2,6 +2,9 @@ import type { Session } from '@/api/types'
 
 export const ROLE_WORDS = { viewer: 'Viewer', operator: 'Operator', admin: 'Administrator' } as const
 
+/** Every role, for a choice. */
+export const ROLE_OPTIONS = Object.entries(ROLE_WORDS).map(([value, label]) => ({ value, label }))
+
 /** Why this session may not see the names of secrets; null when it may. */
 export function cannotSeeSecrets(session: Session | undefined): string | null {
   return session?.role === 'viewer'

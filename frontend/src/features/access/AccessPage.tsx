@@ -10,6 +10,7 @@ import { Panel } from '@/components/ui/Panel'
 import { cannotAdminister } from '@/domain/roles'
 import { TokenDialog } from './TokenDialog'
 import { TokenTable } from './TokenTable'
+import { UserDialog } from './UserDialog'
 import { UserTable } from './UserTable'
 import classes from './access.module.css'
 
@@ -19,15 +20,27 @@ export function AccessPage() {
   const administers = session !== undefined && cannotAdminister(session) === null
   const tokens = useQuery({ ...tokensQuery(administers), enabled: session !== undefined })
   const users = useQuery({ ...usersQuery, enabled: administers })
-  const [creates, setCreates] = useState(false)
+  const [creates, setCreates] = useState<'token' | 'user' | null>(null)
+  const close = () => setCreates(null)
   return (
     <div className={classes.page}>
       <PageHeader
         title="Users and tokens"
         actions={
-          <Button leftSection={<IconPlus size={14} aria-hidden />} onClick={() => setCreates(true)}>
-            Create token
-          </Button>
+          <>
+            {administers && (
+              <Button
+                variant="default"
+                leftSection={<IconPlus size={14} aria-hidden />}
+                onClick={() => setCreates('user')}
+              >
+                Create user
+              </Button>
+            )}
+            <Button leftSection={<IconPlus size={14} aria-hidden />} onClick={() => setCreates('token')}>
+              Create token
+            </Button>
+          </>
         }
       />
       <Panel title={administers ? 'Tokens' : 'Your tokens'} flush>
@@ -45,7 +58,8 @@ export function AccessPage() {
           {users.data && <UserTable users={users.data} own={session.user} />}
         </Panel>
       )}
-      {creates && <TokenDialog onClose={() => setCreates(false)} />}
+      {creates === 'token' && <TokenDialog onClose={close} />}
+      {creates === 'user' && <UserDialog onClose={close} />}
     </div>
   )
 }

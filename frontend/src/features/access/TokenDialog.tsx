@@ -6,9 +6,10 @@ import { createToken } from '@/api/tokens'
 import { CodeBlock } from '@/components/ui/CodeBlock'
 import { ErrorNote } from '@/components/ui/Feedback'
 import { ReasonButton } from '@/components/ui/ReasonButton'
+import { ROLE_OPTIONS, type ROLE_WORDS } from '@/domain/roles'
 
 const DAYS = 90
-type Role = 'viewer' | 'operator' | 'admin'
+type Role = keyof typeof ROLE_WORDS
 
 /** Creates a token of the user; its text is shown until the dialog closes, and never again. */
 export function TokenDialog({ onClose }: { onClose: () => void }) {
@@ -64,7 +65,7 @@ export function TokenDialog({ onClose }: { onClose: () => void }) {
           label="Highest role"
           placeholder="Your role"
           clearable
-          data={['viewer', 'operator', 'admin']}
+          data={ROLE_OPTIONS}
           value={role}
           onChange={(value) => setRole(value as Role | null)}
         />

@@ -1,18 +1,23 @@
+import { NativeSelect } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { keys } from '@/api/keys'
-import { setActive } from '@/api/tokens'
-import type { User } from '@/api/types'
+import { changeUser } from '@/api/tokens'
+import type { User, UserChange } from '@/api/types'
+import { announce } from '@/components/ui/Announcer'
 import { ErrorNote } from '@/components/ui/Feedback'
 import { ReasonButton } from '@/components/ui/ReasonButton'
 import { Table } from '@/components/ui/Table'
 import { Ago } from '@/components/ui/Time'
+import { ROLE_OPTIONS } from '@/domain/roles'
 import { count } from '@/lib/format'
 
 export function UserTable({ users, own }: { users: User[]; own: string | null }) {
   const client = useQueryClient()
   const change = useMutation({
-    mutationFn: ({ username, active }: User) => setActive(username, !active),
-    onSuccess: () => {
+    mutationFn: ({ user, to }: { user: User; to: Partial<UserChange> }) =>
+      changeUser(user.username, { active: null, role: null, ...to }),
+    onSuccess: (user) => {
+      announce(`${user.username} is changed.`)
       void client.invalidateQueries({ queryKey: keys.users })
       void client.invalidateQueries({ queryKey: keys.tokens })
     },
@@ -39,7 +44,18 @@ export function UserTable({ users, own }: { users: User[]; own: string | null })
         {users.map((user) => (
           <tr key={user.username}>
             <th scope="row">{user.username}</th>
-            <td>{user.role ?? '-'}</td>
+            <td>
+              <NativeSelect
+                size="xs"
+                aria-label={`Role of ${user.username}`}
+                disabled={user.username === own}
+                data={user.role ? ROLE_OPTIONS : [{ value: '', label: 'None' }, ...ROLE_OPTIONS]}
+                value={user.role ?? ''}
+                onChange={(event) =>
+                  change.mutate({ user, to: { role: event.currentTarget.value as UserChange['role'] } })
+                }
+              />
+            </td>
             <td>{user.active ? 'Enabled' : 'Disabled'}</td>
             <td>{waysOf(user)}</td>
             <td className="num">{count(user.tokens)}</td>
@@ -50,7 +66,7 @@ export function UserTable({ users, own }: { users: User[]; own: string | null })
                 size="compact-xs"
                 reason={user.username === own ? 'You cannot disable yourself.' : null}
                 aria-label={`${user.active ? 'Disable' : 'Enable'} ${user.username}`}
-                onClick={() => change.mutate(user)}
+                onClick={() => change.mutate({ user, to: { active: !user.active } })}
               >
                 {user.active ? 'Disable' : 'Enable'}
               </ReasonButton>

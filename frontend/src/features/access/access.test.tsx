@@ -81,4 +81,30 @@ describe('users and tokens', () => {
     await userEvent.click(disable)
     expect(await screen.findByRole('button', { name: 'Enable ben' })).toBeInTheDocument()
   })
+  it('lets administrators create a user and give one another role', async () => {
+    open('admin')
+    await userEvent.click(await screen.findByRole('button', { name: 'Create user' }))
+    await userEvent.type(await screen.findByLabelText('Username'), 'deploy')
+    await userEvent.selectOptions(screen.getByLabelText('Role'), 'Operator')
+    given.post('/users', async (request) => {
+      expect(await request.json()).toEqual({ username: 'deploy', role: 'operator', password: null })
+      return { ...user, username: 'deploy' }
+    })
+    given.get('/users', () => ({ results: [user, { ...user, username: 'deploy' }], next: null }))
+    const buttons = screen.getAllByRole('button', { name: 'Create user' })
+    await userEvent.click(buttons[buttons.length - 1]!)
+    const role = await screen.findByLabelText('Role of deploy')
+    expect(role).toHaveValue('operator')
+
+    given.patch('/users/deploy', async (request) => {
+      expect(await request.json()).toEqual({ active: null, role: 'admin' })
+      return { ...user, username: 'deploy', role: 'admin' }
+    })
+    given.get('/users', () => ({
+      results: [user, { ...user, username: 'deploy', role: 'admin' }],
+      next: null,
+    }))
+    await userEvent.selectOptions(role, 'Administrator')
+    await waitFor(() => expect(screen.getByLabelText('Role of deploy')).toHaveValue('admin'))
+  })
 })

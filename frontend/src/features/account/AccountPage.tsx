@@ -16,6 +16,7 @@ import { ROLE_WORDS } from '@/domain/roles'
 import { plural } from '@/lib/format'
 import classes from './account.module.css'
 import { PasskeyList } from './PasskeyList'
+import { PasswordForm } from './PasswordForm'
 
 /** The user's own log-in. */
 export function AccountPage() {
@@ -42,6 +43,9 @@ export function AccountPage() {
       )}
       {factor?.usable && (
         <>
+          <Panel title="Password">
+            <PasswordForm />
+          </Panel>
           <Panel title="Authenticator application">
             {factor.totp ? <Enrolled factor={factor} /> : <NotEnrolled />}
           </Panel>

@@ -45,6 +45,26 @@ describe('the account', () => {
     expect(await screen.findByText(/2 recovery codes left/)).toBeInTheDocument()
   })
 
+  it('changes the password, and shows why a weak one is refused', async () => {
+    open()
+    const button = await screen.findByRole('button', { name: 'Change password' })
+    expect(button).toHaveAttribute('aria-disabled', 'true')
+    await userEvent.type(screen.getByLabelText('Present password'), 'old one')
+    await userEvent.type(screen.getByLabelText('New password'), 'short')
+    given.post('/session/password', () => problem(422, 'weak_password', 'The password is too weak.'))
+    await userEvent.click(screen.getByRole('button', { name: 'Change password' }))
+    expect(await screen.findByRole('alert')).toHaveTextContent('The password is too weak.')
+
+    await userEvent.click(screen.getByLabelText('Keep my tokens valid'))
+    given.post('/session/password', async (request) => {
+      expect(await request.json()).toEqual({ present: 'old one', wanted: 'short', keep_tokens: true })
+      return session()
+    })
+    await userEvent.click(screen.getByRole('button', { name: 'Change password' }))
+    expect(await screen.findByText(/your other sessions have ended/)).toBeInTheDocument()
+    expect(screen.getByLabelText('Present password')).toHaveValue('')
+  })
+
   it('replaces recovery codes and removes the application', async () => {
     open({ totp: true, recovery_codes: 1 })
     given.post('/session/second-factor/recovery-codes', () => ({ codes: ['eeeee-fffff'] }))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from pipelines.domain.access.reach import AllowedNetwork, AllowedRoot, ReachPolicy
@@ -12,6 +13,7 @@ from pipelines.domain.base.addresses import Address, address_of
 from tests.fakes.http_servers import Asked, Reply, serving
 from workers.agent.base import reach
 from workers.agent.http.requests import Connection, RequestFailed, Requests
+from workers.agent.postgres.connection import AddressRefused, Database
 from workers.agent.spark.executor_writer import Deadline
 
 
@@ -81,6 +83,49 @@ def test_a_name_that_leads_inside_after_the_start_is_not_connected_to(monkeypatc
             send(url, ReachPolicy())
         assert server.seen == []
         assert send(url, ReachPolicy(networks=(AllowedNetwork(target="127.0.0.0/8"),))) == 200
+
+
+@pytest.mark.parametrize(
+    ("dsn", "connected"),
+    [
+        ("postgresql://u@innocent.example/db", {"host": "innocent.example", "hostaddr": "10.1.1.1", "port": "5432"}),
+        ("postgresql://u@a.example:1,b.example:2/db", {"hostaddr": "10.1.1.1,10.1.1.1", "port": "1,2"}),
+        ("postgresql://u@a.example,b.example/db?port=7", {"host": "a.example,b.example", "port": "7,7"}),
+        ("postgresql://u@a.example/db?hostaddr=10.2.2.2", {"host": "a.example", "hostaddr": "10.2.2.2"}),
+        ("hostaddr=10.2.2.2 dbname=db", {"host": "10.2.2.2", "hostaddr": "10.2.2.2"}),
+    ],
+)
+def test_a_database_is_connected_to_at_the_address_that_was_checked(
+    monkeypatch: pytest.MonkeyPatch, dsn: str, connected: dict[str, str]
+) -> None:
+    meant, asked = {"innocent.example": "10.1.1.1", "a.example": "10.1.1.1", "b.example": "10.1.1.1"}, {}
+
+    def look_up(host: str, port: int) -> list[Address]:
+        address = address_of(meant.get(host, host))
+        assert address is not None
+        return [address]
+
+    def connect(conninfo: str, **parts: object) -> None:
+        asked.update(parts)
+        raise psycopg.OperationalError("not here")
+
+    monkeypatch.setattr(reach, "look_up", look_up)
+    monkeypatch.setattr(psycopg, "connect", connect)
+    with pytest.raises(psycopg.OperationalError, match="not here"), Database(dsn, reach=ReachPolicy()).connected():
+        pass
+    assert connected.items() <= asked.items()
+
+    asked.clear()
+    meant.update(dict.fromkeys((*meant, "10.2.2.2"), "169.254.169.254"))
+    with pytest.raises(reach.OutOfReach), Database(dsn, reach=ReachPolicy()).connected():
+        pass
+    assert asked == {}
+
+
+@pytest.mark.parametrize("dsn", ["host=a,b,c port=1,2", "host=a,b hostaddr=10.1.1.1,10.1.1.2,10.1.1.3"])
+def test_a_database_whose_servers_cannot_be_told_apart_is_not_connected_to(dsn: str) -> None:
+    with pytest.raises(AddressRefused), Database(dsn, reach=ReachPolicy()).connected():
+        pass
 
 
 def test_no_redirect_is_followed() -> None:

@@ -15,6 +15,10 @@ from typing import Any
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
+from pipelines.domain.access.reach import ReachPolicy
+from workers.agent.base.reach import allowed_addresses
+
+_PORT = 5432
 _ALLOWED = frozenset(
     {
         "channel_binding",
@@ -37,12 +41,14 @@ class AddressRefused(ValueError):
 
 @dataclass(frozen=True)
 class Database:
-    """How to reach a database; picklable, so it goes to the executors. Times are seconds."""
+    """How to reach a database; picklable, so it goes to the executors. Times are seconds. With `reach`, a connection is
+    made to addresses that it allows, and to no others."""
 
     dsn: str = field(repr=False)
     ca: str | None = None
     connect_timeout: float = 10.0
     statement_timeout: float = 120.0
+    reach: ReachPolicy | None = None
 
     def settings(self) -> dict[str, Any]:
         """The parts of the address. Raises AddressRefused where one opens files or changes what we set ourselves."""
@@ -59,7 +65,7 @@ class Database:
 
     @contextmanager
     def connected(self) -> Iterator[psycopg.Connection[Any]]:
-        """A connection whose every statement ends in `statement_timeout`. Raises psycopg.Error."""
+        """A connection whose every statement ends in `statement_timeout`. Raises psycopg.Error, and OutOfReach."""
         connection = self._connect()
         try:
             yield connection
@@ -82,8 +88,24 @@ class Database:
                 keepalives_interval=5,
                 keepalives_count=3,
                 tcp_user_timeout=limit,
-                **{**self.settings(), **tls},
+                **{**self._pinned(), **tls},
             )
+
+    def _pinned(self) -> dict[str, Any]:
+        """The parts of the address with what its names mean now: libpq looks no name up again. Raises OutOfReach."""
+        given = self.settings()
+        if self.reach is None:
+            return given
+        try:
+            places = [
+                (name or number, address, str(port))
+                for name, number, port in _places(given)
+                for address in allowed_addresses(number or name, port, self.reach)
+            ]
+        except socket.gaierror as error:
+            raise psycopg.OperationalError(f"failed to resolve host: {error.strerror}") from error
+        hosts, addresses, all_ports = (",".join(part) for part in zip(*places, strict=True))
+        return {**given, "host": hosts, "hostaddr": addresses, "port": all_ports}
 
     @contextmanager
     def _authority(self) -> Iterator[dict[str, str]]:
@@ -115,6 +137,20 @@ class Database:
             timer.cancel()
             timer.join()
             handle.close()
+
+
+def _places(given: dict[str, Any]) -> list[tuple[str, str, int]]:
+    """The (host, hostaddr, port) of each server in the parts of an address. Raises AddressRefused where their numbers
+    differ, as libpq does."""
+    parts = [str(given.get(key) or "").split(",") for key in ("host", "hostaddr", "port")]
+    servers = max(map(len, parts[:2]))
+    hosts, addresses, ports = (part * servers if len(part) == 1 else part for part in parts)
+    try:
+        return [
+            (host, address, int(port or _PORT)) for host, address, port in zip(hosts, addresses, ports, strict=True)
+        ]
+    except ValueError as error:
+        raise AddressRefused("the address must name a port, and a hostaddr, for each host or for all") from error
 
 
 def _shut(handle: socket.socket) -> None:

@@ -19,6 +19,7 @@ import psycopg
 import pyarrow as pa
 from pyspark.sql import Column
 
+from pipelines.domain.access.reach import ALLOW_NETWORK
 from pipelines.domain.base.causes import explained, sentences
 from pipelines.domain.definitions.parts.columns import value_source
 from pipelines.domain.ledger.journal import Planned
@@ -28,6 +29,7 @@ from workers import crash_points
 from workers.agent.base import event_values
 from workers.agent.base.arrow import joined
 from workers.agent.base.findings import Blocked, refuse
+from workers.agent.base.reach import OutOfReach
 from workers.agent.graph.batch import Attempt
 from workers.agent.graph.component import REACH_TIMEOUT, Place, Resolution, SinkBuilder
 from workers.agent.postgres.batches import Batches, BatchKey, Committed, KeyMismatch
@@ -62,7 +64,7 @@ class Builder(SinkBuilder):
 
     def __init__(self, spec: Any, place: Place) -> None:
         super().__init__(spec, place)
-        self._database = Database(spec.dsn, spec.ca, spec.connect_timeout, spec.statement_timeout)
+        self._database = Database(spec.dsn, spec.ca, spec.connect_timeout, spec.statement_timeout, place.reach)
         self._table: Table | None = None
         self._swept: set[str] = set()
         self._lock = threading.Lock()
@@ -75,6 +77,8 @@ class Builder(SinkBuilder):
         except AddressRefused as error:
             advice = "Write user, host, port and database; time limits have keys of their own."
             raise refuse(f"{self.place.path}.dsn", "BAD_ADDRESS", f"{error}.", advice) from error
+        except OutOfReach as error:
+            raise refuse(f"{self.place.path}.dsn", "ADDRESS_NOT_ALLOWED", str(error), ALLOW_NETWORK) from error
         except psycopg.OperationalError as error:
             message = sentences(f"The database cannot be used: {explained(error)[0]}")
             advice = "Check the address, the password and that the server runs."

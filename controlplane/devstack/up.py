@@ -79,11 +79,7 @@ def _require_ports(options: Options) -> None:
 def _start(options: Options, stack: Stack, worker_is_ready: Callable[[], bool], console: Console) -> None:
     directory = options.state / "redis"
     redis = options.redis_url if options.redis_port is None else redis_url(directory, options.redis_port)
-    env = {
-        "HEADGATE_REDIS_URL": redis,
-        "HEADGATE_STATE": str(options.state),
-        "PYTHONUNBUFFERED": "1",
-    } | _reach(options.state)
+    env = environment(options, redis)
     if options.redis_port is not None:
         stack.start(redis_service(data_dir=directory, port=options.redis_port))
     _ensure_secret_key(console)
@@ -97,6 +93,16 @@ def _start(options: Options, stack: Stack, worker_is_ready: Callable[[], bool], 
         services.insert(0, kafka_service(data_dir=options.state / "kafka", port=options.kafka_port))
     console.say(f"Starting {', '.join(service.name for service in services)}.")
     stack.start(*services)
+
+
+def environment(options: Options, redis: str) -> dict[str, str]:
+    """What the worker and the web server are told. Both know the port of the page, which no pipeline reaches."""
+    return {
+        "HEADGATE_REDIS_URL": redis,
+        "HEADGATE_STATE": str(options.state),
+        "HEADGATE_WEB_PORT": str(options.web_port),
+        "PYTHONUNBUFFERED": "1",
+    } | _reach(options.state)
 
 
 def _reach(state: Path) -> dict[str, str]:

@@ -25,7 +25,7 @@ class UserView(View):
     """Users are those of the whole installation."""
 
     scope = "installation"
-    roles = {"GET": Role.ADMIN, "HEAD": Role.ADMIN, "POST": Role.ADMIN, "PATCH": Role.ADMIN}
+    roles = {"GET": Role.ADMIN, "POST": Role.ADMIN, "PATCH": Role.ADMIN}
 
     def shown(self, user: User, status: int = 200) -> Response:
         """One user as the answer."""

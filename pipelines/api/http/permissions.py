@@ -16,7 +16,6 @@ from pipelines.services.access.tokens import scope_of_token
 
 REQUIRED_ROLES = {
     "GET": Role.VIEWER,
-    "HEAD": Role.VIEWER,
     "OPTIONS": Role.VIEWER,
     "POST": Role.OPERATOR,
     "PATCH": Role.OPERATOR,
@@ -40,6 +39,13 @@ def scope_of(request: Request) -> Scope:
     return scope_of_token(request.auth) if isinstance(request.auth, AccessToken) else UNLIMITED
 
 
+def needed_role(view: Any, method: str | None) -> Role:
+    """The role that a method of a view needs; HEAD needs that of GET, whose headers it answers with."""
+    asked = "GET" if method == "HEAD" else str(method)
+    needed: Role = getattr(view, "roles", {}).get(asked, REQUIRED_ROLES.get(asked, Role.ADMIN))
+    return needed
+
+
 class RolePermission(BasePermission):
     """The role that a method needs; a view may name others in `roles`. A token has that of its scope at most, and one
     that is for reading alone sends what changes nothing: safe methods, and those in `reading` of the view."""
@@ -52,6 +58,5 @@ class RolePermission(BasePermission):
         if scope.read_only and request.method not in {*SAFE_METHODS, *getattr(view, "reading", ())}:
             raise Forbidden("The token is for reading alone.", code="token_read_only", hint="Use another token.")
         role = scope.capped(role_of(request.user))
-        needed = getattr(view, "roles", {}).get(request.method, REQUIRED_ROLES.get(str(request.method), Role.ADMIN))
         request.role = role  # type: ignore[attr-defined]
-        return role is not None and role >= needed
+        return role is not None and role >= needed_role(view, request.method)

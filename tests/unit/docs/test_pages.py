@@ -15,7 +15,7 @@ from pipelines.domain.lifecycle.vocabulary import PHASES, STAGES
 
 PROJECT = Path(__file__).resolve().parents[3]
 DOCS = PROJECT / "docs"
-KINDS = {"get-started", "guides", "concepts", "reference", "decisions"}
+KINDS = {"get-started", "guides", "concepts", "reference", "security", "decisions"}
 LONGEST = 160
 LINK = re.compile(r"(?<!\\)\]\((?P<target>[^)\s]+)\)")
 FENCE = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)

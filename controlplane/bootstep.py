@@ -18,6 +18,7 @@ from django.conf import settings
 
 from controlplane.install.tools.errors import SetupError
 from controlplane.provision.spark import spark_settings as provisioned
+from pipelines.domain.access.secret_bindings import Purpose
 from pipelines.domain.hosts.isolation import Isolation
 from pipelines.domain.runs.protocol import AgentUser, SparkSettings
 from pipelines.foundation import dispatch
@@ -249,7 +250,7 @@ def delivery_sender() -> BackgroundLoop:
     environment = settings.HEADGATE
     reach = environment.webhook_reach
     attempts = Attempts(HttpPosts(reach), SmtpMails(reach), environment.mail_server, reach)
-    secrets = StoredSecrets(environment.keyring)
+    secrets = StoredSecrets(environment.keyring, Purpose.RECEIVERS)
     sender = DeliverySender(attempts, secrets, public_url=environment.public_url)
     return sender.loop(FileLock(environment.state / DELIVERY_LOCK))
 
@@ -280,7 +281,13 @@ def references() -> References:
     """What references of definitions see on this host."""
     environment = settings.HEADGATE
     variables = {name: os.environ[name] for name in environment.env_references if name in os.environ}
-    return References(variables, environment.file_references, StoredSecrets(environment.keyring))
+    return References(
+        variables,
+        environment.file_references,
+        StoredSecrets(environment.keyring),
+        StoredSecrets(environment.keyring, Purpose.CLUSTERS),
+        development=environment.development,
+    )
 
 
 def _look_up() -> None:

@@ -175,7 +175,9 @@ class Environment(SignInSettings, ReachSettings, BaseSettings):
     def _names_a_secret(cls, value: str) -> str:
         name = secret_name(value) or value
         if value and not re.fullmatch(NAME, name):
-            raise ValueError("is not the name of a secret; store the password by `headgate secrets set NAME`")
+            raise ValueError(
+                "is not the name of a secret; store the password by `headgate secrets set NAME --for receivers`"
+            )
         return name
 
     @field_validator("traces")
@@ -248,6 +250,11 @@ class Environment(SignInSettings, ReachSettings, BaseSettings):
     def keyring(self) -> Keyring:
         """The keys of the secret store, read now. Raises StoreClosed."""
         return open_keyring(listed(self.secret_keys), self.key_file)
+
+    @property
+    def development(self) -> bool:
+        """Whether all of Headgate is on one machine, or somebody debugs it: loopback then needs no encryption."""
+        return self.debug or is_embedded(self.database_url)
 
     @property
     def is_https(self) -> bool:

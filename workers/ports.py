@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 from uuid import UUID
 
+from pipelines.domain.access.secret_bindings import Purpose
 from pipelines.domain.base.positions import PartitionPosition
 from pipelines.domain.hosts.disk import DiskSpace
 from pipelines.domain.monitoring.receivers import MailServer
@@ -202,8 +203,18 @@ class Unreadable:
     hint: str
 
 
+def missing(name: str, purpose: Purpose) -> Unreadable:
+    """Of a secret that is not stored for this purpose."""
+    if purpose is Purpose.PIPELINES:
+        hint = f"Store it: `headgate secrets set {name} --pipeline NAME --destination HOST:PORT`."
+        return Unreadable(f"there is no secret {name}.", hint)
+    return Unreadable(
+        f"there is no secret {name} for {purpose}.", f"Store it: `headgate secrets set {name} --for {purpose}`."
+    )
+
+
 class Secrets(Protocol):
-    """The secret store."""
+    """The secret store, as far as it is for one purpose."""
 
     def read(self, names: Collection[str]) -> Mapping[str, str | Unreadable]:
         """The value of each name, or why there is none; all of them at once."""

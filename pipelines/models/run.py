@@ -81,6 +81,7 @@ class Run(models.Model):
     run_dir = models.TextField()
     generation = models.PositiveBigIntegerField()
     cluster_version = models.PositiveIntegerField(null=True, blank=True, help_text="Of the cluster that it was given.")
+    secret_versions = models.JSONField(default=dict, blank=True, help_text="Name: version of the secrets it was given.")
 
     state = models.CharField(max_length=16, choices=choices(RunState), default=RunState.PENDING)
     outcome = models.CharField(max_length=16, choices=choices(RunOutcome), null=True, blank=True)

@@ -6,15 +6,25 @@ from django.db import models
 
 
 class Secret(models.Model):
-    """A named value, encrypted. `version` grows with every new value; another key leaves it as it is."""
+    """A named value, encrypted. `version` grows with every new value; another key leaves it as it is. Names are of a
+    `purpose`, of `pipelines.domain.access.secret_bindings`, as are the three lists that it is bound by."""
 
-    name = models.CharField(max_length=128, unique=True)
+    name = models.CharField(max_length=128)
+    purpose = models.CharField(max_length=16, default="pipelines")
+    pipelines = models.JSONField(default=list, blank=True)
+    destinations = models.JSONField(default=list, blank=True)
+    unencrypted = models.JSONField(default=list, blank=True)
     ciphertext = models.TextField()
     version = models.PositiveIntegerField(default=1)
     created_at = models.DateTimeField()
     created_by = models.CharField(max_length=150)
     updated_at = models.DateTimeField()
     updated_by = models.CharField(max_length=150)
+    last_used_at = models.DateTimeField(null=True, blank=True, help_text="When a run was last given its value.")
+    last_used_by = models.CharField(max_length=80, blank=True, default="", help_text="The run, as PIPELINE/NUMBER.")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["purpose", "name"], name="one_secret_of_a_purpose")]
 
     def __str__(self) -> str:
         return self.name

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 import pytest
 from rest_framework.test import APIClient
 
+from pipelines.domain.access.secret_bindings import SecretBinding
 from pipelines.domain.base.roles import Role
 from pipelines.domain.definitions.document.spec import Definition
 from pipelines.domain.runs.protocol import SparkSettings
@@ -106,6 +108,13 @@ def test_a_cluster_is_checked_audited_and_kept_while_it_is_used() -> None:
     )
 
 
+EVERYTHING = SecretBinding(pipelines=("*",), destinations=("b:9092", "broker:9092"))
+
+
+def bound(names: Collection[str]) -> dict[str, SecretBinding]:
+    return dict.fromkeys(names, EVERYTHING)
+
+
 class NoSecrets:
     def read(self, names: Any) -> dict[str, Any]:
         return dict.fromkeys(names, "a-secret-of-the-cluster")
@@ -117,16 +126,16 @@ def test_a_launch_has_the_cluster_as_it_was_and_its_secret_as_a_reference(analyt
     pipeline = PipelineFactory.create(name="orders")
     revision = RevisionFactory.create(pipeline=pipeline, number=7, definition=plain)
     run: Run = RunFactory.create(pipeline=pipeline, revision=revision, host__name="alpha", cluster_version=1)
-    references = References({}, None, NoSecrets())
+    references = References({}, None, NoSecrets(), NoSecrets(), bindings=bound)
     launcher = Launcher("alpha", Path("/state"), references, lambda: SparkSettings(classpath=[]))
-    launch, handover = launcher.launch(run)
+    launch, handover, _ = launcher.launch(run)
     assert launch.cluster is not None
     assert launch.cluster.spec["cluster_secret"] == "${secret:SPARK}"
     assert "a-secret-of-the-cluster" not in launch.model_dump_json()
     assert launch.on_cluster(handover.values).cluster.spec["cluster_secret"] == "a-secret-of-the-cluster"  # type: ignore[union-attr]
     assert pending() == {"analytics": ["orders"]}
     Cluster.objects.all().delete()
-    assert [each.code for each in launcher.against(plain)] == ["unknown_cluster"]
+    assert [each.code for each in launcher.against(pipeline, plain)] == ["unknown_cluster"]
 
 
 def test_a_cluster_that_an_upgrade_could_not_complete_is_a_finding_of_its_own_pipelines(analytics: Cluster) -> None:

@@ -10,15 +10,18 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 from pipelines.domain.access.reach import AllowedRoot, ReachPolicy
+from pipelines.domain.access.secret_bindings import SecretBinding
 from pipelines.domain.access.uses import database_hosts
 from pipelines.domain.base.findings import Finding
 from pipelines.domain.runs.protocol import SparkSettings
 from tests.attacks.test_exposure import definition
+from tests.factories import PipelineFactory
 from workers.supervisor.launch.launch import Launcher
 from workers.supervisor.launch.references import References
 
 pytestmark = pytest.mark.django_db
-VALUES = {"token": "a-token-of-the-sink", "orders": "postgresql://u:a-password@127.0.0.1:6379/x"}
+VALUES = {"token": "a-token-of-the-sink", "orders": "postgresql://u:a-password@127.0.0.1:6379/x?sslmode=require"}
+EVERYWHERE = SecretBinding(pipelines=("*",), destinations=("hook.example.com:443", "127.0.0.1:6379"))
 
 
 class Stored:
@@ -33,9 +36,9 @@ class Stored:
 
 
 def against(parts: dict[str, Any], policy: ReachPolicy, store: Stored) -> list[Finding]:
-    references = References({}, None, store)
+    references = References({}, None, store, bindings=lambda names: dict.fromkeys(names, EVERYWHERE))
     launcher = Launcher("alpha", Path("/state"), references, lambda: SparkSettings(classpath=[]), reach=lambda: policy)
-    return launcher.against(definition(**parts))
+    return launcher.against(PipelineFactory.create(name="attack"), definition(**parts))
 
 
 def test_a_secret_in_a_definition_hides_no_link_in_it(tmp_path: Path) -> None:
@@ -77,3 +80,13 @@ def test_the_hosts_of_a_database_are_those_that_its_client_connects_to(dsn: str)
     asked = conninfo_to_dict(dsn)
     wanted = {name for key in ("host", "hostaddr") for name in str(asked.get(key) or "").split(",") if name}
     assert {host for host, _ in database_hosts(dsn)} == wanted
+
+
+def test_a_port_is_read_as_the_client_of_a_database_reads_it() -> None:
+    """Libpq takes a sign before the number: otherwise the policy saw 5432, and the agent connected to 6379."""
+    assert database_hosts("postgresql://u@good.example/db?port=%2B6379") == [("good.example", 6379)]
+    assert database_hosts("postgresql://u@good.example/db?port=%C2%B2") == [("good.example", 5432)]
+
+
+def test_an_address_that_is_no_text_names_no_host() -> None:
+    assert database_hosts("postgresql://u@%ff/db") == []

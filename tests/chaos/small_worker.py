@@ -104,7 +104,7 @@ def _supervisor() -> Supervisor:
     processes = HostProcesses((sys.executable, "-m", "tests.chaos.small_worker", "keep"))
     rundirs, memory = LocalRunDirs(here.state), Memory()
     facts = HostFacts(here.host, str(here.state), "0", 2, 8 << 30, processes.current().model_dump())
-    references = References({}, None, StoredSecrets(here.keyring))
+    references = References({}, None, StoredSecrets(here.keyring), development=here.development)
     launcher = Launcher(here.host, here.state, references, lambda: SparkSettings(classpath=[]))
     return Supervisor(
         host=here.host,

@@ -14,6 +14,7 @@ from django.core.management import call_command
 
 from controlplane.cli.base.errors import ExitCode
 from controlplane.cli.monitoring import receivers as commands
+from pipelines.domain.access.secret_bindings import Purpose
 from pipelines.domain.base.roles import Role
 from pipelines.domain.monitoring.receivers import MailServer
 from pipelines.domain.monitoring.webhooks import Reach
@@ -38,7 +39,7 @@ def run(command_line: CommandLine, settings: Any, tmp_path: Path) -> Run:
     reach = {"webhook_http": True, "webhook_networks": [ip_network("127.0.0.0/8")]}
     settings.HEADGATE = settings.HEADGATE.model_copy(update={"secret_key_file": file, **reach})
     invoke = command_line("admin", Role.ADMIN)
-    assert invoke("secrets", "set", "hooks", text=NEW).exit_code == 0
+    assert invoke("secrets", "set", "hooks", "--for", "receivers", text=NEW).exit_code == 0
     return invoke
 
 
@@ -47,7 +48,7 @@ def sending(keyring: Any, tmp_path: Path) -> Iterator[None]:
     """The sender of a worker."""
     reach = Reach(http=True, networks=(ip_network("127.0.0.0/8"),))
     worker = DeliverySender(
-        Attempts(HttpPosts(reach), SmtpMails(reach), MailServer(), reach), StoredSecrets(keyring)
+        Attempts(HttpPosts(reach), SmtpMails(reach), MailServer(), reach), StoredSecrets(keyring, Purpose.RECEIVERS)
     ).loop(FileLock(tmp_path / "deliveries.lock"))
     worker.start()
     try:
@@ -111,8 +112,8 @@ def test_every_kind_is_tested_over_the_wire(run: Run, tmp_path: Path, settings: 
         mail_server(lambda line: "550 nobody here" if "nobody" in line else None) as mail,
         sending(settings.HEADGATE.keyring, tmp_path),
     ):
-        run("secrets", "set", "slack", text=f"{web.url}/services/T/B/canary")
-        run("secrets", "set", "pagerduty", text="canary" * 5)
+        run("secrets", "set", "slack", "--for", "receivers", text=f"{web.url}/services/T/B/canary")
+        run("secrets", "set", "pagerduty", "--for", "receivers", text="canary" * 5)
         smtp = (
             "--smtp-host",
             "127.0.0.1",

@@ -19,6 +19,8 @@ from tests.db.conftest import CommandLine, Run
 from tests.factories import PipelineFactory
 
 CANARY = "canary-52ee01"
+BOUND = ("--pipeline", "*", "--destination", "broker:9092")
+SAID = "It goes to broker:9092, for *.\n"
 
 
 @pytest.fixture
@@ -47,15 +49,15 @@ def value_of(name: str, key_file: Path) -> str:
 
 
 def test_a_value_comes_from_standard_input_without_its_last_line_feed(run: Run, key_file: Path) -> None:
-    assert run("set", "shop", text=f"{CANARY}\n").stdout == "shop: version 1\n"
+    assert run("set", "shop", *BOUND, text=f"{CANARY}\n").stdout == f"shop: version 1\n{SAID}"
     assert value_of("shop", key_file) == CANARY
-    assert run("set", "shop", text=f" {CANARY}\n\n").stdout == "shop: version 2\n"
+    assert run("set", "shop", text=f" {CANARY}\n\n").stdout == f"shop: version 2\n{SAID}"
     assert value_of("shop", key_file) == f" {CANARY}\n"
 
 
 def test_a_value_comes_from_a_file(run: Run, key_file: Path, tmp_path: Path) -> None:
     (tmp_path / "value").write_text(f"{CANARY}\r\n")
-    assert run("set", "shop", "--from-file", str(tmp_path / "value")).exit_code == 0
+    assert run("set", "shop", *BOUND, "--from-file", str(tmp_path / "value")).exit_code == 0
     assert value_of("shop", key_file) == CANARY
     assert run("set", "shop", "--from-file", str(tmp_path / "none")).exit_code == ExitCode.USAGE
 
@@ -69,7 +71,7 @@ def test_a_value_is_asked_for_without_echo_and_twice(run: Run, key_file: Path, m
 
     monkeypatch.setattr(secrets, "_at_a_terminal", lambda: True)
     monkeypatch.setattr("typer.prompt", answer)
-    assert run("set", "shop").exit_code == 0
+    assert run("set", "shop", *BOUND).exit_code == 0
     assert value_of("shop", key_file) == CANARY
     assert asked == [{"hide_input": True, "confirmation_prompt": True, "err": True}]
 
@@ -81,13 +83,13 @@ def test_a_value_is_never_an_argument(run: Run, arguments: list[str]) -> None:
 
 @pytest.mark.parametrize("value", [b"", b"\n", b"\xff\xfe", b"x" * 300_000, b"bell\a"])
 def test_what_is_no_value_is_refused(run: Run, value: bytes) -> None:
-    assert run("set", "shop", text=value).exit_code == ExitCode.REFUSED
+    assert run("set", "shop", *BOUND, text=value).exit_code == ExitCode.REFUSED
     assert not Secret.objects.exists()
 
 
 def test_the_list_shows_names_and_users(run: Run) -> None:
     assert "headgate secrets set" in run("list").stdout
-    run("set", "shop", text=CANARY)
+    run("set", "shop", *BOUND, text=CANARY)
     pipeline = PipelineFactory.create(name="orders")
     assert pipeline.current_revision is not None
     pipeline.current_revision.definition["sources"]["shop"]["options"] = {"sasl.password": "${secret:shop}"}
@@ -107,12 +109,12 @@ def test_the_list_shows_names_and_users(run: Run) -> None:
 
 
 def test_rotating_exchanges_keys_or_a_value(run: Run, key_file: Path) -> None:
-    run("set", "shop", text="older")
+    run("set", "shop", *BOUND, text="older")
     call_command("add_secret_key", file=key_file)
     assert run("rotate").stdout == "Encrypted with the current key: 1.\n"
     key_file.write_text(key_file.read_text().splitlines()[0])
     assert value_of("shop", key_file) == "older"
-    assert run("rotate", "shop", text=CANARY).stdout == "shop: version 2\n"
+    assert run("rotate", "shop", text=CANARY).stdout == f"shop: version 2\n{SAID}"
     assert value_of("shop", key_file) == CANARY
     missing = run("rotate", "typo", text=CANARY)
     assert missing.exit_code == ExitCode.FAILED
@@ -121,7 +123,7 @@ def test_rotating_exchanges_keys_or_a_value(run: Run, key_file: Path) -> None:
 
 
 def test_a_rotation_that_leaves_something_unreadable_fails_and_names_it(run: Run, key_file: Path) -> None:
-    run("set", "shop", text=CANARY)
+    run("set", "shop", *BOUND, text=CANARY)
     key_file.unlink()
     call_command("add_secret_key", file=key_file)
     result = run("rotate")

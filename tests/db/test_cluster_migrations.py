@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
+from pipelines.domain.access.secret_bindings import SecretBinding
 from pipelines.domain.base.positions import SourceIdentity
 from pipelines.domain.base.states import DesiredState, InspectionState, Phase
 from pipelines.domain.migration import evidence
@@ -222,10 +223,12 @@ class Asked(Unhurried):
 
 
 def test_the_host_resolves_the_references_of_both_sides(ana: APIClient, read: Pipeline) -> None:
-    to = {**NEW, "options": {"sasl.password": "${secret:there}", "sasl.username": "me"}}
+    options = {"security.protocol": "SASL_SSL", "sasl.password": "${secret:there}", "sasl.username": "me"}
+    to = {**NEW, "options": options}
+    there = SecretBinding(pipelines=("orders",), destinations=(NEW["bootstrap_servers"],))
     made = planned(ana, kind="cluster", spec=source_spec(to=to))
     surveys = Asked()
-    references = References({}, None, Store())
+    references = References({}, None, Store(), bindings=lambda names: dict.fromkeys(names, there))
     launcher = Launcher("alpha", Path("/state"), references, lambda: SparkSettings(classpath=[]))
     InspectionContext("alpha", launcher, surveys).take(PositionInspection.objects.get())
     (question,) = surveys.questions

@@ -33,7 +33,10 @@ def _store(settings: Any, tmp_path: Path, admin: APIClient) -> None:
     call_command("add_secret_key", file=file)
     settings.HEADGATE = settings.HEADGATE.model_copy(update={"secret_key_file": file})
     for name, value in (("hooks", SECRET), ("hooks-2", SECRET), ("password", "canary-password")):
-        assert admin.put(f"/api/v1/secrets/{name}", {"value": value}, format="json").status_code == 201
+        assert (
+            admin.put(f"/api/v1/secrets/{name}", {"value": value, "purpose": "receivers"}, format="json").status_code
+            == 201
+        )
 
 
 def post(client: APIClient, **changes: Any) -> Any:
@@ -195,9 +198,9 @@ def test_a_secret_that_signs_is_deleted_only_by_force(admin: APIClient) -> None:
     number = post(admin).json()["id"]
     listed = {each["name"]: each["receivers"] for each in admin.get("/api/v1/secrets").json()["results"]}
     assert listed == {"hooks": [number], "hooks-2": [], "password": []}
-    refused = admin.delete("/api/v1/secrets/hooks")
+    refused = admin.delete("/api/v1/secrets/hooks?purpose=receivers")
     assert (refused.status_code, refused.json()["code"]) == (409, "secret_used_by_receivers")
-    assert admin.delete("/api/v1/secrets/hooks?force=true").status_code == 204
+    assert admin.delete("/api/v1/secrets/hooks?force=true&purpose=receivers").status_code == 204
 
 
 def test_there_is_a_most_of_receivers(admin: APIClient, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,7 +214,7 @@ def test_receivers_of_each_kind_are_made_with_what_they_need(admin: APIClient, s
     mail = {"smtp_host": "mail.example.com", "smtp_sender": "headgate@example.com"}
     settings.HEADGATE = settings.HEADGATE.model_copy(update=mail)
     for name, value in (("slack", "https://hooks.slack.com/services/T/B/canary"), ("pagerduty", "c" * 32)):
-        admin.put(f"/api/v1/secrets/{name}", {"value": value}, format="json")
+        admin.put(f"/api/v1/secrets/{name}", {"value": value, "purpose": "receivers"}, format="json")
     for kind, fields, target, events in (
         ("slack", {"secrets": ["${secret:slack}"]}, "Slack", ["alert.opened", "alert.resolved"]),
         ("pagerduty", {"secrets": ["${secret:pagerduty}"]}, "https://events.pagerduty.com", ["alert.*"]),

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from pipelines.domain.access.secret_bindings import SecretBinding
 from pipelines.domain.base.states import DeadLetterState, OperationState
 from pipelines.domain.reprocessing.dead_letters import TopicLocation, flume_event
 from pipelines.models import DeadLetter, Operation, Run
@@ -54,7 +55,9 @@ class Host:
 
     def worker(self) -> Replayer:
         secrets: Secrets = FakeSecrets()
-        way = Way("alpha", self.clusters, self.ingest_buffers, References({}, None, secrets), lambda: self.seconds)
+        bound = SecretBinding(pipelines=("orders",), destinations=("127.0.0.1:9092", "source/http", "source/kafka"))
+        references = References({}, None, secrets, bindings=lambda names: dict.fromkeys(names, bound))
+        way = Way("alpha", self.clusters, self.ingest_buffers, references, lambda: self.seconds)
         return Replayer(way)
 
     def until_over(self, operation: Operation, turns: int = 1000) -> Operation:

@@ -26,6 +26,7 @@ from workers.ports import Unreadable
 pytestmark = pytest.mark.django_db
 CANARY = "canary-1f0b9c"
 SECRETS = "/api/v1/secrets"
+BOUND = {"pipelines": ["*"], "destinations": ["broker:9092"]}
 
 
 @pytest.fixture
@@ -47,7 +48,7 @@ def refer(pipeline: Pipeline, *names: str) -> None:
 
 
 def put(client: APIClient, name: str, value: str = CANARY) -> Any:
-    return client.put(f"{SECRETS}/{name}", {"value": value}, format="json")
+    return client.put(f"{SECRETS}/{name}", {"value": value, **BOUND}, format="json")
 
 
 def everything_stored() -> str:
@@ -153,7 +154,7 @@ def test_a_secret_in_use_is_deleted_only_by_force(key_file: Path, admin: APIClie
     assert admin.delete(f"{SECRETS}/shop?force=true").status_code == 204
     assert not Secret.objects.exists()
     row = AuditRow.objects.get(action="secret.deleted")
-    assert row.after == {"secret": "shop", "used_by": ["orders"], "receivers": []}
+    assert row.after == {"secret": "shop", "purpose": "pipelines", "used_by": ["orders"], "receivers": []}
     assert admin.delete(f"{SECRETS}/shop").status_code == 404
 
 
@@ -207,7 +208,7 @@ def test_a_host_reads_all_names_in_one_query_and_says_why_it_cannot(key_file: Pa
     assert isinstance(lost, Unreadable)
     assert isinstance(missing, Unreadable)
     assert "no key of this host decrypts the secret lost" in lost.reason
-    assert missing.hint == "Store it: `headgate secrets set missing`."
+    assert missing.hint == "Store it: `headgate secrets set missing --pipeline NAME --destination HOST:PORT`."
     key_file.unlink()
     closed = store.read({"a"})["a"]
     assert isinstance(closed, Unreadable)

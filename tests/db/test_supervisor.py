@@ -12,6 +12,7 @@ import pytest
 from django.db import OperationalError, connection
 from django.test.utils import CaptureQueriesContext
 
+from pipelines.domain.access.secret_bindings import SecretBinding
 from pipelines.domain.base.states import OperationKind, Phase, RunState
 from pipelines.domain.runs.protocol import Handover
 from pipelines.models import Event, Host, Operation, Pipeline, Run, Sample
@@ -343,9 +344,17 @@ class Vanishing:
 def test_a_secret_that_is_not_there_blocks_the_start_whenever_it_vanishes(stage: Stage, reads: int, runs: int) -> None:
     pipeline = PipelineFactory.create()
     assert pipeline.current_revision is not None
-    pipeline.current_revision.definition["sources"]["shop"]["options"] = {"sasl.password": "${secret:shop}"}
+    encrypted = {"security.protocol": "SASL_SSL", "sasl.password": "${secret:shop}"}
+    pipeline.current_revision.definition["sources"]["shop"]["options"] = encrypted
     pipeline.current_revision.save()
-    object.__setattr__(stage.supervisor._actor.launcher, "references", References({}, None, Vanishing(reads)))
+    servers = pipeline.current_revision.definition["sources"]["shop"]["bootstrap_servers"]
+
+    def bound(names: Collection[str]) -> dict[str, SecretBinding]:
+        return dict.fromkeys(names, SecretBinding(pipelines=(pipeline.name,), destinations=(servers,)))
+
+    object.__setattr__(
+        stage.supervisor._actor.launcher, "references", References({}, None, Vanishing(reads), bindings=bound)
+    )
     stage.ask(pipeline, OperationKind.START)
     stage.pass_time(12)
     pipeline.refresh_from_db()

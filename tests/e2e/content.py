@@ -9,6 +9,7 @@ from itertools import cycle, islice
 from django.conf import settings
 from django.core.management import call_command
 
+from pipelines.domain.access.secret_bindings import Purpose
 from pipelines.domain.base.roles import Role
 from pipelines.domain.base.states import DeadLetterState, DesiredState, Phase, RunOutcome, RunState
 from pipelines.domain.monitoring.alert_rules import RULE_NAMES, AlertState
@@ -74,8 +75,11 @@ def hosts() -> None:
 
 def secrets_of(actor: Actor) -> None:
     add_key(settings.HEADGATE.key_file)
-    for name in SECRETS:
-        secrets.put(name=name, value="never shown", keyring=settings.HEADGATE.keyring(), actor=actor)
+    everywhere = secrets.Wanted(pipelines=["shop", "label:team=*"], destinations=["*.example.com:*", "sink/http"])
+    for wanted in (everywhere, secrets.Wanted(Purpose.RECEIVERS)):
+        for name in SECRETS:
+            keyring = settings.HEADGATE.keyring()
+            secrets.put(name=name, value="never shown", keyring=keyring, actor=actor, wanted=wanted)
 
 
 def receivers_of(actor: Actor) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from enum import StrEnum
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -20,25 +21,93 @@ FromFile = Annotated[
     str | None, typer.Option("--from-file", metavar="FILE", help="Read the value from a file; - for standard input.")
 ]
 
+Pipelines = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--pipeline",
+        metavar="NAME",
+        help="A pipeline that may use it: a name, orders-*, label:key=value, or consumer-groups/NAME. Repeatable.",
+    ),
+]
+Destinations = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--destination",
+        metavar="HOST:PORT",
+        help="Where it may go: HOST:PORT, *.example.com:*, 10.0.0.0/8:9092, or a type such as sink/http. Repeatable.",
+    ),
+]
+
+
+class Purpose(StrEnum):
+    """Who uses a secret; names are of a purpose."""
+
+    PIPELINES = "pipelines"
+    RECEIVERS = "receivers"
+    CLUSTERS = "clusters"
+
+
+For = Annotated[Purpose, typer.Option("--for", help="Who uses it; each has names of its own.")]
+
 app = Group("Store secrets that definitions refer to as ${secret:NAME}. Stored values cannot be read back.")
 
 
 @app.verb("set")
-def set_secret(session: Session, name: SecretName, from_file: FromFile = None) -> None:
-    """Store a value from a prompt without echo, from standard input, or from a file without its last line feed."""
+def set_secret(
+    session: Session,
+    name: SecretName,
+    from_file: FromFile = None,
+    pipeline: Pipelines = None,
+    destination: Destinations = None,
+    purpose: For = Purpose.PIPELINES,
+) -> None:
+    """Store a value from a prompt without echo, from standard input, or from a file without its last line feed. A new
+    secret of pipelines names them, and where it may go."""
     client = session.client()
-    _print(session, client.put(_path(name), {"value": _value(name, from_file)}))
+    body = {"value": _value(name, from_file), "purpose": purpose, **_lists(pipeline, destination)}
+    _print(session, client.put(_path(name), body))
+
+
+@app.verb()
+def bind(
+    session: Session,
+    name: SecretName,
+    pipeline: Pipelines = None,
+    destination: Destinations = None,
+    only: Annotated[
+        bool, typer.Option("--only", help="Replace what it was bound to, in each list named here.")
+    ] = False,
+) -> None:
+    """Let further pipelines use a secret of pipelines, or let it go to further destinations."""
+    lists = _lists(pipeline, destination)
+    if not lists:
+        raise CommandError.of_usage("bind needs --pipeline or --destination")
+    client = session.client()
+    if not only:
+        lists = _added(name, lists, client.pages("secrets"))
+    _print(session, client.patch(_path(name), lists))
+
+
+def _added(name: str, lists: dict[str, list[str]], known: list[dict[str, Any]]) -> dict[str, list[str]]:
+    found = next((each for each in known if (each["name"], each["purpose"]) == (name, "pipelines")), None)
+    if found is None:
+        _require_known(name, [each["name"] for each in known if each["purpose"] == "pipelines"])
+    return {key: [*(found or {}).get(key, []), *named] for key, named in lists.items()}
+
+
+def _lists(pipelines: list[str] | None, destinations: list[str] | None) -> dict[str, list[str]]:
+    return {key: named for key, named in (("pipelines", pipelines), ("destinations", destinations)) if named}
 
 
 @app.verb("list")
 def list_secrets(session: Session, limit: Limit = 1000) -> None:
-    """List names, versions and the pipelines whose current definitions refer to them."""
+    """List secrets with what they are bound to, what refers to them, their age and their last use."""
     from controlplane.cli.base import output
 
     found = session.client().pages("secrets", limit=limit)
     if session.printed(found):
         return
-    columns = ("name", "version", "updated", "by", "readable", "used by")
+    columns = ("name", "for", "version", "age", "by", "readable", "pipelines", "destinations", "used by", "last use")
     output.table(columns, map(_row, found), empty="No secrets. Store one: headgate secrets set NAME")
 
 
@@ -46,8 +115,21 @@ def _row(secret: dict[str, Any]) -> tuple[object, ...]:
     from controlplane.cli.base.output import ago
 
     readable = {True: "yes", False: "NO", None: None}[secret["readable"]]
-    used_by = ", ".join(secret["used_by"])
-    return secret["name"], secret["version"], ago(secret["updated_at"]), secret["updated_by"], readable, used_by
+    users = [*secret["used_by"], *(f"receiver {number}" for number in secret["receivers"])]
+    used_by = ", ".join(f"{user} (outdated)" if user in secret["outdated"] else user for user in users)
+    plain = [f"{server} (unencrypted)" for server in secret["unencrypted"]]
+    return (
+        secret["name"],
+        secret["purpose"],
+        secret["version"],
+        ago(secret["updated_at"]),
+        secret["updated_by"],
+        readable,
+        ", ".join(secret["pipelines"]),
+        ", ".join([*secret["destinations"], *plain]),
+        used_by,
+        f"{ago(secret['last_used_at'])} by {secret['last_used_by']}" if secret["last_used_at"] else None,
+    )
 
 
 @app.verb()
@@ -55,6 +137,7 @@ def rotate(
     session: Session,
     name: Annotated[str | None, typer.Argument(help="The secret that receives a new value.", metavar="[NAME]")] = None,
     from_file: FromFile = None,
+    purpose: For = Purpose.PIPELINES,
 ) -> None:
     """Give a secret a new value, read as by `set`. Without NAME: encrypt all secrets with the current key."""
     client = session.client()
@@ -63,8 +146,8 @@ def rotate(
             raise CommandError.of_usage("--from-file needs the NAME of a secret")
         _rotate_keys(session, client)
         return
-    _require_known(name, [secret["name"] for secret in client.pages("secrets")])
-    _print(session, client.put(_path(name), {"value": _value(name, from_file)}))
+    _require_known(name, [secret["name"] for secret in client.pages("secrets") if secret["purpose"] == purpose])
+    _print(session, client.put(_path(name), {"value": _value(name, from_file), "purpose": purpose}))
 
 
 def _require_known(name: str, known: list[str]) -> None:
@@ -100,11 +183,12 @@ def remove(
             help="Remove it although pipelines refer to it. Running pipelines continue; later starts are refused.",
         ),
     ] = False,
+    purpose: For = Purpose.PIPELINES,
 ) -> None:
     """Remove a secret permanently. Refused while the current definition of a pipeline refers to it."""
     from controlplane.cli.base import output
 
-    session.client().delete(_path(name), force="true" if force else None)
+    session.client().delete(_path(name), force="true" if force else None, purpose=purpose)
     if not session.printed({"name": name, "result": "removed"}):
         output.print_line(f"{name}: removed")
 
@@ -115,6 +199,9 @@ def _print(session: Session, secret: dict[str, Any]) -> None:
     if session.printed(secret):
         return
     output.print_line(f"{secret['name']}: version {secret['version']}")
+    if secret["pipelines"]:
+        to, by = ", ".join(secret["destinations"]), ", ".join(secret["pipelines"])
+        output.print_line(f"It goes to {to}, for {by}.")
     if users := secret["used_by"]:
         read = "reads it at its" if len(users) == 1 else "read it at their"
         output.print_line(f"{', '.join(users)} {read} next start.")

@@ -42,8 +42,8 @@ This file is `docs/examples/orders.yaml`. [Pipeline](../concepts/pipeline.md) ex
 - **Durations** are numbers of seconds, or text: `250ms`, `60s`, `5m`, `1.5h`, `1d`. `60s`, `1m` and `60` are the same.
 - **Memory** is `512m` or `2g`.
 - **References** `${{secret:NAME}}`, `${{env:NAME}}` and `${{file:NAME}}` are resolved on the host at the start. One
-  that cannot be resolved refuses the start. Secrets are allowed in client options and in keys that are made for them.
-  A password in plain text is an error. See [Store and rotate secrets](../guides/secrets.md).
+  that cannot be resolved refuses the start. Secrets are allowed in keys that are made for them, and in client options
+  of the log-in. A password in plain text is an error. See [Store and rotate secrets](../guides/secrets.md).
 - **YAML** is read as YAML 1.2: `no` and `on` are words, times are words. Tags, merge keys (`<<`) and a second document
   are refused. At most 256 KiB.
 - Two ways of writing the same definition (order of keys, YAML or JSON, `1m` or `60s`, defaults written or left out)

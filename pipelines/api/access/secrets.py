@@ -2,21 +2,64 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from django.conf import settings
 from drf_spectacular.utils import extend_schema
+from pydantic import Field, SecretStr, StringConstraints
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from pipelines.api.http.base import View, answer, idempotent
 from pipelines.api.http.paging import Page, PageQuery, page
-from pipelines.api.http.requests import ActionBody, ForceQuery, SecretBody
+from pipelines.api.http.requests import ActionBody, ForceQuery, Shape
+from pipelines.domain.access.secret_bindings import Purpose
 from pipelines.domain.base.roles import Role
+from pipelines.domain.definitions.parts.client_options import LONGEST_VALUE
 from pipelines.foundation.errors import Conflict
 from pipelines.foundation.keyring import Keyring, StoreClosed
 from pipelines.models import Secret
 from pipelines.selectors.access.schemas import RotationSchema, SecretSchema
 from pipelines.selectors.access.secrets import secret_schemas
 from pipelines.services.access import secrets
+
+Pattern = Annotated[str, StringConstraints(min_length=1, max_length=400)]
+SecretUsers = Annotated[
+    list[Pattern],
+    Field(
+        max_length=1000,
+        description="Pipelines that may use it: names with * and ?, label:key=value, consumer-groups/NAME.",
+    ),
+]
+SecretDestinations = Annotated[
+    list[Pattern],
+    Field(
+        max_length=1000,
+        description="Where it may go: HOST:PORT, *.example.com:*, 10.0.0.0/8:9092, and types such as sink/http.",
+    ),
+]
+
+
+class SecretBindingBody(Shape):
+    """What a secret of pipelines is bound to."""
+
+    pipelines: SecretUsers | None = None
+    destinations: SecretDestinations | None = None
+
+
+class SecretBody(Shape):
+    """A value to keep as a secret."""
+
+    value: SecretStr = Field(min_length=1, max_length=LONGEST_VALUE)
+    purpose: Purpose = Field(default=Purpose.PIPELINES, description="Who uses it; names are of a purpose.")
+    pipelines: SecretUsers | None = None
+    destinations: SecretDestinations | None = None
+
+
+class DeleteSecretQuery(ForceQuery):
+    """The same of a secret of a purpose."""
+
+    purpose: Purpose = Purpose.PIPELINES
 
 
 def _opened() -> Keyring:
@@ -44,31 +87,44 @@ class SecretList(View):
 
     @extend_schema(operation_id="list_secrets", responses=Page[SecretSchema])
     def get(self, request: Request) -> Response:
-        """List secrets by name, with the pipelines that refer to them; never a value."""
+        """List secrets by name, with what they are bound to and what refers to them; never a value."""
         keyring = opened_if_possible()
-        return page(Secret.objects.all(), ["name"], self.query(PageQuery), lambda rows: secret_schemas(rows, keyring))
+        return page(
+            Secret.objects.all(), ["name", "purpose"], self.query(PageQuery), lambda rows: secret_schemas(rows, keyring)
+        )
 
 
 class SecretDetail(View):
     """One secret."""
 
-    roles = {"PUT": Role.ADMIN}
-    reauthenticate = frozenset({"PUT", "DELETE"})
-    queries = {"DELETE": ForceQuery}
+    roles = {"PUT": Role.ADMIN, "PATCH": Role.ADMIN}
+    reauthenticate = frozenset({"PUT", "PATCH", "DELETE"})
+    queries = {"DELETE": DeleteSecretQuery}
 
     @extend_schema(operation_id="put_secret", request=SecretBody, responses={200: SecretSchema, 201: SecretSchema})
     def put(self, request: Request, name: str) -> Response:
-        """Store a value: version 1 of a new secret, or the next version. A run takes it at its next start."""
-        value = self.body(SecretBody).value.get_secret_value()
-        keyring = _opened()
-        secret, created = secrets.put(name=name, value=value, keyring=keyring, actor=self.actor)
+        """Store a value: version 1 of a new secret, or the next version. A new secret of pipelines says which pipelines
+        may use it, and where it may go. A run takes it at its next start."""
+        body = self.body(SecretBody)
+        wanted = secrets.Wanted(body.purpose, body.pipelines, body.destinations)
+        value, keyring = body.value.get_secret_value(), _opened()
+        secret, created = secrets.put(name=name, value=value, keyring=keyring, actor=self.actor, wanted=wanted)
         (view,) = secret_schemas([secret], keyring)
         return answer(view, 201 if created else 200)
 
+    @extend_schema(operation_id="bind_secret", request=SecretBindingBody, responses=SecretSchema)
+    def patch(self, request: Request, name: str) -> Response:
+        """Change which pipelines may use a secret, and where it may go; a list that is left out stays as it is."""
+        body = self.body(SecretBindingBody)
+        wanted = secrets.Wanted(pipelines=body.pipelines, destinations=body.destinations)
+        (view,) = secret_schemas([secrets.bind(name=name, wanted=wanted, actor=self.actor)], opened_if_possible())
+        return answer(view)
+
     @extend_schema(operation_id="delete_secret", responses={204: None})
     def delete(self, request: Request, name: str) -> Response:
-        """Delete a secret for ever. 409 names the pipelines and receivers that refer to it, unless `force`."""
-        secrets.delete(name=name, force=self.query(ForceQuery).force, actor=self.actor)
+        """Delete a secret for ever. 409 names what refers to it, unless `force`."""
+        query = self.query(DeleteSecretQuery)
+        secrets.delete(name=name, force=query.force, purpose=query.purpose, actor=self.actor)
         return Response(status=204)
 
 

@@ -11,7 +11,6 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
-    SecretStr,
     StringConstraints,
     model_validator,
 )
@@ -19,7 +18,6 @@ from pydantic import (
 from pipelines.api.http.paging import PageQuery
 from pipelines.domain.base.states import DeadLetterState, Phase
 from pipelines.domain.base.values import LabelKey, LabelValue
-from pipelines.domain.definitions.parts.client_options import LONGEST_VALUE
 from pipelines.domain.lifecycle.operations import DrainOnTimeout, OnTimeout, PauseOnTimeout
 from pipelines.domain.lifecycle.reconciling import SourceOfTruth
 from pipelines.domain.reprocessing.dead_letters import DEFAULT_RATE, MAX_DEAD_LETTERS, MAX_RATE, MIN_RATE
@@ -116,12 +114,6 @@ class DeclareLostBody(Shape):
     """`confirm`: the name of the pipeline, once more."""
 
     confirm: str = Field(default="", max_length=200)
-
-
-class SecretBody(Shape):
-    """A value to keep as a secret."""
-
-    value: SecretStr = Field(min_length=1, max_length=LONGEST_VALUE)
 
 
 DeadLetterId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{1,64}$")]

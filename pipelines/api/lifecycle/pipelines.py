@@ -37,7 +37,7 @@ from pipelines.domain.definitions.checks.validate import Validation, validate_da
 from pipelines.domain.definitions.document.guarantees import guarantees
 from pipelines.foundation.errors import NotFound
 from pipelines.models import Pipeline
-from pipelines.selectors.access import reach
+from pipelines.selectors.access import reach, secrets
 from pipelines.selectors.access.clusters import placed
 from pipelines.selectors.base.labels import with_label
 from pipelines.selectors.ledger import ledger
@@ -65,13 +65,14 @@ from pipelines.services.ledger import archive
 
 
 def validated(definition: dict[str, Any] | str) -> Validation:
-    """Validate a definition in whichever form it was sent, that it reaches what is allowed alone, and that the cluster
-    that it names is there."""
+    """Validate a definition in whichever form it was sent, that it reaches what is allowed alone, that its secrets go
+    where they may, and that the cluster that it names is there."""
     found = placed(validate_text(definition) if isinstance(definition, str) else validate_data(definition))
     if found.definition is None:
         return found
-    refused = reach_findings(found.definition, reach.policy())
-    return Validation(None, sorted([*found.findings, *refused], key=_place)) if refused else found
+    more = [*reach_findings(found.definition, reach.policy()), *secrets.definition_findings(found.definition)]
+    refused = any(each.is_error for each in more)
+    return Validation(None if refused else found.definition, sorted([*found.findings, *more], key=_place))
 
 
 def _place(finding: Finding) -> tuple[str, str]:

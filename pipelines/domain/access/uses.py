@@ -111,18 +111,23 @@ def _server(server: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
-def database_hosts(dsn: str) -> list[tuple[str, int]]:
-    """The hosts and ports that an address of PostgreSQL names, read by its client's own parser: `host`, which TLS is
-    checked against, and `hostaddr`, which is connected to."""
+def database_parts(dsn: str) -> dict[str, str]:
+    """The parts of an address of PostgreSQL, read by its client's own parser; empty where that cannot read it."""
     from psycopg import ProgrammingError  # loads libpq, which few definitions need
     from psycopg.conninfo import conninfo_to_dict
 
     try:
-        asked = {key: str(value) for key, value in conninfo_to_dict(dsn).items() if value is not None}
-    except ProgrammingError:
-        return []
-    ports = asked.get("port", "").split(",")
-    lists = [asked[key].split(",") for key in ("host", "hostaddr") if key in asked]
+        return {key: str(value) for key, value in conninfo_to_dict(dsn).items() if value is not None}
+    except (ProgrammingError, UnicodeDecodeError):
+        return {}
+
+
+def database_hosts(dsn: str) -> list[tuple[str, int]]:
+    """The hosts and ports of such an address: `host`, which TLS is checked against, and `hostaddr`, which is connected
+    to."""
+    parts = database_parts(dsn)
+    ports = parts.get("port", "").split(",")
+    lists = [parts[key].split(",") for key in ("host", "hostaddr") if key in parts]
     return [
         (name, _number(ports[min(number, len(ports) - 1)]))
         for names in lists
@@ -132,7 +137,11 @@ def database_hosts(dsn: str) -> list[tuple[str, int]]:
 
 
 def _number(port: str) -> int:
-    return int(port) if port.isdigit() else _POSTGRES
+    """As the client reads it: `+6379` is a number."""
+    try:
+        return int(port)
+    except ValueError:
+        return _POSTGRES
 
 
 def reach_findings(definition: Definition, policy: ReachPolicy) -> list[Finding]:

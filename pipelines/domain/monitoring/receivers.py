@@ -124,7 +124,7 @@ def _of_slack(wanted: Wanted, reach: Reach, usual: MailServer) -> Iterator[Findi
             path="url",
             code="address_is_a_secret",
             message="The address of an incoming webhook is enough to post there, so it is a secret.",
-            suggestion='Store it with `headgate secrets set NAME`, and write "${secret:NAME}" into secrets.',
+            suggestion='Store it: `headgate secrets set NAME --for receivers`; write "${secret:NAME}" into secrets.',
         )
     yield from _of_alert_events(wanted.events)
     yield from _one_secret(wanted.secrets, "the address of the incoming webhook")
@@ -241,7 +241,7 @@ def _one_secret(secrets: Sequence[str], what: str) -> Iterator[Finding]:
             path="secrets",
             code="secrets_missing",
             message=f"{len(secrets)} secrets are given; one is needed: {what}.",
-            suggestion='Store it with `headgate secrets set NAME`, and write "${secret:NAME}".',
+            suggestion='Store it with `headgate secrets set NAME --for receivers`, and write "${secret:NAME}".',
         )
     for index, each in enumerate(secrets):
         if secret_name(each) is None:

@@ -157,7 +157,7 @@ def not_a_reference(index: int) -> Finding:
         path=f"secrets[{index}]",
         code="secret_not_a_reference",
         message="It is not a reference to a secret.",
-        suggestion='Store it with `headgate secrets set NAME`, and write "${secret:NAME}".',
+        suggestion='Store it with `headgate secrets set NAME --for receivers`, and write "${secret:NAME}".',
     )
 
 

@@ -3,32 +3,112 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
+from django.conf import settings
 from django.db.models import TextField
 from django.db.models.functions import Cast
 
+from pipelines.domain.access.secret_bindings import GROUPS, Purpose, SecretBinding, SecretUser
+from pipelines.domain.access.secret_findings import secret_findings
+from pipelines.domain.access.secret_uses import secret_uses
+from pipelines.domain.base.findings import Finding
+from pipelines.domain.base.states import RunState
 from pipelines.domain.definitions.document.references import references
+from pipelines.domain.definitions.document.spec import Definition
 from pipelines.domain.monitoring.webhooks import secret_name
 from pipelines.foundation.keyring import Keyring, Undecryptable
-from pipelines.models import Pipeline, Receiver, Secret
-from pipelines.selectors.access.schemas import SecretSchema
+from pipelines.models import Cluster, ExternalGroup, Pipeline, Receiver, Run, Secret
+from pipelines.selectors.access.schemas import OutdatedSecretSchema, SecretSchema
 
 
-def ciphertexts(names: Collection[str]) -> dict[str, str]:
-    """What is stored under these names, by name, in one query."""
-    return dict(Secret.objects.filter(name__in=names).values_list("name", "ciphertext")) if names else {}
+def ciphertexts(names: Collection[str], purpose: Purpose) -> dict[str, str]:
+    """What is stored under these names of a purpose, by name, in one query."""
+    rows = Secret.objects.filter(purpose=purpose, name__in=names)
+    return dict(rows.values_list("name", "ciphertext")) if names else {}
+
+
+def bindings(names: Collection[str], purpose: Purpose = Purpose.PIPELINES) -> dict[str, SecretBinding]:
+    """What the secrets of these names are bound to, by name, in one query; those that are not stored are left out."""
+    rows = Secret.objects.filter(purpose=purpose, name__in=names) if names else []
+    return {row.name: binding_of(row) for row in rows}
+
+
+def binding_of(row: Secret) -> SecretBinding:
+    """What a secret is bound to."""
+    return SecretBinding(
+        version=row.version, pipelines=row.pipelines, destinations=row.destinations, unencrypted=row.unencrypted
+    )
+
+
+def user_of(name: str, *labels: Mapping[str, str]) -> SecretUser:
+    """A pipeline as the user of secrets, with its labels."""
+    return SecretUser(name=name, labels=frozenset(f"{key}={value}" for each in labels for key, value in each.items()))
+
+
+def definition_findings(definition: Definition) -> list[Finding]:
+    """What stands against the secrets of a definition that is about to be stored, warnings among it."""
+    uses = secret_uses(definition.plain(), definition)
+    return secret_findings(
+        uses,
+        user_of(definition.name, definition.labels),
+        bindings({use.name for use in uses}),
+        at_launch=False,
+        development=settings.HEADGATE.development,
+    )
 
 
 def users() -> dict[str, list[str]]:
-    """Secret -> pipelines whose current definition refers to it, in one query over those that refer to any."""
+    """Secret of pipelines -> pipelines whose current definition refers to it, and consumer groups that do."""
     text = Cast("current_revision__definition", TextField())
     rows = Pipeline.objects.filter(archived_at=None).annotate(text=text).filter(text__contains="${secret:")
     found: dict[str, list[str]] = defaultdict(list)
     for pipeline, definition in rows.order_by("name").values_list("name", "current_revision__definition"):
-        for name in {reference.name for reference in references(definition) if reference.kind == "secret"}:
+        for name in secret_names(definition):
             found[name].append(pipeline)
+    for group, options in ExternalGroup.objects.order_by("name").values_list("name", "options"):
+        for name in secret_names(options):
+            found[name].append(f"{GROUPS}{group}")
     return found
+
+
+def secret_names(data: Mapping[str, Any]) -> set[str]:
+    """The secrets that a definition, or a part of one, refers to."""
+    return {reference.name for reference in references(data) if reference.kind == "secret"}
+
+
+def clusters_of_secrets() -> dict[str, list[str]]:
+    """Secret of clusters -> clusters that have it."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for cluster, spec in Cluster.objects.order_by("name").values_list("name", "spec"):
+        for name in secret_names(spec):
+            found[name].append(f"clusters/{cluster}")
+    return found
+
+
+def outdated() -> dict[str, list[str]]:
+    """Secret of pipelines -> pipelines that run with an earlier version of it, and take the present one at their next
+    start."""
+    versions = dict(Secret.objects.filter(purpose=Purpose.PIPELINES).values_list("name", "version"))
+    found: dict[str, set[str]] = defaultdict(set)
+    rows = Run.objects.exclude(state=RunState.ENDED).exclude(secret_versions={})
+    for given, pipeline in rows.values_list("secret_versions", "pipeline_name"):
+        for name, version in given.items():
+            if version < versions.get(name, version):
+                found[name].add(pipeline)
+    return {name: sorted(pipelines) for name, pipelines in found.items()}
+
+
+def outdated_of(run: Run | None) -> list[OutdatedSecretSchema]:
+    """The secrets that a run has in an earlier version than the store."""
+    given: dict[str, int] = run.secret_versions if run else {}
+    stored = Secret.objects.filter(purpose=Purpose.PIPELINES, name__in=given).order_by("name") if given else []
+    return [
+        OutdatedSecretSchema(name=row.name, running=given[row.name], current=row.version)
+        for row in stored
+        if given[row.name] < row.version
+    ]
 
 
 def receivers_of_secrets() -> dict[str, list[int]]:
@@ -42,23 +122,34 @@ def receivers_of_secrets() -> dict[str, list[int]]:
 
 def secret_schemas(rows: Sequence[Secret], keyring: Keyring | None) -> list[SecretSchema]:
     """Secrets as the API shows them. `keyring` None: the store is closed, so nothing can be said about reading."""
-    used_by, signed = users(), receivers_of_secrets()
-    return [_secret_schema(row, keyring, used_by.get(row.name, []), signed.get(row.name, [])) for row in rows]
+    used_by = {Purpose.PIPELINES: users(), Purpose.CLUSTERS: clusters_of_secrets()}
+    signed, waiting = receivers_of_secrets(), outdated()
+    return [
+        SecretSchema(
+            **{name: getattr(row, name) for name in _SHOWN},
+            readable=None if keyring is None else _readable(row, keyring),
+            used_by=used_by.get(Purpose(row.purpose), {}).get(row.name, []),
+            receivers=signed.get(row.name, []) if row.purpose == Purpose.RECEIVERS else [],
+            outdated=waiting.get(row.name, []) if row.purpose == Purpose.PIPELINES else [],
+        )
+        for row in rows
+    ]
 
 
-def _secret_schema(row: Secret, keyring: Keyring | None, used_by: list[str], signed: list[int]) -> SecretSchema:
-    """One secret as the API shows it."""
-    return SecretSchema(
-        name=row.name,
-        version=row.version,
-        created_at=row.created_at,
-        created_by=row.created_by,
-        updated_at=row.updated_at,
-        updated_by=row.updated_by,
-        readable=None if keyring is None else _readable(row, keyring),
-        used_by=used_by,
-        receivers=signed,
-    )
+_SHOWN = (
+    "name",
+    "purpose",
+    "pipelines",
+    "destinations",
+    "unencrypted",
+    "version",
+    "created_at",
+    "created_by",
+    "updated_at",
+    "updated_by",
+    "last_used_at",
+    "last_used_by",
+)
 
 
 def _readable(row: Secret, keyring: Keyring) -> bool:

@@ -27,6 +27,7 @@ from pipelines.domain.lifecycle.actions import Situation, allowed_actions
 from pipelines.domain.lifecycle.conditions import Condition, ConditionStatus, ConditionType, Known, completed, headline
 from pipelines.foundation.errors import NotFound
 from pipelines.models import Host, Pipeline, Run
+from pipelines.selectors.access.secrets import outdated_of
 from pipelines.selectors.base.schemas import AllowedActionSchema, allowed_action_schema
 from pipelines.selectors.hosts.hosts import supervised
 from pipelines.selectors.lifecycle.schemas import (
@@ -279,6 +280,7 @@ def status_schema(pipeline: Pipeline, role: Role) -> StatusSchema:
         components=component_schemas(run),
         findings=[_finding(each) for each in pipeline.findings],
         choices=choice_schemas(pipeline),
+        outdated_secrets=outdated_of(run),
     )
 
 

@@ -13,6 +13,7 @@ from pipelines.domain.base.states import DesiredState, OperationKind, OperationS
 from pipelines.domain.definitions.document.guarantees import ChannelGuarantee
 from pipelines.domain.lifecycle.conditions import ConditionStatus, ConditionType
 from pipelines.domain.lifecycle.reconciling import SourceOfTruth
+from pipelines.selectors.access.schemas import OutdatedSecretSchema
 from pipelines.selectors.access.sign_in import ProviderSchema, SignInProblemSchema
 from pipelines.selectors.base.schemas import AllowedActionSchema, Schema
 from pipelines.selectors.positions.schemas import ChoiceSchema
@@ -159,7 +160,8 @@ class StatusSchema(PipelineSchema):
     """Everything that is known of a pipeline now. `lag`: records waiting, null where it is not reported.
 
     `run`: the living one; `runs`: the last five, newest first. `choices`: where a position asks for a decision, the
-    possible positions with what each would skip or reread.
+    possible positions with what each would skip or reread. `outdated_secrets`: the run has earlier versions of them
+    than are stored, and its next start takes those.
     """
 
     conditions: list[ConditionSchema]
@@ -171,6 +173,7 @@ class StatusSchema(PipelineSchema):
     components: list[ComponentStateSchema]
     findings: list[Finding]
     choices: list[ChoiceSchema]
+    outdated_secrets: list[OutdatedSecretSchema]
 
 
 class ReconciledSchema(Schema):

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django.db import IntegrityError, transaction
 
+from pipelines.domain.access.secret_bindings import Purpose, binding_findings
 from pipelines.domain.access.secrets import value_problem
 from pipelines.domain.base.findings import Finding, listed
+from pipelines.domain.definitions.document.references import references
 from pipelines.foundation import clock
 from pipelines.foundation.errors import Conflict, Invalid, NotFound
 from pipelines.foundation.keyring import Keyring, Undecryptable
 from pipelines.models import Secret
-from pipelines.selectors.access.secrets import receivers_of_secrets, users
+from pipelines.selectors.access.secrets import clusters_of_secrets, receivers_of_secrets, users
 from pipelines.services.base import audit, events
 from pipelines.services.base.audit import Actor
 
@@ -21,10 +24,25 @@ ATTEMPTS = 3
 BATCH = 200
 
 
-def put(*, name: str, value: str, keyring: Keyring, actor: Actor) -> tuple[Secret, bool]:
+@dataclass(frozen=True)
+class Wanted:
+    """What a secret shall be bound to. None leaves a list as it is; a new secret of pipelines needs both."""
+
+    purpose: Purpose = Purpose.PIPELINES
+    pipelines: Sequence[str] | None = None
+    destinations: Sequence[str] | None = None
+
+    @property
+    def changes(self) -> bool:
+        """Whether it names anything."""
+        return self.pipelines is not None or self.destinations is not None
+
+
+def put(*, name: str, value: str, keyring: Keyring, actor: Actor, wanted: Wanted = Wanted()) -> tuple[Secret, bool]:
     """Store a value, as version 1 or the next one; returns the secret and whether it is new.
 
-    Raises Invalid for a value that cannot be one, Conflict where others keep changing it.
+    Raises Invalid for a value that cannot be one and for a secret that is bound to nothing, Conflict where others keep
+    changing it.
     """
     if problem := value_problem(value):
         finding = Finding(path="value", code="bad_secret_value", message=problem, suggestion="Send another text.")
@@ -33,7 +51,7 @@ def put(*, name: str, value: str, keyring: Keyring, actor: Actor) -> tuple[Secre
     for _ in range(ATTEMPTS):
         try:
             with transaction.atomic():
-                stored = _put(name, ciphertext, actor)
+                stored = _put(name, ciphertext, wanted, actor)
         except IntegrityError:  # somebody else made it in the same instant
             continue
         if stored is not None:
@@ -41,30 +59,88 @@ def put(*, name: str, value: str, keyring: Keyring, actor: Actor) -> tuple[Secre
     raise Conflict(f"{name} is being changed by another request.", code="busy", hint="Send the request again.")
 
 
-def _put(name: str, ciphertext: str, actor: Actor) -> tuple[Secret, bool] | None:
+def _put(name: str, ciphertext: str, wanted: Wanted, actor: Actor) -> tuple[Secret, bool] | None:
     now = clock.now()
     fields = {"ciphertext": ciphertext, "updated_at": now, "updated_by": actor.name}
-    present = Secret.objects.filter(name=name).first()
+    present = Secret.objects.filter(purpose=wanted.purpose, name=name).first()
+    bound = _bound(name, present, wanted)
     if present is None:
-        secret = Secret.objects.create(name=name, created_at=now, created_by=actor.name, **fields)
-        _emit(actor, "secret.created", f"{actor.name} stored the secret {name}.", name, after={"version": 1})
+        secret = Secret.objects.create(
+            name=name, purpose=wanted.purpose, created_at=now, created_by=actor.name, **bound, **fields
+        )
+        after = {"version": 1, **_binding(secret)}
+        _emit(actor, "secret.created", f"{actor.name} stored the secret {name}.", name, after=after)
         return secret, True
-    version = present.version + 1
-    if not Secret.objects.filter(pk=present.pk, version=present.version).update(version=version, **fields):
+    before, version = {"version": present.version, **_binding(present)}, present.version + 1
+    same = Secret.objects.filter(pk=present.pk, version=present.version)
+    if not same.update(version=version, **bound, **fields):
         return None
+    secret = Secret.objects.get(pk=present.pk)
     message = f"{actor.name} gave the secret {name} a new value, version {version}."
-    _emit(actor, "secret.replaced", message, name, before={"version": present.version}, after={"version": version})
-    return Secret.objects.get(pk=present.pk), False
+    after = {"version": version, **_binding(secret)}
+    _emit(actor, "secret.replaced", message, name, before=before, after=after)
+    return secret, False
 
 
 @transaction.atomic
-def delete(*, name: str, force: bool, actor: Actor) -> None:
-    """Remove a secret for ever. Raises NotFound, and Conflict while a pipeline or a receiver refers to it, unless
-    `force`."""
-    used_by = users().get(name, [])
-    receivers = receivers_of_secrets().get(name, [])
-    if not Secret.objects.filter(name=name).exists():
+def bind(*, name: str, wanted: Wanted, actor: Actor) -> Secret:
+    """Change what a secret of pipelines is bound to. What runs keeps its value; what starts is checked. Raises NotFound
+    and Invalid."""
+    secret = Secret.objects.select_for_update().filter(purpose=Purpose.PIPELINES, name=name).first()
+    if secret is None:
         raise unknown(name)
+    before = _binding(secret)
+    for key, value in _bound(name, secret, wanted).items():
+        setattr(secret, key, value)
+    secret.save(update_fields=["pipelines", "destinations", "unencrypted"])
+    message = f"{actor.name} changed what the secret {name} is bound to."
+    _emit(actor, "secret.bound", message, name, before=before, after=_binding(secret))
+    return secret
+
+
+def _bound(name: str, present: Secret | None, wanted: Wanted) -> dict[str, Any]:
+    """The lists as they will be. Raises Invalid. One that is bound anew goes nowhere without encryption any more."""
+    if wanted.purpose is not Purpose.PIPELINES:
+        if wanted.changes:
+            raise _invalid(name, [_not_for_pipelines(wanted.purpose)])
+        return {}
+    had = (present.pipelines, present.destinations) if present else ([], [])
+    pipelines = had[0] if wanted.pipelines is None else list(dict.fromkeys(wanted.pipelines))
+    destinations = had[1] if wanted.destinations is None else list(dict.fromkeys(wanted.destinations))
+    if found := binding_findings(pipelines, destinations) if wanted.changes or not (pipelines and destinations) else []:
+        raise _invalid(name, found)
+    return {"pipelines": pipelines, "destinations": destinations, **({"unencrypted": []} if wanted.changes else {})}
+
+
+def _not_for_pipelines(purpose: Purpose) -> Finding:
+    return Finding(
+        path="purpose",
+        code="secret_binding_invalid",
+        message=f"A secret of {purpose} is bound by what refers to it, which administrators write.",
+        suggestion="Leave out pipelines and destinations.",
+    )
+
+
+def _invalid(name: str, findings: list[Finding]) -> Invalid:
+    hint = (
+        f"Say who may use it, and where it may go: headgate secrets set {name} --pipeline orders "
+        "--destination broker.example.com:9093. A secret of webhooks and alerts: --for receivers."
+    )
+    return Invalid(f"{name} was not stored: {findings[0].message}", code="secret_invalid", hint=hint, findings=findings)
+
+
+def _binding(secret: Secret) -> dict[str, Any]:
+    lists = {key: list(getattr(secret, key)) for key in ("pipelines", "destinations", "unencrypted")}
+    return {"purpose": str(secret.purpose), **{key: value for key, value in lists.items() if value}}
+
+
+@transaction.atomic
+def delete(*, name: str, force: bool, actor: Actor, purpose: Purpose = Purpose.PIPELINES) -> None:
+    """Remove a secret for ever. Raises NotFound, and Conflict while anything refers to it, unless `force`."""
+    used_by = {Purpose.PIPELINES: users, Purpose.CLUSTERS: clusters_of_secrets}.get(purpose, dict)().get(name, [])
+    receivers = receivers_of_secrets().get(name, []) if purpose is Purpose.RECEIVERS else []
+    if not Secret.objects.filter(purpose=purpose, name=name).exists():
+        raise unknown(name, purpose)
     if receivers and not force:
         numbers = ", ".join(map(str, receivers))
         words = f"Receivers ({numbers}) use the secret {name}; without it they get no messages."
@@ -78,8 +154,8 @@ def delete(*, name: str, force: bool, actor: Actor) -> None:
             "pipelines keep the value that they have, and every later start is refused.",
             used_by=used_by,
         )
-    Secret.objects.filter(name=name).delete()
-    after = {"used_by": used_by, "receivers": receivers}
+    Secret.objects.filter(purpose=purpose, name=name).delete()
+    after = {"purpose": str(purpose), "used_by": used_by, "receivers": receivers}
     _emit(actor, "secret.deleted", f"{actor.name} deleted the secret {name}.", name, after=after)
 
 
@@ -108,9 +184,31 @@ def rotate(*, keyring: Keyring, actor: Actor) -> Rotated:
     return Rotated(len(changed), unreadable)
 
 
-def unknown(name: str) -> NotFound:
-    """The error for a name that no secret has."""
-    return NotFound(f"There is no secret {name}.", code="secret_not_found", hint="GET /api/v1/secrets lists them.")
+def record_users(
+    *, pipeline_name: str, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None, actor: Actor
+) -> None:
+    """Write down which secrets a pipeline refers to from now on, where its definition changes that."""
+    old, new = _referred(before), _referred(after)
+    if old != new:
+        told = {"secrets": old}, {"secrets": new}
+        audit.record(actor=actor, action="secret.used_by", pipeline_name=pipeline_name, before=told[0], after=told[1])
+
+
+def _referred(definition: Mapping[str, Any] | None) -> dict[str, list[str]]:
+    """The secrets of a definition, each with its places."""
+    found: dict[str, list[str]] = {}
+    for reference in references(definition) if definition else []:
+        if reference.kind == "secret":
+            found.setdefault(reference.name, []).append(reference.path)
+    return found
+
+
+def unknown(name: str, purpose: Purpose = Purpose.PIPELINES) -> NotFound:
+    """The error for a name that no secret of a purpose has."""
+    words = "" if purpose is Purpose.PIPELINES else f" for {purpose}"
+    return NotFound(
+        f"There is no secret {name}{words}.", code="secret_not_found", hint="GET /api/v1/secrets lists them."
+    )
 
 
 def _emit(actor: Actor, kind: str, message: str, name: str, *, before: Any = None, after: Any = None) -> None:

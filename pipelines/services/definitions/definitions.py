@@ -11,7 +11,8 @@ from pipelines.domain.definitions.document.spec import Definition
 from pipelines.foundation import clock
 from pipelines.foundation.errors import Conflict, Invalid, PreconditionFailed
 from pipelines.models import Pipeline, Revision
-from pipelines.selectors.access import reach
+from pipelines.selectors.access import reach, secrets
+from pipelines.services.access.secrets import record_users
 from pipelines.services.base import audit, events
 from pipelines.services.base.audit import Actor
 
@@ -44,13 +45,15 @@ def _create(definition: Definition, text: str, note: str, actor: Actor) -> Pipel
     data = {"revision": revision.number, "digest": revision.digest}
     events.record(kind="pipeline.created", message=message, pipeline=pipeline, actor=actor.name, data=data)
     audit.record(actor=actor, action="pipeline.create", pipeline_name=pipeline.name, after=data)
+    record_users(pipeline_name=pipeline.name, before=None, after=revision.definition, actor=actor)
     return pipeline
 
 
 def add_revision(*, pipeline: Pipeline, definition: Definition, text: str, note: str, actor: Actor) -> Revision:
     """Add the next revision's row; publishing it is the caller's. Raises Invalid where it reaches what is not
-    allowed."""
-    if found := reach_findings(definition, reach.policy()):
+    allowed, or sends secrets where they may not go."""
+    refused = [each for each in secrets.definition_findings(definition) if each.is_error]
+    if found := [*reach_findings(definition, reach.policy()), *refused]:
         raise invalid(found)
     newest = Revision.objects.filter(pipeline=pipeline).order_by("-number").values_list("number", flat=True).first()
     return Revision.objects.create(

@@ -10,6 +10,7 @@ from pipelines.domain.definitions.document.spec import Definition
 from pipelines.foundation import clock
 from pipelines.foundation.errors import Conflict
 from pipelines.models import Pipeline, Revision
+from pipelines.services.access.secrets import record_users
 from pipelines.services.base import audit, events
 from pipelines.services.base.audit import Actor
 from pipelines.services.definitions.definitions import add_revision, changed_meanwhile, invalid
@@ -59,6 +60,8 @@ def _publish(pipeline: Pipeline, definition: Definition, text: str, note: str, a
     audit.record(
         actor=actor, action="revision.create", pipeline_name=pipeline.name, before={"revision": before}, after=data
     )
+    old = pipeline.current_revision.definition if pipeline.current_revision else None
+    record_users(pipeline_name=pipeline.name, before=old, after=revision.definition, actor=actor)
     message = f"{actor.name} published revision {revision.number}."
     events.record(kind="revision.created", message=message, pipeline=pipeline, actor=actor.name, data=data)
     return revision

@@ -11,6 +11,7 @@ from pipelines.models import Migration, Pipeline, Purged, Revision, Run, RunNumb
 from pipelines.selectors.lifecycle.situations import situation_of
 from pipelines.selectors.migration.migrations import open_migration
 from pipelines.selectors.runs.runs import last_number
+from pipelines.services.access.secrets import record_users
 from pipelines.services.base import audit, events
 from pipelines.services.base.audit import Actor
 from pipelines.services.definitions.definitions import changed_meanwhile
@@ -37,6 +38,8 @@ def archive(*, pipeline: Pipeline, version: int | None, actor: Actor) -> None:
     message = f"{actor.name} deleted {current.name}; its ledger is kept."
     events.record(kind="pipeline.archived", message=message, pipeline=current, actor=actor.name)
     audit.record(actor=actor, action="pipeline.delete", pipeline_name=current.name, before={"phase": current.phase})
+    had = current.current_revision.definition if current.current_revision else None
+    record_users(pipeline_name=current.name, before=had, after=None, actor=actor)
 
 
 @transaction.atomic

@@ -24,6 +24,7 @@ from pipelines.models import Migration, Pipeline, PositionInspection, Revision, 
 from pipelines.selectors.lifecycle import supervision
 from pipelines.selectors.migration import migrations as selecting
 from pipelines.selectors.positions.positions import basis, identities
+from pipelines.services.access.secrets import record_users
 from pipelines.services.base import events
 from pipelines.services.base.audit import Actor
 from pipelines.services.base.fencing import fenced
@@ -215,6 +216,7 @@ def hand_over(*, migration: Migration) -> bool:
     _at_rest(migration)
     standbys.promote(run=run, desired=DesiredState(migration.old_desired))
     _describe(migration.pipeline_id, migration.old_revision, migration.new_revision)
+    _record_secrets(migration, migration.old_revision, migration.new_revision)
     return True
 
 
@@ -235,10 +237,17 @@ def restore(*, migration: Migration) -> bool:
     if not same.update(current_revision=old, host=migration.old_host_id):
         raise Overtaken(pipeline.name)
     _describe(pipeline.pk, migration.new_revision, old)
+    _record_secrets(migration, migration.new_revision, old)
     data = {"revision": old.number if old else None, "host": migration.old_host_id}
     message = "The revision and the host are those from before the migration."
     events.record(kind="migration.restored", message=message, pipeline=pipeline, actor=ACTOR, data=data)
     return True
+
+
+def _record_secrets(migration: Migration, before: Revision | None, after: Revision | None) -> None:
+    """Whom the migration lets use which secrets from now on."""
+    old, new = (each.definition if each else None for each in (before, after))
+    record_users(pipeline_name=migration.pipeline.name, before=old, after=new, actor=Actor(ACTOR))
 
 
 def _continues(migration: Migration, pipeline: Pipeline) -> bool:

@@ -10,6 +10,7 @@ from uuid import uuid4
 from django.db import transaction
 from django.db.models import F
 
+from pipelines.domain.access.secret_bindings import Purpose
 from pipelines.domain.base.findings import Finding
 from pipelines.domain.monitoring.alert_rules import RECEIVER_DISABLED
 from pipelines.domain.monitoring.matching import Matchers
@@ -227,7 +228,7 @@ def _check(settings: ReceiverSettings, installation: Installation) -> None:
 def _of_stored(wanted: Wanted, installation: Installation) -> list[Finding]:
     """What is wrong with the secrets that are referred to; never a value."""
     names = {index: name for index, each in enumerate(wanted.secrets) if (name := secret_name(each))}
-    stored = ciphertexts(set(names.values()))
+    stored = ciphertexts(set(names.values()), Purpose.RECEIVERS)
     problems = {index: _problem(wanted.kind, name, stored.get(name), installation) for index, name in names.items()}
     return [
         Finding(path=f"secrets[{index}]", code=code, message=message, suggestion=suggestion)
@@ -247,7 +248,8 @@ _VALUES = {
 def _problem(kind: ReceiverKind, name: str, ciphertext: str | None, installation: Installation) -> tuple[str, str, str]:
     """Code, words and what to do; an empty code where nothing is wrong."""
     if ciphertext is None:
-        return "secret_not_found", f"There is no secret {name}.", f"Store it: `headgate secrets set {name}`."
+        hint = f"Store it: `headgate secrets set {name} --for receivers`."
+        return "secret_not_found", f"There is no secret {name} for receivers.", hint
     if installation.keyring is None:
         return "", "", ""
     try:

@@ -11,6 +11,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q
 
 from pipelines.domain.base.positions import TopicPartition
+from pipelines.domain.definitions.document.references import references
 from pipelines.domain.monitoring.alert_rules import AlertRule
 from pipelines.domain.monitoring.lag import STEPS, PartitionLag
 from pipelines.domain.monitoring.watching import GroupInspection, Happening, Kind, Limits, fastest, happenings
@@ -67,7 +68,7 @@ def watch(*, wanted: ExternalGroupSettings, actor: Actor) -> ExternalGroup:
     except IntegrityError:
         words = f"The group {wanted.name} at {wanted.bootstrap_servers} is already monitored."
         raise Conflict(words, code="already_monitored", hint="Remove it first to change its settings.") from None
-    audit.record(actor=actor, action="group.watch", after={"group": group.name, "servers": group.bootstrap_servers})
+    audit.record(actor=actor, action="group.watch", after=_told(group))
     return group
 
 
@@ -76,8 +77,14 @@ def unwatch(*, group: ExternalGroup, actor: Actor) -> None:
     """Watch it no longer; its series goes with it, its events stay."""
     for rule in (AlertRule.GROUP_LOST, AlertRule.GROUP_MOVED):
         alerts.clear_alert(rule=rule, key=_key(group))
-    audit.record(actor=actor, action="group.unwatch", before={"group": group.name, "servers": group.bootstrap_servers})
+    audit.record(actor=actor, action="group.unwatch", before=_told(group))
     group.delete()
+
+
+def _told(group: ExternalGroup) -> dict[str, Any]:
+    """A group as the audit tells of it, with the secrets that it uses."""
+    used = sorted({each.name for each in references(group.options) if each.kind == "secret"})
+    return {"group": group.name, "servers": group.bootstrap_servers, **({"secrets": used} if used else {})}
 
 
 def claim(host: str) -> int:

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from django.db.models import F
 
+from pipelines.domain.access.secret_bindings import Purpose
 from pipelines.domain.base.causes import sentences
 from pipelines.domain.base.states import (
     DesiredState,
@@ -26,7 +27,8 @@ from pipelines.domain.lifecycle.vocabulary import PHASES
 from pipelines.domain.monitoring.alert_rules import AlertRule
 from pipelines.domain.runs.crashes import Crash
 from pipelines.domain.runs.protocol import DRAIN, Dump, Identity, run_dir
-from pipelines.models import Operation, Pipeline, Run
+from pipelines.foundation import clock
+from pipelines.models import Operation, Pipeline, Run, Secret
 from pipelines.selectors.runs.runs import next_number
 from pipelines.services.base import events
 from pipelines.services.base.fencing import fenced
@@ -170,6 +172,14 @@ def refuse_start(*, pipeline: Pipeline, findings: Sequence[Mapping[str, Any]]) -
 def record_cluster(*, run: Run, version: int) -> None:
     """The run is given its cluster as of this version."""
     Run.objects.filter(pk=run.pk).update(cluster_version=version)
+
+
+@fenced
+def record_secrets(*, run: Run, versions: dict[str, int]) -> None:
+    """The run is given its secrets, as of these versions."""
+    Run.objects.filter(pk=run.pk).update(secret_versions=versions)
+    given = Secret.objects.filter(purpose=Purpose.PIPELINES, name__in=versions)
+    given.update(last_used_at=clock.now(), last_used_by=f"{run.pipeline_name}/{run.number}")
 
 
 @fenced

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from pipelines.domain.access.secret_bindings import SecretUser
 from pipelines.domain.definitions.checks.validate import validate_data
 from pipelines.domain.definitions.document.references import substituted
 from pipelines.domain.flume.importing.importer import Imported, import_flume
@@ -18,7 +19,7 @@ from pipelines.domain.flume.reading.report import Report
 from tests.unit.definitions import changed
 from tests.unit.flume.agents import WHOLE, below, imported, written
 from tests.vectors import Vector, drives
-from workers.supervisor.launch.references import References
+from workers.supervisor.launch.references import References, of_pipeline
 
 CODES = {
     "AGENT_NAME_MISSING": {"agent_name_missing"},
@@ -144,7 +145,10 @@ def test_a_variable_of_the_environment_is_resolved_on_the_host(vector: Vector, t
     ((name, value),) = config.items()
     source = {"type": "http", "port": translate(value, {}).text}
     references = References(variables, tmp_path, pytest.fail)  # type: ignore[arg-type]
-    resolved = substituted({"sources": {"r1": source}}, references.resolve({"sources": {"r1": source}}).values)
+    resolved = substituted(
+        {"sources": {"r1": source}},
+        references.resolve({"sources": {"r1": source}}, of_pipeline(SecretUser(name="a"))).values,
+    )
     key = name.rpartition(".")[2]
     assert resolved["sources"]["r1"][key] == vector.expected[key]
 

@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Any
 
+from pipelines.domain.access.secret_bindings import Purpose
 from pipelines.domain.monitoring import messages
 from pipelines.domain.monitoring.messages import Happened, Notice
 from pipelines.domain.monitoring.receivers import PAGERDUTY_URL, MailServer, ReceiverKind, value_problem
 from pipelines.domain.monitoring.webhooks import DeliveryResponse, Reach, key_of, secret_name, signed_headers
 from pipelines.foundation import clock
 from pipelines.services.monitoring.deliveries import Job
-from workers.ports import Mail, Mails, Posts, Unreadable
+from workers.ports import Mail, Mails, Posts, Unreadable, missing
 
 Values = Mapping[str, str | Unreadable]
 LOCAL = "headgate.invalid"
@@ -93,7 +94,7 @@ class Attempts:
         return self._value(job.kind, (secret_name(job.secrets[0]) or "") if job.secrets else "", values)
 
     def _value(self, kind: ReceiverKind, name: str, values: Values) -> str:
-        value = values.get(name, Unreadable(f"there is no secret {name}.", f"Store it: `headgate secrets set {name}`."))
+        value = values.get(name, missing(name, Purpose.RECEIVERS))
         reference = f"${{secret:{name}}}"
         if isinstance(value, Unreadable):
             raise Unusable(f"{reference} cannot be resolved: {value.reason} {value.hint}")

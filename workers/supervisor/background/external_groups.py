@@ -14,16 +14,18 @@ from dataclasses import dataclass, field
 
 import structlog
 
+from pipelines.domain.access.secret_bindings import GROUPS, MONITOR
 from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.definitions.document.references import substituted
 from pipelines.domain.monitoring.lag import Appended
 from pipelines.domain.monitoring.watching import Description, GroupInspection, inspected
 from pipelines.models import ExternalGroup
+from pipelines.selectors.access.secrets import user_of
 from pipelines.selectors.monitoring import watching as reading
 from pipelines.services.monitoring import watching as writing
 from workers.ports import Away
 from workers.supervisor.background.brokers import Brokers, ClusterAddress
-from workers.supervisor.launch.references import References
+from workers.supervisor.launch.references import References, kafka_client
 
 ASKED_AGAIN = 2
 PAUSE_SECONDS = 1.0
@@ -124,7 +126,7 @@ class GroupWatch:
 
     def _cluster(self, group: ExternalGroup) -> ClusterAddress:
         plain = {"servers": group.bootstrap_servers, "options": dict(group.options)}
-        resolved = self.references.resolve(plain)
+        resolved = self.references.resolve(plain, kafka_client(user_of(f"{GROUPS}{group.name}"), MONITOR))
         if resolved.findings:
             raise Unresolved(resolved.findings[0].message)
         values = substituted(plain, resolved.values)

@@ -22,7 +22,7 @@ import structlog
 
 from pipelines.domain.base.states import OperationState
 from pipelines.domain.definitions.document.references import substituted
-from pipelines.domain.definitions.document.spec import Definition
+from pipelines.domain.definitions.document.spec import BUFFER, Definition
 from pipelines.domain.reprocessing.dead_letters import (
     FileLocation,
     HttpTarget,
@@ -36,12 +36,13 @@ from pipelines.domain.reprocessing.dead_letters import (
 )
 from pipelines.foundation import clock
 from pipelines.models import DeadLetter, Operation
+from pipelines.selectors.access.secrets import user_of
 from pipelines.selectors.reprocessing.dead_letters import next_dead_letters, open_retries, replayed
 from pipelines.services.lifecycle import operations
 from pipelines.services.reprocessing import retries
 from workers.ports import Away, Closed, Clusters, Exclusive, Gone, Outgoing, Outlet, PushSources
 from workers.supervisor.background.loop import BackgroundLoop
-from workers.supervisor.launch.references import References
+from workers.supervisor.launch.references import Asker, References, kafka_client, listener
 
 IDLE_SECONDS = 1.0
 TURN_SECONDS = 0.5
@@ -83,6 +84,7 @@ class Replay:
         self._id: UUID = operation.id
         self._by = operation.created_by
         self._pipeline = operation.pipeline.name
+        self._user = user_of(operation.pipeline.name, operation.pipeline.labels)
         self._revision = operation.pipeline.current_revision
         self._rate = float(operation.parameters["rate"])
         self._progress: dict[str, Any] = {"reasons": [], **operation.progress, "done": replayed(operation.id)}
@@ -187,11 +189,14 @@ class Replay:
         if self._revision is None:
             raise Failed("no_revision", "The pipeline has no definition.", "Publish a revision.")
         found = target(Definition.model_validate(self._revision.definition), dead_letter.source, dead_letter.topic)
-        return self._resolved(found)
+        if isinstance(found, HttpTarget):
+            return self._resolved(found, listener(self._user, "source/http"))
+        component = "channel/kafka" if dead_letter.source.startswith(BUFFER) else "source/kafka"
+        return self._resolved(found, kafka_client(self._user, component))
 
-    def _resolved(self, found: T) -> T:
+    def _resolved(self, found: T, asker: Asker) -> T:
         plain = asdict(found)
-        resolved = self._way.references.resolve(plain)
+        resolved = self._way.references.resolve(plain, asker)
         if resolved.findings:
             first = resolved.findings[0]
             raise Failed("unresolved_reference", first.message, first.suggestion or "")
@@ -217,7 +222,8 @@ class Replay:
         if place is None:
             raise Gone(f"The location of its complete body is unknown: {dead_letter.location!r}.")
         spec: Any = Definition.model_validate(dead_letter.run.revision.definition).dead_letter()
-        way = self._resolved(TopicTarget(str(getattr(spec, "bootstrap_servers", "")), getattr(spec, "options", {}), ""))
+        at = TopicTarget(str(getattr(spec, "bootstrap_servers", "")), getattr(spec, "options", {}), "")
+        way = self._resolved(at, kafka_client(self._user, "dead_letter/kafka"))
         return self._whole(dead_letter, self._way.clusters.record(way.servers, way.options, place))
 
     def _line(self, dead_letter: DeadLetter, place: FileLocation) -> bytes:

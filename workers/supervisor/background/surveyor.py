@@ -21,6 +21,7 @@ from pipelines.domain.migration.progress import MigrationStepState
 from pipelines.domain.positions.cluster_move import ClusterMove
 from pipelines.domain.positions.plan import Goal, InspectionRequest, InspectionResult, Plan, Target, plan
 from pipelines.models import PositionInspection
+from pipelines.selectors.access.secrets import user_of
 from pipelines.selectors.lifecycle.situations import live_run
 from pipelines.selectors.migration.migrations import translations_ahead
 from pipelines.selectors.positions.positions import basis, pending_inspections
@@ -28,7 +29,7 @@ from pipelines.services.positions import positions
 from workers.ports import Exclusive, InspectionFailed, Surveys
 from workers.supervisor.background.loop import BackgroundLoop
 from workers.supervisor.launch.launch import Launcher
-from workers.supervisor.launch.references import Unresolved
+from workers.supervisor.launch.references import Unresolved, kafka_client
 
 IDLE_SECONDS = 1.0
 AT_ONCE = 4
@@ -78,7 +79,9 @@ class InspectionContext:
         """Ask both clusters of a move what positions become."""
         move = ClusterMove.model_validate(inspection.target)
         launch, handover = self.launcher.to_inspect(inspection.pipeline)
-        there = self.launcher.references.resolve(move.to)
+        pipeline = inspection.pipeline
+        moved = kafka_client(user_of(pipeline.name, pipeline.labels), f"{'source' if move.source else 'sink'}/kafka")
+        there = self.launcher.references.resolve(move.to, moved)
         if there.findings:
             raise Unresolved(there.findings[0].message)
         more = there.handover()

@@ -24,12 +24,13 @@ from pipelines.domain.definitions.document.spec import Definition
 from pipelines.domain.monitoring.alert_rules import Facts
 from pipelines.domain.monitoring.lag import QUIET_SECONDS, STEPS, Appended, PartitionLag, most, total
 from pipelines.models import LagPoint
+from pipelines.selectors.access.secrets import user_of
 from pipelines.selectors.monitoring import lag as reading
 from pipelines.selectors.monitoring.lag import MonitoredPipeline
 from pipelines.services.monitoring import lag as writing
 from workers.ports import Away
 from workers.supervisor.background.brokers import Brokers, ClusterAddress
-from workers.supervisor.launch.references import References
+from workers.supervisor.launch.references import References, kafka_client
 
 OLDEST_SECONDS = 7 * 86_400.0
 """How far back the log is asked; what is older is at least so old."""
@@ -203,7 +204,7 @@ class LagWatch:
         ends: bool,
     ) -> None:
         for part in found:
-            cluster = self._cluster(definition, part.source)
+            cluster = self._cluster(each.facts, definition, part.source)
             if cluster is None:
                 continue
             errand = errands.setdefault(f"{cluster.servers} {sorted(cluster.options.items())}", _Errand(cluster))
@@ -213,13 +214,14 @@ class LagWatch:
             if self._question(each.id, part, wall) and part.position is not None:
                 errand.ages[known] = (key, part.position, deepcopy(self._log(known)))
 
-    def _cluster(self, definition: Definition, source: str) -> ClusterAddress | None:
+    def _cluster(self, facts: Facts, definition: Definition, source: str) -> ClusterAddress | None:
         """How the cluster of a source is reached; None where it has none, or a reference cannot be resolved here."""
         spec: Any = definition.sources.get(source)
         if spec is None or spec.type != "kafka":
             return None
         plain = {"servers": spec.bootstrap_servers, "options": dict(spec.options)}
-        resolved = self.references.resolve(plain)
+        user = user_of(facts.pipeline, facts.labels, definition.labels)
+        resolved = self.references.resolve(plain, kafka_client(user, "source/kafka"))
         if resolved.findings:
             return None
         values = substituted(plain, resolved.values)

@@ -33,11 +33,12 @@ from pipelines.domain.runs.protocol import (
 from pipelines.models import Cluster, Pipeline, Run
 from pipelines.selectors.access.clusters import cluster_of, placed
 from pipelines.selectors.access.reach import policy
+from pipelines.selectors.access.secrets import user_of
 from pipelines.selectors.lifecycle import supervision
 from pipelines.selectors.migration import tracing
 from pipelines.selectors.positions import positions
 from pipelines.selectors.runs import crashes
-from workers.supervisor.launch.references import References, Unresolved
+from workers.supervisor.launch.references import Asker, References, Unresolved, of_pipeline
 
 _NOT_TOLD = "What this reference stands for is not among the paths and addresses that pipelines may reach."
 
@@ -71,7 +72,7 @@ class Launcher:
         if revision is None:
             return [_finding("", "NO_REVISION", "The pipeline has no definition.", "Publish a revision.")]
         validation = validate_data(revision.definition)
-        findings = self.against(revision.definition)
+        findings = self.against(pipeline, revision.definition)
         if validation.definition is None:
             return findings
         lineage = continue_from(supervision.before(pipeline), validation.definition, self.host)
@@ -79,12 +80,12 @@ class Launcher:
             return [*findings, *lineage]
         return findings or lineage
 
-    def against(self, data: dict[str, Any]) -> list[Finding]:
+    def against(self, pipeline: Pipeline, data: dict[str, Any]) -> list[Finding]:
         """Everything that keeps an agent with this definition from being started on this host."""
         validation = validate_data(data)
         if validation.definition is None:
             return [finding for finding in validation.findings if finding.is_error]
-        resolved = self.references.resolve(_with(data, cluster_of(validation.definition)))
+        resolved = self.references.resolve(_with(data, cluster_of(validation.definition)), asker(pipeline, data))
         return [
             *(each for each in placed(validation).findings if each.is_error),
             *resolved.findings,
@@ -129,7 +130,7 @@ class Launcher:
         if revision is None or validation is None or validation.definition is None:
             raise LookupError(f"{pipeline.name} has no valid definition")
         cluster = cluster_of(validation.definition)
-        resolved = self.references.resolve(_with(revision.definition, cluster))
+        resolved = self.references.resolve(_with(revision.definition, cluster), asker(pipeline, revision.definition))
         if resolved.findings:
             raise Unresolved(resolved.findings[0].message)
         before = supervision.last_run(pipeline.id)
@@ -158,16 +159,16 @@ class Launcher:
         )
         return launch, resolved.handover()
 
-    def launch(self, run: Run) -> tuple[Launch, Handover]:
-        """launch.json of a run whose intent is recorded, and the values of its references, which no file may hold. A
-        standby is told where the ledger stands now, only to look at it.
+    def launch(self, run: Run) -> tuple[Launch, Handover, dict[str, int]]:
+        """launch.json of a run whose intent is recorded, the values of its references, which no file may hold, and the
+        versions of its secrets. A standby is told where the ledger stands now, only to look at it.
 
         Raises Unresolved or NotProvisioned.
         """
         data: dict[str, Any] = run.revision.definition
         definition = Definition.model_validate(data)
         cluster = cluster_of(definition)
-        resolved = self.references.resolve(_with(data, cluster))
+        resolved = self.references.resolve(_with(data, cluster), asker(run.pipeline, data))
         if resolved.findings:
             raise Unresolved(resolved.findings[0].message)
         launch = Launch(
@@ -190,7 +191,7 @@ class Launcher:
             traceparent=tracing.traceparent_of(run.pipeline_id),
             **self._granted(run),
         )
-        return launch, resolved.handover()
+        return launch, resolved.handover(), resolved.versions
 
     def promotion(self, run: Run) -> Promotion:
         """promote.json of a run that was a standby and is ACTIVE now."""
@@ -208,6 +209,11 @@ class Launcher:
             "quarantined": crashes.quarantined(run.pipeline_id),
             "trace": crashes.crashed_in_flight(run.pipeline_id),
         }
+
+
+def asker(pipeline: Pipeline, data: dict[str, Any]) -> Asker:
+    """Who asks for the values of a definition: its pipeline, with the labels that it has and those that it brings."""
+    return of_pipeline(user_of(pipeline.name, pipeline.labels, data.get("labels", {})))
 
 
 def _heads(pipeline_id: UUID, lineage: int, definition: Definition) -> list[QueryHead]:

@@ -173,7 +173,8 @@ class _Deed:
 
     @do.register
     def _(self, _action: actions.Spawn) -> None:
-        if self.snapshot.standby and (found := self.actor.launcher.against(self.living_run.revision.definition)):
+        against, data = self.actor.launcher.against, self.living_run.revision.definition
+        if self.snapshot.standby and (found := against(self.pipeline, data)):
             standby.refuse(run=self.living_run, findings=found, now=self.now.wall)
         else:
             self._spawn(self.living_run)
@@ -184,10 +185,12 @@ class _Deed:
         control = leased(first_control(self.snapshot, self.now), self.snapshot, self.now)
         memory = self.actor.memory.run(run)
         try:
-            launch, handover = self.actor.launcher.launch(run)
+            launch, handover, versions = self.actor.launcher.launch(run)
             control = control.model_copy(update={"traceparent": launch.traceparent})
             if launch.cluster:
                 runs.record_cluster(run=run, version=launch.cluster.version)
+            if versions:
+                runs.record_secrets(run=run, versions=versions)
             fencing.require_time()
             self.actor.rundirs.prepare(run_dir, launch, control)
             memory.control = control

@@ -13,8 +13,9 @@ from pipelines.domain.base.values import seconds
 from pipelines.domain.definitions.checks.exposure_checks import client_options
 from pipelines.domain.definitions.document.outline import Outline, error, warning
 from pipelines.domain.definitions.document.references import REFERENCE, WRONG_REFERENCE, texts
+from pipelines.domain.definitions.document.secret_fields import takes_secret
 from pipelines.domain.definitions.document.spec import Lifecycle
-from pipelines.domain.definitions.parts.client_options import SECRET_OPTIONS, value_problems
+from pipelines.domain.definitions.parts.client_options import SECRET_CAPABLE_OPTIONS, SECRET_OPTIONS, value_problems
 from pipelines.domain.definitions.parts.component import Spec
 
 
@@ -34,14 +35,20 @@ SECRET_KEYS = frozenset({"token", "password", "dsn", "private_key", "cluster_sec
 """Keys of components, beside their client options, whose values are never shown."""
 
 
-def secrets_stay_in_options(outline: Outline) -> Iterator[Finding]:
-    """A secret goes where it is never shown: into a client option, or a key that is made for it."""
+_OF_CLUSTERS = ("placement", "launcher", "cluster_secret")
+"""Refused with advice of its own, by `cluster_checks`."""
+
+
+def secrets_stay_in_their_keys(outline: Outline) -> Iterator[Finding]:
+    """A secret goes where it is never shown: into a key whose component says that it is made for one."""
     for path, text in texts(outline.data):
-        header = path[0] == "sinks" and len(path) > 2 and path[-2] == "headers"
-        hidden = "options" in path or path[-1] in SECRET_KEYS or header
-        if not hidden and any(kind == "secret" for kind, _ in REFERENCE.findall(text)):
-            message = "A secret is not allowed here, since logs and pages would show it."
-            suggestion = f"Use secrets in client options, in headers, or in {', '.join(sorted(SECRET_KEYS))}."
+        referred = any(kind == "secret" for kind, _ in REFERENCE.findall(text))
+        if referred and path != _OF_CLUSTERS and not takes_secret(path, outline.data):
+            message = "A secret is not allowed here, since logs, pages or records would show it."
+            suggestion = (
+                f"Use secrets in headers of a sink, in {', '.join(sorted(SECRET_KEYS))}, or in the client options "
+                f"{', '.join(sorted(SECRET_CAPABLE_OPTIONS))}."
+            )
             yield error(path, "secret_not_allowed", message, suggestion)
 
 
@@ -141,7 +148,7 @@ def duration_at(keys: dict[str, Any], key: str, model: type[Spec]) -> float | No
 
 CHECKS: tuple[Callable[[Outline], Iterator[Finding]], ...] = (
     references_are_well_written,
-    secrets_stay_in_options,
+    secrets_stay_in_their_keys,
     passwords_are_references,
     option_values_are_known,
     start_offsets_cover_the_topics,

@@ -63,6 +63,9 @@ SECRET_OPTIONS = frozenset({"sasl.password", "ssl.key.password", "ssl.keystore.k
 PEM_OPTIONS = frozenset({"ssl.keystore.certificate.chain", "ssl.keystore.key", "ssl.truststore.certificates"})
 """Options whose values are PEM texts: the only ones with more than one line."""
 
+SECRET_CAPABLE_OPTIONS = SECRET_OPTIONS | PEM_OPTIONS | {"sasl.username"}
+"""Options that may refer to a secret. Brokers and their tools show others, such as `client.id`, to their users."""
+
 _VALUES = {
     "security.protocol": {"PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"},
     "sasl.mechanism": {"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"},

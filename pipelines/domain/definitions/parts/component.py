@@ -29,14 +29,17 @@ def field(
     default: Any = ...,
     unit: str | None = None,
     reach: ReachKind | None = None,
+    secret: bool = False,
     **rules: Any,
 ) -> Any:
     """A key of a definition, with what the form and the documentation show of it.
 
     Without `default` the key is required. `unit` says what a number counts, `reach` that the value is a path or an
-    address. `rules` are pydantic's.
+    address, `secret` that it may refer to a secret, since it is never shown and goes to the component's server alone;
+    of client options, those of `SECRET_CAPABLE_OPTIONS` may. `rules` are pydantic's.
     """
-    extra: JsonDict | None = {**({"unit": unit} if unit else {}), **({"reach": reach} if reach else {})} or None
+    said: JsonDict = {"unit": unit, "reach": reach, "secret": secret}
+    extra: JsonDict | None = {name: value for name, value in said.items() if value} or None
     return Field(default, description=description, examples=[example], json_schema_extra=extra, **rules)
 
 

@@ -66,7 +66,7 @@ class Tls(Spec):
         "The certificate that this client shows.", default=None, example="${file:client.pem}"
     )
     private_key: str | None = field(
-        "The private key of that certificate: a reference.", default=None, example="${secret:client-key}"
+        "The private key of that certificate: a reference.", default=None, example="${secret:client-key}", secret=True
     )
 
 
@@ -74,8 +74,12 @@ class HttpSinkSpec(SinkSpec):
     """A sink that sends batches in requests, out of the executors."""
 
     username: str | None = field("User name of basic authentication.", default=None, example="writer", max_length=256)
-    password: str | None = field("Its password: a reference.", default=None, example="${secret:lake-password}")
-    token: str | None = field("A bearer token instead: a reference.", default=None, example="${secret:lake-token}")
+    password: str | None = field(
+        "Its password: a reference.", default=None, example="${secret:lake-password}", secret=True
+    )
+    token: str | None = field(
+        "A bearer token instead: a reference.", default=None, example="${secret:lake-token}", secret=True
+    )
     tls: Tls = field("Encryption.", default=Tls(), example={"ca": "${file:ca.pem}"})
     batch_size: int = field(
         "The most events in one request.", default=500, example=1000, unit="events", ge=1, le=100_000

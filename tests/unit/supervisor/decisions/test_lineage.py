@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from pipelines.domain.access.secret_bindings import SecretBinding, SecretUser
 from pipelines.domain.base.findings import Finding
 from pipelines.domain.definitions.checks.validate import validate_data
 from pipelines.domain.definitions.components.channel.file import FileChannel
@@ -15,7 +16,7 @@ from pipelines.domain.definitions.document.references import substituted
 from pipelines.domain.definitions.document.spec import Definition
 from pipelines.domain.runs.lineage import Before, Lineage, continue_from
 from workers.ports import Unreadable
-from workers.supervisor.launch.references import References
+from workers.supervisor.launch.references import References, listener
 
 
 def source(**changes: Any) -> dict[str, Any]:
@@ -108,6 +109,10 @@ def test_a_changed_graph_waits_until_an_open_batch_is_finished() -> None:
     assert codes(continue_from(unfinished, definition(channel="renamed"), "alpha")) == ["OPEN_BATCH"]
 
 
+ASKER = listener(SecretUser(name="orders"), "source/http")
+BOUND = SecretBinding(pipelines=("orders",), destinations=("source/http",))
+
+
 class FakeSecrets(dict[str, str]):
     """A store in memory."""
 
@@ -119,12 +124,13 @@ class FakeSecrets(dict[str, str]):
 def references(tmp_path: Path) -> References:
     (tmp_path / "password").write_text("from a file\n")
     (tmp_path / "link").symlink_to("/etc/hostname")
-    return References({"BROKER": "a:9092"}, tmp_path, FakeSecrets({"known": "s3cret/value"}))
+    store = FakeSecrets({"known": "s3cret/value"})
+    return References({"BROKER": "a:9092"}, tmp_path, store, bindings=lambda names: {"known": BOUND} if names else {})
 
 
 def test_references_become_values(references: References) -> None:
     data = {"a": ["${env:BROKER}"], "b": {"c": "x${file:password}x${secret:known}"}, "d": 1}
-    resolved = references.resolve(data)
+    resolved = references.resolve(data, ASKER)
     assert resolved.findings == []
     whole = {"a": ["a:9092"], "b": {"c": "xfrom a filexs3cret/value"}, "d": 1}
     assert substituted(data, resolved.values) == whole
@@ -135,13 +141,13 @@ def test_secrets_are_masked_wherever_they_stand_and_other_references_where_a_pas
     references: References,
 ) -> None:
     options = {"sasl.password": "${file:password}", "client.id": "${env:BROKER}", "ssl.key.password": "${secret:known}"}
-    masked = references.resolve({"options": options}).handover().masked
+    masked = references.resolve({"options": options}, ASKER).handover().masked
     assert set(masked) == {"from a file", "from%20a%20file", "s3cret/value", "s3cret%2Fvalue"}
 
 
 def test_regular_expressions_are_not_references(references: References) -> None:
     data = {"regex": "${env:BROKER}", "description": "${env:BROKER}"}
-    assert references.resolve(data).values == {}
+    assert references.resolve(data, ASKER).values == {}
     assert substituted(data, {"${env:BROKER}": "x"}) == data
 
 
@@ -151,11 +157,11 @@ def test_regular_expressions_are_not_references(references: References) -> None:
 def test_whatever_cannot_be_resolved_is_a_finding_with_its_path(references: References, text: str) -> None:
     if text == "${file:.}":
         text = "${file:a/..}"
-    findings = references.resolve({"sources": {"shop": {"topics": [text]}}}).findings
+    findings = references.resolve({"sources": {"shop": {"topics": [text]}}}, ASKER).findings
     assert [(f.path, f.code) for f in findings] == [("sources.shop.topics[0]", "UNRESOLVED_REFERENCE")]
 
 
 def test_every_unresolved_reference_is_found_at_once(references: References) -> None:
-    findings = references.resolve({"a": "${secret:x}", "b": "${env:NO}"}).findings
+    findings = references.resolve({"a": "${secret:x}", "b": "${env:NO}"}, ASKER).findings
     assert len(findings) == 2
-    assert "no such secret" in findings[0].message
+    assert "there is no secret x" in findings[0].message

@@ -49,4 +49,5 @@ class KafkaChannel(ChannelSpec):
         "Further settings of the Kafka clients that write and read, out of a list of allowed ones.",
         default={},
         example={"security.protocol": "SSL"},
+        secret=True,
     )

@@ -26,4 +26,5 @@ class KafkaDeadLetters(DeadLetterSpec):
         "Further settings of the Kafka client, out of a list of allowed ones.",
         default={},
         example={"security.protocol": "SSL"},
+        secret=True,
     )

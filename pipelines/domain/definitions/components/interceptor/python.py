@@ -38,7 +38,10 @@ class PythonInterceptor(InterceptorSpec):
     type: Literal["python"] = field("Chooses this interceptor.", example="python")
     class_name: ClassName = field("The class, as module:Class.", example="acme.orders:Enrich", alias="class")
     config: dict[str, Any] = field(
-        "What the class gets as its configuration; references are resolved.", default={}, example={"country": "CZ"}
+        "What the class gets as its configuration; references are resolved.",
+        default={},
+        example={"country": "CZ"},
+        secret=True,
     )
     on_error: Literal["dead_letter", "fail", "drop"] = field(
         "What becomes of an event for which the class raises an exception: `dead_letter`; `fail` fails the batch; "

@@ -40,7 +40,7 @@ class HttpSink(HttpSinkSpec):
         example="body",
     )
     headers: dict[RequestHeader, RequestHeaderValue] = field(
-        "Headers of every request.", default={}, example={"X-Tenant": "shop"}, max_length=100
+        "Headers of every request.", default={}, example={"X-Tenant": "shop"}, secret=True, max_length=100
     )
     refuse_statuses: list[Status] = field(
         "Statuses that mean that the server will never take the events: they become dead letters.",

@@ -104,6 +104,7 @@ class KafkaSink(SinkSpec):
         "Further settings of the Kafka client, out of a list of allowed ones.",
         default={},
         example={"security.protocol": "SSL"},
+        secret=True,
     )
 
     @model_validator(mode="after")

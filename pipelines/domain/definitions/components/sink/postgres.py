@@ -41,6 +41,7 @@ class PostgresSink(SinkSpec):
         "The database's address. One with a password is a reference.",
         example="${secret:audit-dsn}",
         reach="dsn",
+        secret=True,
     )
     ca: str | None = field(
         "PEM text of the authority to trust, by reference; the server's certificate and name are checked then.",

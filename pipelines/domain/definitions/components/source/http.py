@@ -41,6 +41,7 @@ class HttpSource(PushSourceSpec):
         "port can send.",
         default=None,
         example="${secret:shop-ingest}",
+        secret=True,
         max_length=1024,
     )
     max_request_bytes: Annotated[ByteSize, Field(ge=1)] = field(

@@ -126,6 +126,7 @@ class KafkaSource(SourceSpec):
         "Further settings of the Kafka client, out of a list of allowed ones.",
         default={},
         example={"security.protocol": "SASL_SSL", "sasl.password": "${secret:shop-kafka}"},
+        secret=True,
     )
 
     @model_validator(mode="after")

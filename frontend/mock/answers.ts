@@ -16,6 +16,7 @@ export function statusOf(world: World, sim: Simulated): PipelineStatus {
     ...pipeline,
     lag: pipeline.live.lag_records,
     choices: [],
+    outdated_secrets: [],
     conditions: [
       condition('Stable', pipeline.operation === null, 'Desired and observed state agree.'),
       condition('PositionsSafe', pipeline.phase !== 'BLOCKED', 'Ledger and checkpoint agree.'),

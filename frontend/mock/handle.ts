@@ -87,6 +87,13 @@ function onSecret(world: World, name: string, method: string): Response {
   const by = world.session?.user ?? 'admin'
   const at = new Date().toISOString()
   const facts = {
+    purpose: 'pipelines' as const,
+    pipelines: ['*'],
+    destinations: ['broker:9093'],
+    unencrypted: [],
+    last_used_at: null,
+    last_used_by: '',
+    outdated: [],
     created_at: at,
     created_by: by,
     updated_at: at,

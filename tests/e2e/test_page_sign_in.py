@@ -156,6 +156,8 @@ def test_an_administrator_sets_up_a_second_factor_and_confirms_what_is_dangerous
         wait_for(lambda: time.monotonic() > old, "the log-in is old", timeout=2 * REAUTH_SECONDS)
         page.get_by_role("button", name="Set secret").first.click()
         page.get_by_role("dialog").get_by_label("Name").fill("db")
+        page.get_by_role("dialog").get_by_label("Pipelines").fill("orders")
+        page.get_by_role("dialog").get_by_label("Destinations").fill("broker:9093")
         page.get_by_role("dialog").get_by_role("textbox", name="Value").fill("value")
         page.get_by_role("dialog").get_by_role("button", name="Set secret").click()
         proof = page.get_by_role("dialog", name="Confirm that it is you")

@@ -1515,7 +1515,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description List secrets by name, with the pipelines that refer to them; never a value. */
+        /** @description List secrets by name, with what they are bound to and what refers to them; never a value. */
         get: operations["list_secrets"];
         put?: never;
         post?: never;
@@ -1533,14 +1533,18 @@ export interface paths {
             cookie?: never;
         };
         get?: never;
-        /** @description Store a value: version 1 of a new secret, or the next version. A run takes it at its next start. */
+        /**
+         * @description Store a value: version 1 of a new secret, or the next version. A new secret of pipelines says which pipelines
+         *     may use it, and where it may go. A run takes it at its next start.
+         */
         put: operations["put_secret"];
         post?: never;
-        /** @description Delete a secret for ever. 409 names the pipelines and receivers that refer to it, unless `force`. */
+        /** @description Delete a secret for ever. 409 names what refers to it, unless `force`. */
         delete: operations["delete_secret"];
         options?: never;
         head?: never;
-        patch?: never;
+        /** @description Change which pipelines may use a secret, and where it may go; a list that is left out stays as it is. */
+        patch: operations["bind_secret"];
         trace?: never;
     };
     "/api/v1/secrets/rotate": {
@@ -4599,6 +4603,24 @@ export interface components {
         /** @enum {string} */
         OtherwiseEnum: "roll_back" | "ask";
         /**
+         * OutdatedSecret
+         * @description A secret that a run was given in an earlier version than is stored now.
+         */
+        OutdatedSecret: {
+            /** Name */
+            name: string;
+            /**
+             * Running
+             * @description The version that the run was given.
+             */
+            running: number;
+            /**
+             * Current
+             * @description The version that its next start is given.
+             */
+            current: number;
+        };
+        /**
          * PartitionProgress
          * @description Where a query stands in one partition. `lag` in records.
          */
@@ -4850,6 +4872,22 @@ export interface components {
              * @default null
              */
             enabled: boolean | null;
+        };
+        /**
+         * SecretBindingBody
+         * @description What a secret of pipelines is bound to.
+         */
+        PatchedSecretBindingBody: {
+            /**
+             * Pipelines
+             * @default null
+             */
+            pipelines: string[] | null;
+            /**
+             * Destinations
+             * @default null
+             */
+            destinations: string[] | null;
         };
         /**
          * UserChangeBody
@@ -5314,6 +5352,12 @@ export interface components {
             /** Button */
             button: string;
         };
+        /**
+         * Purpose
+         * @description Who uses a secret. Each has names of its own: a secret of another purpose does not exist for them.
+         * @enum {string}
+         */
+        Purpose: "pipelines" | "receivers" | "clusters";
         /**
          * Quarantine
          * @description `offered`: in-flight records of the last runs when they crashed; `ranges`: what is in quarantine.
@@ -6163,6 +6207,23 @@ export interface components {
         Secret: {
             /** Name */
             name: string;
+            /** @description Who uses it; names are of a purpose. */
+            purpose: components["schemas"]["Purpose"];
+            /**
+             * Pipelines
+             * @description Pipelines that may use it: names with * and ?, label:key=value, consumer-groups/NAME.
+             */
+            pipelines: string[];
+            /**
+             * Destinations
+             * @description Where it may go: HOST:PORT, and types of components.
+             */
+            destinations: string[];
+            /**
+             * Unencrypted
+             * @description Where it went without encryption before bindings came to be, and goes until it is bound anew.
+             */
+            unencrypted: string[];
             /** Version */
             version: number;
             /**
@@ -6182,8 +6243,18 @@ export interface components {
             /** Readable */
             readable: boolean | null;
             /**
+             * Last Used At
+             * @description When a run was last given its value.
+             */
+            last_used_at: string | null;
+            /**
+             * Last Used By
+             * @description That run, as PIPELINE/NUMBER.
+             */
+            last_used_by: string;
+            /**
              * Used By
-             * @description Pipelines whose current revision refers to it.
+             * @description Pipelines whose current revision refers to it, consumer groups and clusters that do.
              */
             used_by: string[];
             /**
@@ -6191,6 +6262,11 @@ export interface components {
              * @description Receivers that use it.
              */
             receivers: number[];
+            /**
+             * Outdated
+             * @description Pipelines that run with an earlier version of it until their next start.
+             */
+            outdated: string[];
         };
         /**
          * SecretBody
@@ -6202,6 +6278,21 @@ export interface components {
              * Format: password
              */
             value: string;
+            /**
+             * @description Who uses it; names are of a purpose.
+             * @default pipelines
+             */
+            purpose: components["schemas"]["Purpose"];
+            /**
+             * Pipelines
+             * @default null
+             */
+            pipelines: string[] | null;
+            /**
+             * Destinations
+             * @default null
+             */
+            destinations: string[] | null;
         };
         /** SecretPage */
         SecretPage: {
@@ -6486,7 +6577,8 @@ export interface components {
          * @description Everything that is known of a pipeline now. `lag`: records waiting, null where it is not reported.
          *
          *     `run`: the living one; `runs`: the last five, newest first. `choices`: where a position asks for a decision, the
-         *     possible positions with what each would skip or reread.
+         *     possible positions with what each would skip or reread. `outdated_secrets`: the run has earlier versions of them
+         *     than are stored, and its next start takes those.
          */
         Status: {
             /** Name */
@@ -6561,6 +6653,8 @@ export interface components {
             findings: components["schemas"]["Finding"][];
             /** Choices */
             choices: components["schemas"]["Choice"][];
+            /** Outdated Secrets */
+            outdated_secrets: components["schemas"]["OutdatedSecret"][];
         };
         /**
          * Step
@@ -10609,6 +10703,7 @@ export interface operations {
         parameters: {
             query?: {
                 force?: boolean;
+                purpose?: "pipelines" | "receivers" | "clusters";
             };
             header?: never;
             path: {
@@ -10624,6 +10719,40 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    bind_secret: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PatchedSecretBindingBody"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Secret"];
+                };
             };
             /** @description A problem. */
             default: {

@@ -2,6 +2,9 @@ import { queryOptions } from '@tanstack/react-query'
 import { api, take } from './client'
 import { keys } from './keys'
 import { fetchAll, PAGE_SIZE } from './paging'
+import type { Secret } from './types'
+
+export type Purpose = Secret['purpose']
 
 export const secretsQuery = queryOptions({
   queryKey: keys.secrets,
@@ -11,8 +14,25 @@ export const secretsQuery = queryOptions({
     ),
 })
 
-export const putSecret = (name: string, value: string) =>
-  take(api.PUT('/api/v1/secrets/{name}', { params: { path: { name } }, body: { value } }))
+/** What a secret of pipelines is bound to. */
+export type Binding = Pick<Secret, 'pipelines' | 'destinations'>
 
-export const deleteSecret = (name: string, force: boolean) =>
-  take(api.DELETE('/api/v1/secrets/{name}', { params: { path: { name }, query: { force } } }))
+/** Stores a value. Without a binding, a secret that is there keeps the one that it has. */
+export const putSecret = (name: string, value: string, purpose: Purpose, binding?: Binding) =>
+  take(
+    api.PUT('/api/v1/secrets/{name}', {
+      params: { path: { name } },
+      body: {
+        value,
+        purpose,
+        pipelines: binding?.pipelines ?? null,
+        destinations: binding?.destinations ?? null,
+      },
+    }),
+  )
+
+export const bindSecret = (name: string, body: Binding) =>
+  take(api.PATCH('/api/v1/secrets/{name}', { params: { path: { name } }, body }))
+
+export const deleteSecret = ({ name, purpose }: Pick<Secret, 'name' | 'purpose'>, force: boolean) =>
+  take(api.DELETE('/api/v1/secrets/{name}', { params: { path: { name }, query: { force, purpose } } }))

@@ -89,6 +89,7 @@ export function status(fields: Partial<PipelineStatus> = {}): PipelineStatus {
     components: [],
     findings: [],
     choices: [],
+    outdated_secrets: [],
     ...fields,
   }
 }
@@ -197,14 +198,21 @@ export function ledgerTotals(fields: Partial<LedgerSummary> = {}): LedgerSummary
 export function secret(fields: Partial<Secret> = {}): Secret {
   return {
     name: 'shop',
+    purpose: 'pipelines',
+    pipelines: ['orders'],
+    destinations: ['broker:9093'],
+    unencrypted: [],
     version: 1,
     created_at: T0,
     created_by: 'admin',
     updated_at: T0,
     updated_by: 'admin',
+    last_used_at: null,
+    last_used_by: '',
     readable: true,
     used_by: [],
     receivers: [],
+    outdated: [],
     ...fields,
   }
 }

@@ -219,7 +219,8 @@ const SECRETS: Record<ReceiverKind, string> = {
 /** Which stored secrets are used. The second one is for the time in which receivers may know either. */
 function SecretFields({ draft, error, onChange }: SecretFieldsProps) {
   const { data: secrets = [] } = useQuery(secretsQuery)
-  const names = new Set([...secrets.map(({ name }) => name), draft.secret ?? '', draft.former ?? ''])
+  const own = secrets.filter(({ purpose }) => purpose === 'receivers')
+  const names = new Set([...own.map(({ name }) => name), draft.secret ?? '', draft.former ?? ''])
   names.delete('')
   return (
     <>
@@ -233,9 +234,10 @@ function SecretFields({ draft, error, onChange }: SecretFieldsProps) {
         nothingFoundMessage="No secret of this name"
         searchable
       />
-      {secrets.length === 0 && (
+      {own.length === 0 && (
         <Text size="sm" c="dimmed">
-          There are no secrets yet: <code>headgate secrets set NAME</code>, or the Secrets page.
+          There are no secrets of receivers yet: <code>headgate secrets set NAME --for receivers</code>, or
+          the Secrets page.
         </Text>
       )}
       {draft.kind === 'webhook' && (

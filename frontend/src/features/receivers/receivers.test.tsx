@@ -19,7 +19,7 @@ async function choose(label: string, option: string) {
 describe('the form of a receiver', () => {
   beforeEach(() =>
     given.get('/secrets', () => ({
-      results: [secret({ name: 'hooks' }), secret({ name: 'hooks-2' })],
+      results: ['hooks', 'hooks-2'].map((name) => secret({ name, purpose: 'receivers' })),
       next: null,
     })),
   )

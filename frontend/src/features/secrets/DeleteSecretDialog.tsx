@@ -16,7 +16,7 @@ export function DeleteSecretDialog({ secret, onClose }: { secret: Secret; onClos
   const { name } = secret
   const users = secretUsers(secret)
   const removal = useMutation({
-    mutationFn: () => deleteSecret(name, force),
+    mutationFn: () => deleteSecret(secret, force),
     onSuccess: () => {
       void client.invalidateQueries({ queryKey: keys.secrets })
       announce(`${name} is deleted.`)

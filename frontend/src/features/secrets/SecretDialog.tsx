@@ -1,12 +1,14 @@
-import { Button, Group, Modal, PasswordInput, Stack, Text, TextInput } from '@mantine/core'
+import { Button, Group, Modal, PasswordInput, Select, Stack, Text, TextInput } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { keys } from '@/api/keys'
-import { putSecret } from '@/api/secrets'
+import { putSecret, type Purpose } from '@/api/secrets'
 import type { Secret } from '@/api/types'
 import { announce } from '@/components/ui/Announcer'
 import { ErrorNote } from '@/components/ui/Feedback'
 import { ReasonButton } from '@/components/ui/ReasonButton'
+import { BindingFields, bindingOf, missingBinding } from './BindingFields'
+import { PURPOSES } from './purposes'
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$/
 
@@ -15,15 +17,18 @@ export function SecretDialog({ secret, onClose }: { secret?: Secret; onClose: ()
   const client = useQueryClient()
   const [name, setName] = useState(secret?.name ?? '')
   const [value, setValue] = useState('')
+  const [purpose, setPurpose] = useState<Purpose>(secret?.purpose ?? 'pipelines')
+  const [binding, setBinding] = useState({ pipelines: '', destinations: '' })
+  const binds = !secret && purpose === 'pipelines'
   const save = useMutation({
-    mutationFn: () => putSecret(name, value),
+    mutationFn: () => putSecret(name, value, purpose, binds ? bindingOf(binding) : undefined),
     onSuccess: ({ version }) => {
       void client.invalidateQueries({ queryKey: keys.secrets })
       announce(`${name} is stored, version ${version}.`)
       onClose()
     },
   })
-  const reason = missing(name, value)
+  const reason = missing(name, value) ?? (binds ? missingBinding(binding) : null)
   return (
     <Modal opened onClose={onClose} title={secret ? `Replace ${secret.name}` : 'Set secret'}>
       <Stack
@@ -46,6 +51,16 @@ export function SecretDialog({ secret, onClose }: { secret?: Secret; onClose: ()
             data-autofocus
           />
         )}
+        {!secret && (
+          <Select
+            label="Used by"
+            data={Object.entries(PURPOSES).map(([each, label]) => ({ value: each, label }))}
+            value={purpose}
+            onChange={(chosen) => chosen && setPurpose(chosen as Purpose)}
+            allowDeselect={false}
+          />
+        )}
+        {binds && <BindingFields draft={binding} onChange={setBinding} />}
         <PasswordInput
           label="Value"
           value={value}

@@ -7,26 +7,31 @@ import { Table } from '@/components/ui/Table'
 import { Ago } from '@/components/ui/Time'
 import { ToneBadge } from '@/components/ui/ToneBadge'
 import { count } from '@/lib/format'
+import { PURPOSES } from './purposes'
 
 interface SecretTableProps {
   secrets: Secret[]
   /** Why nothing may be changed; null where it may. */
   readOnly: string | null
+  onBind: (secret: Secret) => void
   onReplace: (secret: Secret) => void
   onDelete: (secret: Secret) => void
 }
 
-export function SecretTable({ secrets, readOnly, onReplace, onDelete }: SecretTableProps) {
+export function SecretTable({ secrets, readOnly, onBind, onReplace, onDelete }: SecretTableProps) {
   return (
     <Table
       label="Secrets"
       head={
         <>
           <th>Name</th>
+          <th>For</th>
           <th className="num">Version</th>
-          <th>Updated</th>
+          <th>Age</th>
           <th>By</th>
+          <th>Bound to</th>
           <th>Used by</th>
+          <th>Last use</th>
           <th>
             <span className="visually-hidden">Actions</span>
           </th>
@@ -34,20 +39,38 @@ export function SecretTable({ secrets, readOnly, onReplace, onDelete }: SecretTa
       }
     >
       {secrets.map((secret) => (
-        <tr key={secret.name}>
+        <tr key={`${secret.purpose} ${secret.name}`}>
           <th scope="row" className="mono">
             {secret.name} <Unreadable readable={secret.readable} />
           </th>
+          <td>{PURPOSES[secret.purpose]}</td>
           <td className="num">{count(secret.version)}</td>
           <td>
             <Ago at={secret.updated_at} />
           </td>
           <td>{secret.updated_by}</td>
           <td>
+            <Binding secret={secret} />
+          </td>
+          <td>
             <Users secret={secret} />
+          </td>
+          <td title={secret.last_used_by || undefined}>
+            <Ago at={secret.last_used_at} />
           </td>
           <td>
             <Group gap="xs" justify="flex-end" wrap="nowrap">
+              {secret.purpose === 'pipelines' && (
+                <ReasonButton
+                  variant="default"
+                  size="compact-xs"
+                  reason={readOnly}
+                  aria-label={`Bind ${secret.name}`}
+                  onClick={() => onBind(secret)}
+                >
+                  Bind
+                </ReasonButton>
+              )}
               <ReasonButton
                 variant="default"
                 size="compact-xs"
@@ -88,13 +111,51 @@ function Unreadable({ readable }: Pick<Secret, 'readable'>) {
   )
 }
 
-function Users({ secret: { used_by, receivers } }: { secret: Secret }) {
+/** Which pipelines may use it, and where it may go. */
+function Binding({ secret }: { secret: Secret }) {
+  if (secret.purpose !== 'pipelines') return <span className="dim">what refers to it</span>
+  if (secret.pipelines.length === 0)
+    return (
+      <ToneBadge tone="warn" icon={IconAlertTriangle} plain title="No pipeline can use it. Bind it to some.">
+        Nothing
+      </ToneBadge>
+    )
+  return (
+    <>
+      {secret.pipelines.join(', ')} → {secret.destinations.join(', ')}
+      {secret.unencrypted.length > 0 && (
+        <ToneBadge tone="warn" icon={IconAlertTriangle} plain title={secret.unencrypted.join(', ')}>
+          Not encrypted
+        </ToneBadge>
+      )}
+    </>
+  )
+}
+
+/** The run has an earlier version. */
+function Outdated() {
+  const title = 'It runs with an earlier version. Its next start takes the current one.'
+  return (
+    <ToneBadge tone="warn" icon={IconAlertTriangle} plain title={title}>
+      Outdated
+    </ToneBadge>
+  )
+}
+
+function Users({ secret: { used_by, receivers, outdated } }: { secret: Secret }) {
   const links = [
-    ...used_by.map((name) => (
-      <Link key={name} to="/pipelines/$name" params={{ name }}>
-        {name}
-      </Link>
-    )),
+    ...used_by.map((name) =>
+      name.includes('/') ? (
+        <span key={name}>{name}</span>
+      ) : (
+        <span key={name}>
+          <Link to="/pipelines/$name" params={{ name }}>
+            {name}
+          </Link>
+          {outdated.includes(name) && <Outdated />}
+        </span>
+      ),
+    ),
     ...receivers.map((id) => (
       <Link key={id} to="/receivers" search={{ id }}>
         receiver {id}

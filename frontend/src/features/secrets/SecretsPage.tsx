@@ -11,12 +11,13 @@ import { Panel } from '@/components/ui/Panel'
 import { ReasonButton } from '@/components/ui/ReasonButton'
 import { cannotSeeSecrets, cannotWriteSecrets } from '@/domain/roles'
 import { plural } from '@/lib/format'
+import { BindSecretDialog } from './BindSecretDialog'
 import { DeleteSecretDialog } from './DeleteSecretDialog'
 import { SecretDialog } from './SecretDialog'
 import { SecretTable } from './SecretTable'
 import classes from './secrets.module.css'
 
-type Open = { kind: 'set' } | { kind: 'replace' | 'delete'; secret: Secret }
+type Open = { kind: 'set' } | { kind: 'bind' | 'replace' | 'delete'; secret: Secret }
 
 /** Names of secrets, and who uses them. A value is typed in and never shown again. */
 export function SecretsPage() {
@@ -54,6 +55,7 @@ export function SecretsPage() {
             <SecretTable
               secrets={secrets}
               readOnly={readOnly}
+              onBind={(secret) => setOpen({ kind: 'bind', secret })}
               onReplace={(secret) => setOpen({ kind: 'replace', secret })}
               onDelete={(secret) => setOpen({ kind: 'delete', secret })}
             />
@@ -61,6 +63,7 @@ export function SecretsPage() {
         </Panel>
       )}
       {open?.kind === 'set' && <SecretDialog onClose={close} />}
+      {open?.kind === 'bind' && <BindSecretDialog secret={open.secret} onClose={close} />}
       {open?.kind === 'replace' && <SecretDialog secret={open.secret} onClose={close} />}
       {open?.kind === 'delete' && <DeleteSecretDialog secret={open.secret} onClose={close} />}
     </div>

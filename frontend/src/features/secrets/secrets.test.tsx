@@ -1,11 +1,13 @@
-import { screen, waitFor } from '@testing-library/react'
+import { screen, waitFor, within } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
 import { vi } from 'vitest'
 import { secret } from '@/testing/factories'
-import { show } from '@/testing/render'
+import { show, showRouted } from '@/testing/render'
 import { given, problem } from '@/testing/server'
+import { BindSecretDialog } from './BindSecretDialog'
 import { DeleteSecretDialog } from './DeleteSecretDialog'
 import { SecretDialog } from './SecretDialog'
+import { SecretTable } from './SecretTable'
 
 describe('setting a secret', () => {
   it('sends name and value, and shows the value in a password field alone', async () => {
@@ -22,9 +24,38 @@ describe('setting a secret', () => {
     const value = screen.getByLabelText('Value')
     expect(value).toHaveAttribute('type', 'password')
     await userEvent.type(value, 'canary')
+    expect(save).toHaveAccessibleDescription('Enter the pipelines that may use it first.')
+    await userEvent.type(screen.getByLabelText('Pipelines'), 'orders, label:team=a')
+    expect(save).toHaveAccessibleDescription('Enter where it may go first.')
+    await userEvent.type(screen.getByLabelText('Destinations'), 'broker:9093 sink/http')
     await userEvent.click(screen.getByRole('button', { name: 'Set secret' }))
     await waitFor(() => expect(closed).toHaveBeenCalled())
-    expect(asked).toHaveBeenCalledWith('/api/v1/secrets/kafka%2Fshop', { value: 'canary' })
+    expect(asked).toHaveBeenCalledWith('/api/v1/secrets/kafka%2Fshop', {
+      value: 'canary',
+      purpose: 'pipelines',
+      pipelines: ['orders', 'label:team=a'],
+      destinations: ['broker:9093', 'sink/http'],
+    })
+  })
+
+  it('keeps the binding when a value is replaced, and needs none for receivers', async () => {
+    const asked = vi.fn()
+    given.put('/secrets/:name', async (request) => {
+      asked(await request.json())
+      return secret()
+    })
+    show(<SecretDialog secret={secret({ purpose: 'receivers' })} onClose={() => {}} />)
+    await userEvent.type(await screen.findByLabelText('Value'), 'canary')
+    expect(screen.queryByLabelText('Pipelines')).toBeNull()
+    await userEvent.click(screen.getByRole('button', { name: 'Replace secret' }))
+    await waitFor(() =>
+      expect(asked).toHaveBeenCalledWith({
+        value: 'canary',
+        purpose: 'receivers',
+        pipelines: null,
+        destinations: null,
+      }),
+    )
   })
 
   it('says what to do where the store has no key', async () => {
@@ -37,6 +68,47 @@ describe('setting a secret', () => {
     await userEvent.type(await screen.findByLabelText('Value'), 'canary')
     await userEvent.click(screen.getByRole('button', { name: 'Replace secret' }))
     expect(await screen.findByRole('alert')).toHaveTextContent('add-secret-key')
+  })
+})
+
+describe('binding a secret', () => {
+  it('sends both lists, and says what ends with it', async () => {
+    const asked = vi.fn()
+    given.patch('/secrets/:name', async (request) => {
+      asked(new URL(request.url).pathname, await request.json())
+      return secret()
+    })
+    show(<BindSecretDialog secret={secret({ unencrypted: ['old:9092'] })} onClose={() => {}} />)
+    expect(await screen.findByText(/old:9092 without encryption/)).toBeVisible()
+    await userEvent.type(screen.getByLabelText('Destinations'), ', other:9093')
+    await userEvent.click(screen.getByRole('button', { name: 'Change binding' }))
+    await waitFor(() =>
+      expect(asked).toHaveBeenCalledWith('/api/v1/secrets/shop', {
+        pipelines: ['orders'],
+        destinations: ['broker:9093', 'other:9093'],
+      }),
+    )
+  })
+})
+
+describe('the list of secrets', () => {
+  it('shows bindings, who runs with an older version, and what is bound to nothing', async () => {
+    const rows = [
+      secret({ used_by: ['orders', 'consumer-groups/g'], outdated: ['orders'], unencrypted: ['b:1'] }),
+      secret({ name: 'idle', pipelines: [], destinations: [] }),
+      secret({ name: 'hooks', purpose: 'receivers', receivers: [3] }),
+    ]
+    const bound = vi.fn()
+    const no = () => {}
+    showRouted(<SecretTable secrets={rows} readOnly={null} onBind={bound} onReplace={no} onDelete={no} />)
+    const first = within((await screen.findAllByRole('row'))[1]!)
+    expect(first.getByText('Outdated')).toBeVisible()
+    expect(first.getByText('Not encrypted')).toBeVisible()
+    expect(first.getByText(/orders → broker:9093/)).toBeVisible()
+    expect(screen.getByText('Nothing')).toBeVisible()
+    expect(screen.queryByRole('button', { name: 'Bind hooks' })).toBeNull()
+    await userEvent.click(screen.getByRole('button', { name: 'Bind shop' }))
+    expect(bound).toHaveBeenCalledWith(rows[0])
   })
 })
 

@@ -64,7 +64,8 @@ const MOST = 5
 
 /** Which names there are to refer to. */
 function SecretNames() {
-  const { data: secrets = [] } = useQuery(secretsQuery)
+  const { data: stored = [] } = useQuery(secretsQuery)
+  const secrets = stored.filter(({ purpose }) => purpose === 'pipelines')
   if (secrets.length === 0) return null
   const names = secrets.slice(0, MOST).map(({ name }) => `\${secret:${name}}`)
   return (

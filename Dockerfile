@@ -14,9 +14,9 @@ RUN apt-get update \
 USER headgate
 WORKDIR /app
 ENV PATH=/app/.venv/bin:$PATH HEADGATE_CACHE=/opt/headgate/cache PYTHONUNBUFFERED=1
-COPY --chown=headgate pyproject.toml uv.lock README.md ./
+COPY --chown=headgate pyproject.toml uv.lock README.md controlplane/provision/uv.txt ./
 RUN python -m venv .venv \
-    && .venv/bin/pip install --no-cache-dir uv==0.13.8 \
+    && .venv/bin/pip install --no-cache-dir --require-hashes -r uv.txt \
     && uv sync --frozen --no-dev --inexact --no-install-project --no-cache
 COPY --chown=headgate manage.py ./
 COPY --chown=headgate controlplane controlplane

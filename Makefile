@@ -20,7 +20,7 @@ export PYTHON
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help environment setup demo wheel up test test-fast test-times test-postgres check chaos bench bench-control docs screenshots generate fmt clean
+.PHONY: help environment setup demo wheel sbom up test test-fast test-times test-postgres check chaos bench bench-control docs screenshots generate fmt clean
 
 help: ## what can be done
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -36,7 +36,10 @@ demo: setup ## a pipeline on real Kafka and Spark; DEMO_EXIT=1 runs it unattende
 	@$(MANAGE) up --demo $(if $(filter-out 0,$(DEMO_EXIT)),--exit) $(UP_ARGS)
 
 wheel: setup ## build the wheel, with the page in it, into dist/
-	@.venv/bin/uv build --quiet --wheel --out-dir dist .
+	@.venv/bin/uv build --quiet --wheel --build-constraint controlplane/provision/build.txt --require-hashes --out-dir dist .
+
+sbom: setup ## write dist/headgate.cdx.json: every package and jar of the locks with its hashes (CycloneDX), offline
+	@$(PY) -m tests.supply.sbom dist/headgate.cdx.json
 
 up: setup ## Redis, Kafka, worker and web server for development
 	@$(MANAGE) up $(UP_ARGS)

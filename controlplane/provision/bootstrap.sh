@@ -2,7 +2,8 @@
 # Creates .venv with uv inside and what uv.lock names; the rest of the set-up is Python.
 set -eu
 cd "$(dirname "$0")/../.."
-UV_VERSION=0.13.8
+UV=controlplane/provision/uv.txt # with the hash of each of its files
+UV_VERSION=$(sed -n 's/^uv==\([0-9.]*\).*/\1/p' "$UV")
 
 fail() {
     printf '\n%s\n  %s\n' "$1" "$2" >&2
@@ -44,7 +45,7 @@ if ! .venv/bin/python -c '' 2>/dev/null; then
 fi
 if [ "$(.venv/bin/uv --version 2>/dev/null | cut -d' ' -f2)" != "$UV_VERSION" ]; then
     echo "  uv                  installing $UV_VERSION into .venv"
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check "uv==$UV_VERSION" ||
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r "$UV" ||
         fail "uv could not be installed." "Check the network and pip's configuration (pip config list), then run make setup again."
 fi
 # --inexact: uv itself lives in .venv and is in no lock.

@@ -1,0 +1,1 @@
+"""What Headgate is made of: its list of components, and what is known against them."""

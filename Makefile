@@ -20,10 +20,10 @@ export PYTHON
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help environment setup demo wheel sbom up test test-fast test-times test-postgres check chaos bench bench-control docs screenshots generate fmt clean
+.PHONY: help environment setup demo wheel sbom audit-dependencies up test test-fast test-times test-postgres check chaos bench bench-control docs screenshots generate fmt clean
 
 help: ## what can be done
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' Makefile
 
 environment:
 	@echo "Set-up of Headgate"
@@ -40,6 +40,9 @@ wheel: setup ## build the wheel, with the page in it, into dist/
 
 sbom: setup ## write dist/headgate.cdx.json: every package and jar of the locks with its hashes (CycloneDX), offline
 	@$(PY) -m tests.supply.sbom dist/headgate.cdx.json
+
+audit-dependencies: setup ## compare the locks with a checkout of advisories (OSV), offline; ADVISORIES=DIRECTORY
+	@$(PY) -m tests.supply.audit $(ADVISORIES)
 
 up: setup ## Redis, Kafka, worker and web server for development
 	@$(MANAGE) up $(UP_ARGS)

@@ -24,7 +24,7 @@ from pipelines.domain.runs.protocol import AgentUser, SparkSettings
 from pipelines.foundation import dispatch
 from pipelines.foundation.collector import spare_what_stays
 from pipelines.foundation.interceptors import allowed_interceptors
-from pipelines.services.access import sealing
+from pipelines.services.access import checking, sealing
 from pipelines.services.hosts import broker_connection
 from pipelines.services.runs.observations import HostFacts
 from workers.adapters.brokers import KafkaBrokers
@@ -72,6 +72,7 @@ WATCH_LOCK = "watch.lock"
 DELIVERY_LOCK = "deliveries.lock"
 TRACE_LOCK = "traces.lock"
 AUDIT_LOCK = "audit.lock"
+AUDIT_CHECK_LOCK = "audit_check.lock"
 STOP_TIMEOUT = 15.0
 
 log = structlog.get_logger(__name__)
@@ -108,6 +109,7 @@ def background_loops(worker: Any) -> Sequence[BackgroundLoop]:
     ticks = Ticker(supervisor()).loop(WAKE)
     canaries = canary(worker, partial(_end_unresponsive, ticks))
     loops = [canaries, ticks, replayer(), surveyor(), watcher(), janitor(), delivery_sender(), audit_sealer()]
+    loops.append(audit_checker())
     return [*loops, trace_sender()] if settings.HEADGATE.traces else loops
 
 
@@ -261,6 +263,14 @@ def audit_sealer() -> BackgroundLoop:
     turn = sealing.sealing_pass(lambda: environment.signer)
     lock = FileLock(environment.state / AUDIT_LOCK)
     return BackgroundLoop("audit", turn, pause=sealing.INTERVAL, slowest=sealing.REFUSED_INTERVAL, lock=lock)
+
+
+def audit_checker() -> BackgroundLoop:
+    """Checks what was sealed."""
+    environment = settings.HEADGATE
+    turn = checking.Walk(lambda: environment.signer).turn
+    lock = FileLock(environment.state / AUDIT_CHECK_LOCK)
+    return BackgroundLoop("audit-check", turn, pause=checking.INTERVAL, slowest=checking.RETRY_INTERVAL, lock=lock)
 
 
 def trace_sender() -> BackgroundLoop:

@@ -166,6 +166,8 @@ v1 = [
     path("secrets/rotate", secrets.SecretRotation.as_view()),
     path("secrets/<secret:name>", secrets.SecretDetail.as_view()),
     path("audit", audit.Audit.as_view()),
+    path("audit/chain", audit.AuditChain.as_view()),
+    path("audit/chain/verify", audit.VerifyAudit.as_view()),
     path("audit/export", audit.AuditExport.as_view()),
     path("signing-key", audit.SigningKey.as_view()),
     path("schema", Document.as_view(), name="schema"),

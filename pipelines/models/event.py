@@ -64,6 +64,20 @@ class AuditHead(models.Model):
         return f"{self.sequence}:{self.digest}"
 
 
+class AuditCheck(models.Model):
+    """What the last walk over the whole chain found, signed by the installation. There is one row at most."""
+
+    requested_at = models.DateTimeField(null=True, blank=True, help_text="When a user last asked for a walk.")
+    at = models.DateTimeField(null=True, blank=True, help_text="When the last walk ended.")
+    sequence = models.BigIntegerField(default=0, help_text="The last row up to which the chain holds.")
+    digest = models.CharField(max_length=64, blank=True, default="")
+    problem = models.TextField(blank=True, default="")
+    signature = models.CharField(max_length=128, blank=True, default="")
+
+    def __str__(self) -> str:
+        return self.problem or f"holds up to {self.sequence}"
+
+
 class IdempotencyKey(models.Model):
     """The answer to a POST that carried an Idempotency-Key; `status` is empty while it is being worked on."""
 

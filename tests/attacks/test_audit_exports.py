@@ -65,13 +65,17 @@ def test_operators_read_and_administrators_export(operator: APIClient, viewer: A
 
 def test_filters(admin: APIClient) -> None:
     _written(3)
-    audit.record(actor=Actor("ben", "10.9.9.9"), action="migration.create", outcome="refused")
+    named = {"name": "warehouse", "note": 'Grüße "an alle"'}
+    audit.record(actor=Actor("ben", "10.9.9.9"), action="migration.create", outcome="refused", after=named)
 
     def found(**query: str) -> int:
         return len(admin.get("/api/v1/audit", query).json()["results"])
 
     assert AuditRow.objects.count() == 4
     assert found(actor="ben") == found(outcome="refused") == found(action="migration.") == found(text="9.9") == 1
+    assert found(object="warehouse") == found(text="wareh") == found(text='üße "an') == 1
+    assert found(object="wareh") == found(text="wareh_") == 0
+    assert found(object="orders") == 3
     assert found(pipeline="orders") == found(action="pipeline.stop") == 3
     assert found(since="2100-01-01T00:00:00Z") == 0
     assert found(until="2100-01-01T00:00:00Z") == 4

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from datetime import datetime
+from dataclasses import fields
 from typing import Annotated
 
 from asgiref.sync import sync_to_async
@@ -21,19 +21,23 @@ from pipelines.domain.access import audit_export
 from pipelines.domain.base.roles import Role
 from pipelines.foundation.signing import PublicKey
 from pipelines.models import AuditRow
-from pipelines.selectors.access.audit import AuditFilter, audit_rows, exported, head
+from pipelines.selectors.access.audit import AuditFilter, audit_rows, chain_schema, exported, head
+from pipelines.selectors.access.schemas import AuditChainSchema
 from pipelines.selectors.monitoring.events import audit_schema
 from pipelines.selectors.monitoring.schemas import AuditSchema, SigningKeySchema
+from pipelines.services.access import checking
 
 CHUNK = 1000
 MOST_EXPORTED = 1_000_000
 
 
 class Wanted(BaseModel):
-    """Which rows. `action`: one, or with a dot at its end all that begin so. `text`: part of a name or address."""
+    """Which rows. `action`: one, or with a dot at its end all that begin so. `object`: the whole name or id of what was
+    changed. `text`: part of a name, of an address, or of what was before and after."""
 
     actor: str | None = Field(default=None, max_length=150)
     action: str | None = Field(default=None, max_length=64)
+    object: str | None = Field(default=None, max_length=253)
     pipeline: str | None = Field(default=None, max_length=63)
     outcome: str | None = Field(default=None, max_length=32)
     since: AwareDatetime | None = None
@@ -43,9 +47,7 @@ class Wanted(BaseModel):
     @property
     def filter(self) -> AuditFilter:
         """What the selector is asked for."""
-        since: datetime | None = self.since
-        until: datetime | None = self.until
-        return AuditFilter(self.actor, self.action, self.pipeline, self.outcome, since, until, self.text)
+        return AuditFilter(**{each.name: getattr(self, each.name) for each in fields(AuditFilter)})
 
 
 class AuditQuery(PageQuery, Wanted):
@@ -106,6 +108,27 @@ async def _lines(
 
 def _part(rows: QuerySet[AuditRow], after: int, most: int) -> list[AuditRow]:
     return list(rows.filter(pk__gt=after).order_by("pk")[:most])
+
+
+class AuditChain(View):
+    """The chain that the rows are sealed in."""
+
+    roles = {"GET": Role.OPERATOR}
+
+    @extend_schema(operation_id="get_audit_chain", responses=AuditChainSchema)
+    def get(self, request: Request) -> Response:
+        """Show how far the audit is sealed, and how far workers have verified it."""
+        return answer(chain_schema(settings.HEADGATE.signer.public))
+
+
+class VerifyAudit(View):
+    """A walk over the whole chain."""
+
+    @extend_schema(operation_id="verify_audit", request=None, responses={202: AuditChainSchema})
+    def post(self, request: Request) -> Response:
+        """Ask a worker to verify the whole chain now, instead of within the hour."""
+        checking.request(actor=self.actor)
+        return answer(chain_schema(settings.HEADGATE.signer.public), 202)
 
 
 class SigningKey(View):

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
 GENESIS = "0" * 64
 HEAD_FORMAT = "headgate/audit-head/v1"
+CHECK_FORMAT = "headgate/audit-check/v1"
 
 Record = Mapping[str, Any]
 """The columns of a row that are not empty, so that a column which is added later changes no digest."""
@@ -65,6 +66,31 @@ class Verified:
         return not self.problem
 
 
+BEGIN = Verified(0, GENESIS)
+"""Before the first row."""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What a walk over the whole chain found, and when; signed, since it is kept beside the rows."""
+
+    at: datetime
+    sequence: int
+    digest: str
+    problem: str
+    signature: str = ""
+
+    @property
+    def text(self) -> bytes:
+        """What the signature covers."""
+        at = self.at.astimezone(UTC).isoformat()
+        return f"{CHECK_FORMAT}\n{at}\n{self.sequence}\n{self.digest}\n{self.problem}".encode()
+
+    def is_signed_by(self, key: Key) -> bool:
+        """Whether the signature is that of `key`."""
+        return key.verifies(self.signature, self.text)
+
+
 def record_of(columns: Mapping[str, Any]) -> Record:
     """What a digest covers of a row."""
     return {name: _plain(value) for name, value in columns.items() if value not in ("", None)}
@@ -95,12 +121,22 @@ def head_text(sequence: int, last: str, at: datetime) -> bytes:
 def verify(links: Iterable[Link], head: Head | None, key: Key, kept: tuple[int, str] | None = None) -> Verified:
     """Walk rows in their order from the first one, and compare their end with the head. `kept`: sequence and digest of
     an earlier head that was stored elsewhere."""
-    number, last = 0, GENESIS
+    return compared(walk(links, kept=kept), head, key, kept)
+
+
+def walk(links: Iterable[Link], after: Verified = BEGIN, kept: tuple[int, str] | None = None) -> Verified:
+    """Go on from `after` over the rows that follow it."""
+    number, last = after.rows, after.digest
     for link in links:
         if problem := _of_link(link, number + 1, last) or _of_kept(link, kept):
             return Verified(number, last, problem)
         number, last = link.sequence, link.digest
-    return Verified(number, last, _of_end(number, last, head, key, kept))
+    return Verified(number, last)
+
+
+def compared(found: Verified, head: Head | None, key: Key, kept: tuple[int, str] | None = None) -> Verified:
+    """What a walk over all rows found, with what its end says."""
+    return found if found.problem else replace(found, problem=_of_end(found.rows, found.digest, head, key, kept))
 
 
 def _of_link(link: Link, expected: int, before: str) -> str:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import islice
 
-from django.db.models import Max, Min, Q, QuerySet
+from django.db.models import Count, Max, Min, Q, QuerySet, TextField
+from django.db.models.functions import Cast
 
 from pipelines.domain.access import audit_chain
-from pipelines.domain.access.audit_chain import Head, Link, Record, Verified
+from pipelines.domain.access.audit_chain import Checked, Head, Link, Record, Verified
 from pipelines.domain.access.audit_export import Exported
 from pipelines.foundation.signing import PublicKey
-from pipelines.models import AuditHead, AuditRow
+from pipelines.models import AuditCheck, AuditHead, AuditRow
+from pipelines.selectors.access.schemas import AuditChainSchema, AuditCheckSchema, AuditHeadSchema
 
 CHUNK = 1000
 _OF_THE_CHAIN = frozenset({"sequence", "digest"})
@@ -20,15 +24,17 @@ _COLUMNS = [field.attname for field in AuditRow._meta.concrete_fields if field.a
 
 
 _SEARCHED = ("actor", "action", "pipeline_name", "address", "request_id")
+_CONTENT = ("before", "after")
 
 
 @dataclass(frozen=True)
 class AuditFilter:
-    """Which rows; None is any. `action` with a dot at its end: all that begin so. `text`: part of actor, action,
-    pipeline, address or request id."""
+    """Which rows; None is any. `action` with a dot at its end: all that begin so. `object`: the whole name or id of
+    what was changed. `text`: part of actor, action, pipeline, address, request id, or of what was before and after."""
 
     actor: str | None = None
     action: str | None = None
+    object: str | None = None
     pipeline: str | None = None
     outcome: str | None = None
     since: datetime | None = None
@@ -47,12 +53,29 @@ def audit_rows(wanted: AuditFilter) -> QuerySet[AuditRow]:
         "at__lt": wanted.until,
     }
     rows = AuditRow.objects.filter(**{name: value for name, value in equal.items() if value is not None})
-    if wanted.text is None:
-        return rows
+    if wanted.object is not None:
+        rows = _with_content(rows).filter(Q(pipeline_name=wanted.object) | _contains(wanted.object, whole=True))
+    if wanted.text is not None:
+        found = _contains(wanted.text)
+        for name in _SEARCHED:
+            found |= Q(**{f"{name}__icontains": wanted.text})
+        rows = _with_content(rows).filter(found)
+    return rows
+
+
+def _with_content(rows: QuerySet[AuditRow]) -> QuerySet[AuditRow]:
+    """With what was before and after as the text of its JSON, in which names stand between quotation marks."""
+    return rows.alias(**{f"{name}_text": Cast(name, TextField()) for name in _CONTENT})
+
+
+def _contains(text: str, *, whole: bool = False) -> Q:
+    """Rows whose content has a text in its JSON; `whole`: as a value or key. SQLite keeps letters as escapes there."""
     found = Q()
-    for name in _SEARCHED:
-        found |= Q(**{f"{name}__icontains": wanted.text})
-    return rows.filter(found)
+    for escaped in (True, False):
+        written = json.dumps(text, ensure_ascii=escaped)
+        for name in _CONTENT:
+            found |= Q(**{f"{name}_text__icontains": written if whole else written[1:-1]})
+    return found
 
 
 @dataclass(frozen=True)
@@ -74,9 +97,9 @@ def exported(row: AuditRow) -> Exported:
     return Exported(row.sequence, row.digest, record_of(row))
 
 
-def links(*, most: int | None = None) -> Iterator[Link]:
-    """The sealed rows in their order; `most`: up to this place."""
-    rows = AuditRow.objects.filter(sequence__isnull=False).order_by("sequence")
+def links(*, after: int = 0, most: int | None = None) -> Iterator[Link]:
+    """The sealed rows in their order, those that follow the place `after`; `most`: up to this place."""
+    rows = AuditRow.objects.filter(sequence__gt=after).order_by("sequence")
     if most is not None:
         rows = rows.filter(sequence__lte=most)
     for row in rows.iterator(chunk_size=CHUNK):
@@ -93,9 +116,65 @@ def verify_chain(*, key: PublicKey, kept: tuple[int, str] | None = None) -> Chai
     """Check every sealed row while others are written and sealed. Raises NotAKey."""
     end = head()
     found = audit_chain.verify(links(most=end.sequence if end else None), end, key, kept)
-    if found.holds and end is not None:
-        last = AuditRow.objects.aggregate(last=Max("sequence"))["last"]
-        if (now := head()) is None or last > now.sequence:
-            found = Verified(found.rows, found.digest, f"Row {last} lies behind the head of the chain.")
-    waiting = AuditRow.objects.filter(sequence__isnull=True)
-    return ChainState(found, waiting.count(), waiting.aggregate(oldest=Min("at"))["oldest"])
+    return ChainState(_nothing_behind(found, end), *waiting())
+
+
+def verify_part(found: Verified, end: Head | None, key: PublicKey, most: int) -> Verified:
+    """Go on from `found` by at most so many rows. At `end` the signature of the head is checked, too; without a head
+    there must be no row."""
+    if end is None:
+        return audit_chain.compared(audit_chain.walk(islice(links(), 1)), None, key)
+    upto = min(found.rows + most, end.sequence)
+    walked = audit_chain.walk(links(after=found.rows, most=upto), found)
+    if walked.holds and upto < end.sequence:
+        missing = "" if walked.rows == upto else f"Rows {walked.rows + 1} to {upto} are missing."
+        return replace(walked, problem=missing)
+    return _nothing_behind(audit_chain.compared(walked, end, key), end)
+
+
+def chain_schema(key: PublicKey) -> AuditChainSchema:
+    """The chain as the API shows it. What is not signed by `key` counts as not checked."""
+    end, checked, (unsealed, oldest) = head(), last_check(), waiting()
+    return AuditChainSchema(
+        head=AuditHeadSchema(**vars(end)) if end else None,
+        unsealed=unsealed,
+        oldest_unsealed_at=oldest,
+        check=_check_schema(checked) if checked and checked.is_signed_by(key) else None,
+        check_requested_at=check_requested_at(),
+    )
+
+
+def _check_schema(checked: Checked) -> AuditCheckSchema:
+    return AuditCheckSchema(
+        at=checked.at, sequence=checked.sequence, holds=not checked.problem, problem=checked.problem
+    )
+
+
+def _nothing_behind(found: Verified, end: Head | None) -> Verified:
+    """What was found, or a row that was appended without the head."""
+    if not found.holds or end is None:
+        return found
+    last = AuditRow.objects.aggregate(last=Max("sequence"))["last"] or 0
+    if (now := head()) is None or last > now.sequence:
+        return replace(found, problem=f"Row {last} lies behind the head of the chain.")
+    return found
+
+
+def waiting() -> tuple[int, datetime | None]:
+    """How many rows are not sealed yet, and since when the oldest waits."""
+    rows = AuditRow.objects.filter(sequence__isnull=True).aggregate(number=Count("pk"), oldest=Min("at"))
+    return rows["number"], rows["oldest"]
+
+
+def last_check() -> Checked | None:
+    """What the last walk over the whole chain found; None before the first."""
+    row = AuditCheck.objects.order_by("pk").first()
+    return Checked(row.at, row.sequence, row.digest, row.problem, row.signature) if row and row.at else None
+
+
+def check_requested_at() -> datetime | None:
+    """When a user asked for a walk that has not ended since."""
+    row = AuditCheck.objects.order_by("pk").first()
+    if row is None or row.requested_at is None or (row.at is not None and row.at >= row.requested_at):
+        return None
+    return row.requested_at

@@ -65,3 +65,33 @@ class ClusterSchema(Schema):
     updated_by: str
     used_by: list[str] = Field(description="Pipelines whose current revision or run is placed on it.")
     pending: list[str] = Field(description="Pipelines that run on an earlier version of it until their next start.")
+
+
+class AuditHeadSchema(Schema):
+    """The signed end of the audit's chain: keep it elsewhere, and compare by `headgate audit verify --head`."""
+
+    sequence: int
+    digest: str
+    at: datetime
+    key: str = Field(description="The id of the key that signed.")
+    signature: str
+
+
+class AuditCheckSchema(Schema):
+    """What the last walk over the whole chain found."""
+
+    at: datetime
+    sequence: int = Field(description="The last row up to which the chain holds.")
+    holds: bool
+    problem: str = Field(description="The first thing that does not hold; empty where all does.")
+
+
+class AuditChainSchema(Schema):
+    """How far the audit is sealed, and how far that was verified. `check` is null until a worker has walked over the
+    chain, and where the key of this installation has not signed what it found."""
+
+    head: AuditHeadSchema | None
+    unsealed: int = Field(description="Rows that wait to be sealed.")
+    oldest_unsealed_at: datetime | None
+    check: AuditCheckSchema | None
+    check_requested_at: datetime | None = Field(description="Since when a user waits for a walk; null if none does.")

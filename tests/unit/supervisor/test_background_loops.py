@@ -33,6 +33,7 @@ def test_a_worker_has_one_list_of_loops_with_a_lock_where_a_host_has_only_one_of
         ("janitor", True),
         ("deliveries", True),
         ("audit", True),
+        ("audit-check", True),
     ]
     assert {loop.name: loop.bell for loop in loops if loop.bell in (WAKE, LOOK)} == {"supervisor": WAKE, "looks": LOOK}
     assert CANARIES.listener is not None

@@ -18,7 +18,8 @@ from pipelines.domain.monitoring.receivers import ALERT_EVENTS
 from pipelines.domain.monitoring.webhooks import DeliveryState, Reach
 from pipelines.foundation.keyring import add_key
 from pipelines.models import Alert, Delivery, Host, Pipeline, Receiver, Run
-from pipelines.services.access import access, secrets
+from pipelines.services.access import access, checking, sealing, secrets
+from pipelines.services.base import audit
 from pipelines.services.base.audit import Actor
 from pipelines.services.monitoring import alerts, receivers, silences
 from pipelines.services.monitoring.receivers import Installation, ReceiverSettings
@@ -64,6 +65,7 @@ def fill(count: int) -> str:
         secrets_of(Actor(user.username))
         receivers_of(Actor(user.username))
         alerts_of(Actor(user.username), count)
+        audit_of(Actor(user.username, "10.20.0.7", "0b7f3c52"))
     return access.create_token(user=user, name="tests", expires=None)
 
 
@@ -134,6 +136,21 @@ def alerts_of(actor: Actor, count: int) -> None:
     seen = alerts.raise_alert(rule="lag", key=LONG, message=f"Lag: more than 10 records wait. {LONG}")
     if seen is not None:
         alerts.acknowledge(alert_id=seen.pk, actor=actor, note=f"On it. {LONG}")
+
+
+def audit_of(actor: Actor) -> None:
+    """Rows with a difference and without, refused ones, long ones; all but the last are sealed and verified."""
+    before = {"name": "shop", "spec": {"topic": "orders", "servers": [LONG]}, "note": None}
+    after = {"name": "shop", "spec": {"topic": "orders-in", "servers": [LONG, "b:9092"]}, "labels": {"team": "web"}}
+    audit.record(actor=actor, action="pipeline.update", pipeline_name=LONG, before=before, after=after)
+    for number in range(60):
+        audit.record(actor=Actor(LONG, f"10.20.0.{number}"), action="session.login", outcome="refused")
+    audit.record(actor=actor, action="host.drain", after={"host": "bravo", "on_timeout": "keep"})
+    audit.record(actor=actor, action="pipeline.stop", pipeline_name="shop", outcome="nothing to do")
+    while sealing.seal(signer=settings.HEADGATE.signer):
+        pass
+    checking.Walk(lambda: settings.HEADGATE.signer).turn()
+    audit.record(actor=actor, action="pipeline.pause", pipeline_name="shop", before={"desired": "RUNNING"})
 
 
 def shop() -> None:

@@ -28,6 +28,7 @@ PAGES = {
     "/alerts": "Alerts",
     "/events": "Events",
     "/hosts": "Hosts",
+    "/audit": "Audit",
     SHOP: "shop",
     f"{SHOP}/ledger": "shop",
     f"{SHOP}/dead-letters": "shop",
@@ -149,6 +150,29 @@ def test_an_alert_is_acknowledged_and_silenced_by_keyboard(browser: Browser, sho
         expect(page.get_by_role("region", name="Active silences")).to_contain_text("Works.")
         page.get_by_role("button", name="End silence 2").press("Enter")
         expect(page.get_by_role("region", name="Active silences")).not_to_contain_text("Works.")
+
+
+def test_the_audit_is_narrowed_opened_and_exported(browser: Browser, shop: Stack) -> None:
+    with logged_in(browser, shop, "/audit?action=pipeline.") as page:
+        settle(page, "Audit")
+        rows = page.get_by_role("list", name="Audit").locator("> li")
+        expect(rows).to_have_count(3)
+        page.get_by_role("textbox", name="Object").fill("orders-in")
+        expect(rows).to_have_count(1)
+        page.set_viewport_size({"width": 390, "height": 800})
+        rows.locator("summary").press("Enter")
+        changes = page.get_by_role("table", name="Changes of row")
+        expect(changes).to_contain_text("spec.topic")
+        assert in_every_theme(page) == []
+        expect(page.get_by_text("Verified", exact=True)).to_be_visible()
+        with page.expect_download() as download:
+            page.get_by_role("link", name="Export JSON Lines").click()
+        lines = Path(download.value.path()).read_text().splitlines()
+        assert len(lines) == 2
+        page.get_by_role("button", name="Clear filters").click()
+        expect(rows).to_have_count(50)
+        page.get_by_role("button", name="Show older").click()
+        expect(rows.nth(60)).to_be_visible()
 
 
 def test_what_a_row_offers_is_in_sight_on_a_small_window(browser: Browser, shop: Stack) -> None:

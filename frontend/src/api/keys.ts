@@ -27,6 +27,8 @@ export const keys = {
   alertCounts: ['alerts', 'counts'] as const,
   silences: ['silences'] as const,
   groups: ['consumer-groups'] as const,
+  audit: (filter: object) => ['audit', 'list', filter] as const,
+  auditChain: ['audit', 'chain'] as const,
   events: (pipeline?: string) => ['events', pipeline ?? 'all'] as const,
   pipeline: (name: string) => ['pipeline', name] as const,
   detail: (name: string) => ['pipeline', name, 'detail'] as const,

@@ -246,6 +246,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/audit/chain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Show how far the audit is sealed, and how far workers have verified it. */
+        get: operations["get_audit_chain"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/audit/chain/verify": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Ask a worker to verify the whole chain now, instead of within the hour. */
+        post: operations["verify_audit"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/audit/export": {
         parameters: {
             query?: never;
@@ -2277,6 +2311,72 @@ export interface components {
             sequence: number | null;
             /** Digest */
             digest: string;
+        };
+        /**
+         * AuditChain
+         * @description How far the audit is sealed, and how far that was verified. `check` is null until a worker has walked over the
+         *     chain, and where the key of this installation has not signed what it found.
+         */
+        AuditChain: {
+            head: components["schemas"]["AuditHead"] | null;
+            /**
+             * Unsealed
+             * @description Rows that wait to be sealed.
+             */
+            unsealed: number;
+            /** Oldest Unsealed At */
+            oldest_unsealed_at: string | null;
+            check: components["schemas"]["AuditCheck"] | null;
+            /**
+             * Check Requested At
+             * @description Since when a user waits for a walk; null if none does.
+             */
+            check_requested_at: string | null;
+        };
+        /**
+         * AuditCheck
+         * @description What the last walk over the whole chain found.
+         */
+        AuditCheck: {
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /**
+             * Sequence
+             * @description The last row up to which the chain holds.
+             */
+            sequence: number;
+            /** Holds */
+            holds: boolean;
+            /**
+             * Problem
+             * @description The first thing that does not hold; empty where all does.
+             */
+            problem: string;
+        };
+        /**
+         * AuditHead
+         * @description The signed end of the audit's chain: keep it elsewhere, and compare by `headgate audit verify --head`.
+         */
+        AuditHead: {
+            /** Sequence */
+            sequence: number;
+            /** Digest */
+            digest: string;
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /**
+             * Key
+             * @description The id of the key that signed.
+             */
+            key: string;
+            /** Signature */
+            signature: string;
         };
         /** AuditPage */
         AuditPage: {
@@ -7451,6 +7551,7 @@ export interface operations {
                 actor?: string;
                 cursor?: string;
                 limit?: number;
+                object?: string;
                 outcome?: string;
                 pipeline?: string;
                 since?: string;
@@ -7482,12 +7583,69 @@ export interface operations {
             };
         };
     };
+    get_audit_chain: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditChain"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    verify_audit: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditChain"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     export_audit: {
         parameters: {
             query?: {
                 action?: string;
                 actor?: string;
                 format?: string;
+                object?: string;
                 outcome?: string;
                 pipeline?: string;
                 since?: string;

@@ -1,4 +1,5 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router'
+import type { AuditFilter } from '@/api/audit'
 import { OverviewPage } from '@/features/overview/OverviewPage'
 import { readOverviewSearch } from '@/features/overview/filter'
 import { LOG_LEVELS, type LogLevel } from '@/features/pipeline/log/buffer'
@@ -132,6 +133,16 @@ const events = createRoute({
   path: '/events',
   component: lazyRouteComponent(() => import('@/features/events/EventsPage'), 'EventsPage'),
   validateSearch: (search): { pipeline?: string } => ({ pipeline: text(search.pipeline) }),
+})
+
+const AUDIT_FILTERS = ['actor', 'action', 'object', 'pipeline', 'outcome', 'text', 'since', 'until'] as const
+
+const audit = createRoute({
+  getParentRoute: () => root,
+  path: '/audit',
+  component: lazyRouteComponent(() => import('@/features/audit/AuditPage'), 'AuditPage'),
+  validateSearch: (search): AuditFilter =>
+    Object.fromEntries(AUDIT_FILTERS.map((name) => [name, text(search[name])])),
 })
 
 const hosts = createRoute({
@@ -279,6 +290,7 @@ export const router = createRouter({
     evacuation,
     alerts,
     events,
+    audit,
     groups,
     hosts,
     secrets,

@@ -1,3 +1,4 @@
+import type { AuditFilter } from '@/api/audit'
 import type {
   ActionKind,
   Matchers,
@@ -106,6 +107,16 @@ export function rangeReplayCall(name: string, range: ReplayRange, hash: string, 
       body: { ...range, hash, reason },
     }),
     cli: command(['replays start', shellWord(name), where, ...query, ...reasonFlag(reason)].join(' ')),
+  }
+}
+
+/** The rows of the audit that a filter leaves; the command line has each part as an option of its name. */
+export function auditCall(filter: AuditFilter): Call {
+  const given = Object.entries(filter).filter(([, value]) => value !== undefined)
+  const options = given.map(([name, value]) => `--${name} ${shellQuote(String(value))}`)
+  return {
+    curl: curl('GET', '/api/v1/audit', { query: filter }),
+    cli: command(['audit list', ...options].join(' ')),
   }
 }
 

@@ -22,10 +22,13 @@ type Body<O> =
     ? { body?: Record<string, never> }
     : { body: Partial<Content<O>> } | { file: string }
 
-type Given<O> = Parts<O> & Body<O> & { headers?: Record<string, string> }
+type Query<O> = O extends { parameters: { query?: infer T } } ? { query?: Partial<T> } : { query?: never }
+
+type Given<O> = Parts<O> & Query<O> & Body<O> & { headers?: Record<string, string> }
 
 interface Plain {
   path?: Record<string, unknown>
+  query?: Record<string, unknown>
   body?: unknown
   file?: string
   headers?: Record<string, string>
@@ -42,11 +45,16 @@ export function curl<M extends Method, P extends Path<M>>(
   const address = path.replace(/\{(\w+)\}/g, (_, name: string) => String(plain.path?.[name]))
   const headers = { ...plain.headers, ...typeOf(plain) }
   return [
-    `curl -X ${method} ${shellWord(window.location.origin + address)}`,
+    `curl -X ${method} ${shellWord(window.location.origin + address + queryOf(plain))}`,
     `  -H "Authorization: Token $HEADGATE_TOKEN"`,
     ...Object.entries(headers).map(([name, value]) => `  -H ${shellQuote(`${name}: ${value}`)}`),
     ...dataOf(plain),
   ].join(' \\\n')
+}
+
+function queryOf({ query = {} }: Plain): string {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined)
+  return given.length > 0 ? `?${new URLSearchParams(given.map(([key, value]) => [key, String(value)]))}` : ''
 }
 
 function typeOf({ body, file }: Plain): Record<string, string> {

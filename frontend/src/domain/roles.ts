@@ -12,6 +12,11 @@ export function cannotSeeSecrets(session: Session | undefined): string | null {
     : null
 }
 
+/** Why this session may not read the audit; null when it may. */
+export function cannotReadAudit(session: Session | undefined): string | null {
+  return session?.role === 'viewer' ? 'Operators read the audit. Administrators export it.' : null
+}
+
 /** Why this session may not write secrets; null when it may. */
 export function cannotWriteSecrets(session: Session | undefined): string | null {
   return session?.role === 'admin' ? null : 'Only administrators can set, replace and delete secrets.'

@@ -39,3 +39,14 @@ export function shortTime(at: string | null | undefined, zone: TimeZone, now: nu
   const sameDay = full.format(new Date(at)).slice(0, 10) === full.format(new Date(now)).slice(0, 10)
   return sameDay ? clockTime(at, zone) : full.format(new Date(at))
 }
+
+/** A moment as the browser's own field for date and time has it: "2026-11-21T12:04". */
+export function minuteOf(at: string, zone: TimeZone): string {
+  return formatter('full', zone).format(new Date(at)).slice(0, 16).replace(' ', 'T')
+}
+
+/** The moment that such a field names; undefined while it names none. */
+export function instantOf(minute: string, zone: TimeZone): string | undefined {
+  const at = new Date(zone === 'utc' ? `${minute}Z` : minute)
+  return Number.isNaN(at.getTime()) ? undefined : at.toISOString()
+}

@@ -7,6 +7,7 @@ import {
   IconHistory,
   IconId,
   IconKey,
+  IconListSearch,
   IconServer2,
   IconTopologyStar3,
   IconTransfer,
@@ -16,7 +17,7 @@ import {
 } from '@tabler/icons-react'
 import { alertCountsQuery } from '@/api/alerts'
 import { sessionQuery } from '@/api/session'
-import { cannotAdminister, cannotSeeSecrets } from '@/domain/roles'
+import { cannotAdminister, cannotReadAudit, cannotSeeSecrets } from '@/domain/roles'
 import icon from '@/assets/icon.svg'
 import classes from './shell.module.css'
 
@@ -25,7 +26,16 @@ const COUNTS_MS = 10_000
 const MOST_SHOWN = 999
 
 type Place =
-  '/' | '/alerts' | '/events' | '/groups' | '/hosts' | '/migrations' | '/secrets' | '/receivers' | '/access'
+  | '/'
+  | '/alerts'
+  | '/audit'
+  | '/events'
+  | '/groups'
+  | '/hosts'
+  | '/migrations'
+  | '/secrets'
+  | '/receivers'
+  | '/access'
 
 const PLACES = [
   { to: '/', label: 'Pipelines', icon: IconTopologyStar3, under: ['/pipelines/'] },
@@ -37,6 +47,7 @@ const PLACES = [
   { to: '/secrets', label: 'Secrets', icon: IconKey, under: [] },
   { to: '/receivers', label: 'Receivers', icon: IconWebhook, under: [] },
   { to: '/access', label: 'Users and tokens', icon: IconId, under: [] },
+  { to: '/audit', label: 'Audit', icon: IconListSearch, under: [] },
 ] satisfies { to: Place; label: string; icon: Icon; under: string[] }[]
 
 const DOCUMENTS = [
@@ -50,6 +61,7 @@ export function Sidebar() {
   const hidden: Partial<Record<Place, string | null>> = {
     '/secrets': cannotSeeSecrets(session),
     '/receivers': cannotAdminister(session),
+    '/audit': cannotReadAudit(session),
   }
   const { data: alerts } = useQuery({ ...alertCountsQuery, refetchInterval: COUNTS_MS })
   const open = alerts?.open ?? 0

@@ -4,22 +4,24 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('pipelines', '0039_agents_users'),
+        ("pipelines", "0039_agents_users"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='AuditCheck',
+            name="AuditCheck",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('requested_at', models.DateTimeField(blank=True, help_text='When a user last asked for a walk.', null=True)),
-                ('at', models.DateTimeField(blank=True, help_text='When the last walk ended.', null=True)),
-                ('sequence', models.BigIntegerField(default=0, help_text='The last row up to which the chain holds.')),
-                ('digest', models.CharField(blank=True, default='', max_length=64)),
-                ('problem', models.TextField(blank=True, default='')),
-                ('signature', models.CharField(blank=True, default='', max_length=128)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "requested_at",
+                    models.DateTimeField(blank=True, help_text="When a user last asked for a walk.", null=True),
+                ),
+                ("at", models.DateTimeField(blank=True, help_text="When the last walk ended.", null=True)),
+                ("sequence", models.BigIntegerField(default=0, help_text="The last row up to which the chain holds.")),
+                ("digest", models.CharField(blank=True, default="", max_length=64)),
+                ("problem", models.TextField(blank=True, default="")),
+                ("signature", models.CharField(blank=True, default="", max_length=128)),
             ],
         ),
     ]

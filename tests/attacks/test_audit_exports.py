@@ -11,6 +11,7 @@ import pytest
 from django.conf import settings
 from rest_framework.test import APIClient
 
+from pipelines.api.ledger import audit as api
 from pipelines.domain.access.audit_export import NotAnExport, verify_export
 from pipelines.domain.migration import evidence
 from pipelines.foundation.signing import PublicKey, Signer
@@ -55,6 +56,24 @@ def test_a_cell_is_never_a_formula(admin: APIClient, begin: str) -> None:
     audit.record(actor=Actor(name), action="session.login", outcome="refused")
     (row,) = csv.DictReader(io.StringIO(_text(admin.get(URL, {"format": "csv"})), newline=""))
     assert row["actor"] == f"'{name}"
+
+
+def test_a_cell_moves_no_cursor_of_a_terminal(admin: APIClient) -> None:
+    audit.record(actor=Actor("a\x1b[2Jb\x9b"), action="session.login", outcome="refused")
+    assert "a\\x1b[2Jb\\x9b" in _text(admin.get(URL, {"format": "csv"}))
+
+
+def test_an_export_has_every_row_of_its_begin_and_ends(admin: APIClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(api, "CHUNK", 3)
+    read = api._part
+
+    def busy(*given: Any) -> list[AuditRow]:
+        _written(5)
+        return read(*given)
+
+    monkeypatch.setattr(api, "_part", busy)
+    _written(10)
+    assert len(_text(admin.get(URL)).splitlines()) == 11
 
 
 def test_operators_read_and_administrators_export(operator: APIClient, viewer: APIClient) -> None:

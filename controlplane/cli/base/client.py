@@ -96,6 +96,20 @@ class Client:
         if response.status_code != 204:
             self._answer(response)
 
+    def download(self, path: str, **query: Any) -> Iterator[bytes]:
+        """A file, part by part, in whatever time it takes. Raises CommandError where it breaks off."""
+        parameters = {name: value for name, value in query.items() if value is not None}
+        try:
+            with self._http.stream("GET", path, params=parameters) as response:
+                if "attachment" not in response.headers.get("content-disposition", ""):
+                    response.read()
+                    self._answer(response)
+                yield from response.iter_bytes()
+        except httpx2.RemoteProtocolError as error:
+            raise CommandError("The download broke off", explain(error), "Try again.", "incomplete") from None
+        except httpx2.TransportError as error:
+            raise self.unreachable(error) from None
+
     @contextmanager
     def stream(self, path: str, *, last_id: str, **query: Any) -> Iterator[Iterator[httpx2.ServerSentEvent]]:
         """Server-sent events after `last_id`, or from now on."""

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from controlplane.cli.base.errors import CommandError
@@ -89,6 +92,24 @@ def write_text(text: str) -> None:
     """Text as it is, without control characters."""
     sys.stdout.write(safe(text))
     sys.stdout.flush()
+
+
+def write_bytes(parts: Iterable[bytes]) -> None:
+    """A file on stdout, part by part."""
+    for part in parts:
+        sys.stdout.buffer.write(part)
+    sys.stdout.flush()
+
+
+def write_file(path: Path, parts: Iterable[bytes]) -> None:
+    """A file of its own, readable by its user alone, which appears once it is whole. Raises OSError."""
+    draft = path.with_name(f".{path.name}.part")
+    try:
+        with open(draft, "wb", opener=partial(os.open, mode=0o600)) as file:
+            file.writelines(parts)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def _write(text: str) -> None:

@@ -7,6 +7,7 @@ import typer
 from controlplane.cli.server import accounts, audit, database, machine, processes, stack
 
 PANEL = "Server"
+ACCESS = "Access"
 
 app = typer.Typer()
 for command in (
@@ -25,4 +26,4 @@ for command in (
     database.restore,
 ):
     app.command(rich_help_panel=PANEL)(command)
-app.add_typer(audit.app, name="audit", rich_help_panel=PANEL)
+app.add_typer(audit.app, name="audit", rich_help_panel=ACCESS)

@@ -1,4 +1,4 @@
-"""The check of the audit, in the database."""
+"""The check of the audit, in the database or in a file."""
 
 from __future__ import annotations
 
@@ -7,15 +7,9 @@ from typing import Annotated
 
 import typer
 
+from controlplane.cli.access.audit import app
 from controlplane.cli.base.errors import CommandError
 from controlplane.cli.server.running import manage, options
-
-app = typer.Typer(help="Check the audit.", no_args_is_help=True)
-
-
-@app.callback()
-def audit() -> None:
-    """Check the audit: who did what."""
 
 
 @app.command()

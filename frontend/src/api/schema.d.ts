@@ -288,8 +288,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * @description Export rows, oldest first, 1,000,000 at most. JSON Lines (`jsonl`) without a filter has every digest and
-         *     the signed head first; cells of `csv` are text for a spreadsheet, never formulas.
+         * @description Export rows, oldest first, up to the newest one when it starts. JSON Lines (`jsonl`) without a filter has
+         *     every digest and the signed head first; cells of `csv` are text for a spreadsheet, never formulas.
          */
         get: operations["export_audit"];
         put?: never;
@@ -2297,6 +2297,11 @@ export interface components {
             action: string;
             /** Pipeline */
             pipeline: string;
+            /**
+             * Object
+             * @description What it is about: the pipeline, or the name or id of something else.
+             */
+            object: string;
             /** Request Id */
             request_id: string;
             /** Address */

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from asgiref.sync import sync_to_async
 from django.conf import settings
-from django.db.models import QuerySet
+from django.db.models import Max, QuerySet
 from django.http import StreamingHttpResponse
 from drf_spectacular.utils import extend_schema
 from pydantic import AwareDatetime, BaseModel, Field, StringConstraints
@@ -28,7 +28,6 @@ from pipelines.selectors.monitoring.schemas import AuditSchema, SigningKeySchema
 from pipelines.services.access import checking
 
 CHUNK = 1000
-MOST_EXPORTED = 1_000_000
 
 
 class Wanted(BaseModel):
@@ -84,8 +83,8 @@ class AuditExport(View):
         responses={(200, "application/json"): str, (200, "application/x-ndjson"): str, (200, "text/csv"): str},
     )
     def get(self, request: Request) -> StreamingHttpResponse:
-        """Export rows, oldest first, 1,000,000 at most. JSON Lines (`jsonl`) without a filter has every digest and
-        the signed head first; cells of `csv` are text for a spreadsheet, never formulas."""
+        """Export rows, oldest first, up to the newest one when it starts. JSON Lines (`jsonl`) without a filter has
+        every digest and the signed head first; cells of `csv` are text for a spreadsheet, never formulas."""
         query = self.query(ExportQuery)
         is_csv, end = query.format == "csv", head()
         first = audit_export.csv_header() if is_csv else audit_export.head_line(end)
@@ -100,14 +99,18 @@ async def _lines(
 ) -> AsyncIterator[str]:
     """Part by part, so that neither memory nor a transaction grows with the number of rows."""
     yield first
-    after, left = 0, MOST_EXPORTED
-    while left > 0 and (part := await sync_to_async(_part)(rows, after, min(CHUNK, left))):
+    after, newest = 0, await sync_to_async(_newest)(rows)
+    while part := await sync_to_async(_part)(rows, after, newest):
         yield "".join(map(line, map(exported, part)))
-        after, left = part[-1].pk, left - len(part)
+        after = part[-1].pk
 
 
-def _part(rows: QuerySet[AuditRow], after: int, most: int) -> list[AuditRow]:
-    return list(rows.filter(pk__gt=after).order_by("pk")[:most])
+def _newest(rows: QuerySet[AuditRow]) -> int:
+    return rows.aggregate(newest=Max("pk"))["newest"] or 0
+
+
+def _part(rows: QuerySet[AuditRow], after: int, newest: int) -> list[AuditRow]:
+    return list(rows.filter(pk__gt=after, pk__lte=newest).order_by("pk")[:CHUNK])
 
 
 class AuditChain(View):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,6 +15,7 @@ from pipelines.domain.access.audit_chain import HEAD_FORMAT, Head, Key, Link, Re
 
 COLUMNS = ("sequence", "id", "at", "actor", "action", "outcome", "pipeline_name", "address", "request_id")
 _CONTENT = ("before", "after")
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
@@ -60,6 +62,7 @@ def _line(cells: Iterable[object]) -> str:
 
 
 def _cell(text: str) -> str:
+    text = _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
     return f"'{text}" if text.lstrip(" ").startswith(_FORMULA) else text
 
 

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from django.db.models import Max, QuerySet
 
+from pipelines.domain.access.audit_objects import object_of
 from pipelines.models import AuditRow, Event
 from pipelines.selectors.monitoring.schemas import AuditSchema, EventSchema
 
@@ -50,6 +51,7 @@ def audit_schema(row: AuditRow) -> AuditSchema:
         actor=row.actor,
         action=row.action,
         pipeline=row.pipeline_name,
+        object=object_of(row.pipeline_name, row.before, row.after),
         request_id=row.request_id,
         address=row.address,
         before=row.before,

@@ -286,6 +286,7 @@ class AuditSchema(Schema):
     actor: str
     action: str
     pipeline: str
+    object: str = Field(description="What it is about: the pipeline, or the name or id of something else.")
     request_id: str
     address: str
     before: Any

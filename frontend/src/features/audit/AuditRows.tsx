@@ -5,7 +5,7 @@ import type { AuditEntry } from '@/api/types'
 import { ChangeTable } from '@/components/revisions/ChangeTable'
 import { Moment } from '@/components/ui/Time'
 import { count } from '@/lib/format'
-import { differenceOf, objectOf } from './changes'
+import { differenceOf } from './changes'
 import classes from './audit.module.css'
 
 /** One line for each request; what it changed is behind it. */
@@ -36,7 +36,7 @@ function Row({ row }: { row: AuditEntry }) {
             {row.action}
             {row.outcome !== ACCEPTED && <span className={classes.outcome}> {row.outcome}</span>}
           </span>
-          <span className={classes.object}>{objectOf(row)}</span>
+          <span className={classes.object}>{row.object}</span>
           <span className={classes.from}>{row.address}</span>
         </summary>
         {open && <Details row={row} />}

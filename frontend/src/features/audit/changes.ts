@@ -28,35 +28,3 @@ function leaves(value: unknown, path = ''): [string, unknown][] {
   if (typeof value !== 'object' || Array.isArray(value)) return [[path, value]]
   return Object.entries(value).flatMap(([key, each]) => leaves(each, path ? `${path}.${key}` : key))
 }
-
-/** Keys that name what a request was about, the most telling first. */
-const NAMES = [
-  'name',
-  'user',
-  'host',
-  'group',
-  'migration',
-  'receiver',
-  'silence',
-  'label',
-  'path',
-  'target',
-  'token',
-  'rule',
-  'kind',
-]
-
-/** What a request was about: its pipeline, or the name or number that it recorded; empty where there is none. */
-export function objectOf({ pipeline, before, after }: AuditEntry): string {
-  if (pipeline) return pipeline
-  const known = { ...asObject(before), ...asObject(after) }
-  const named = NAMES.map((key) => known[key]).find(
-    (value) => typeof value === 'string' || typeof value === 'number',
-  )
-  return named === undefined ? '' : String(named)
-}
-
-const asObject = (value: unknown): Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Record<string, unknown>)
-    : {}

@@ -8,6 +8,7 @@ import pytest
 from django.conf import settings
 from rest_framework.test import APIClient
 
+from pipelines.domain.access.audit_chain import BEGIN
 from pipelines.foundation import clock
 from pipelines.foundation.signing import Signer
 from pipelines.models import AuditCheck, AuditHead, AuditRow
@@ -78,7 +79,7 @@ def test_what_another_key_has_signed_counts_as_not_checked(admin: APIClient) -> 
     assert not admin.get(URL).json()["check"]["holds"]
     AuditCheck.objects.update(problem="", sequence=3)
     assert admin.get(URL).json()["check"] is None
-    checking.record(found=checking.BEGIN, signer=Signer("another"))
+    checking.record(found=BEGIN, signer=Signer("another"))
     assert admin.get(URL).json()["check"] is None
 
 

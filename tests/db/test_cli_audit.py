@@ -15,6 +15,7 @@ from controlplane.cli.access.audit import Chosen
 from controlplane.cli.app import app
 from controlplane.cli.base.errors import ExitCode
 from pipelines.api.ledger import audit as api
+from pipelines.domain.access.audit_chain import Verified
 from pipelines.domain.base.roles import Role
 from pipelines.foundation.signing import PublicKey
 from pipelines.services.access import checking
@@ -96,5 +97,5 @@ def test_the_state_of_the_chain_is_shown(run: Run) -> None:
     shown = run("audit", "chain").stdout
     assert "Verified at" in shown
     assert "Not sealed yet: 1 rows" in shown
-    checking.record(found=checking.Verified(2, "0" * 64, "Row 3 was changed."), signer=settings.HEADGATE.signer)
+    checking.record(found=Verified(2, "0" * 64, "Row 3 was changed."), signer=settings.HEADGATE.signer)
     assert "does not hold" in run("audit", "chain").stdout

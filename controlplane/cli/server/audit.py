@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from controlplane.cli.access.audit import app
+from controlplane.cli.access.audit import app as app
 from controlplane.cli.base.errors import CommandError
 from controlplane.cli.server.running import manage, options
 

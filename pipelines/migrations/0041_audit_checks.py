@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("pipelines", "0039_agents_users"),
+        ("pipelines", "0040_secret_bindings"),
     ]
 
     operations = [

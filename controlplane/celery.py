@@ -14,6 +14,7 @@ from typing import Any
 
 from celery import Celery
 from celery.signals import beat_embedded_init, setup_logging
+from kombu.transport import TRANSPORT_ALIASES
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "controlplane.settings")
 
@@ -33,13 +34,21 @@ class _Application(Celery):  # type: ignore[misc]
         return Loader(app=self)
 
 
+def broker_url(url: str) -> str:
+    """As Celery names it: a socket has other words there than in HEADGATE_REDIS_URL and in redis-py."""
+    if not url.startswith("unix:"):
+        return url
+    return url.replace("unix:", "redis+socket:", 1).replace("?db=", "?virtual_host=")
+
+
 close_umask()
+TRANSPORT_ALIASES.update(dict.fromkeys(("redis", "rediss"), "controlplane.messages:Transport"))
 _path = sys.path[:]
 app = _Application("headgate")
 # Celery puts the current directory first, where files of the user may have the names of our packages.
 sys.path[:] = _path
 app.conf.update(
-    broker_url=settings.HEADGATE.redis_url.get_secret_value(),
+    broker_url=broker_url(settings.HEADGATE.redis_url.get_secret_value()),
     broker_connection_timeout=2,
     broker_connection_retry=True,
     broker_connection_retry_on_startup=True,

@@ -7,11 +7,11 @@ from datetime import timedelta
 from math import isfinite
 from typing import TypeGuard
 
-import structlog
 from celery import shared_task
 from django.conf import settings
 
 from pipelines.foundation import clock, dispatch
+from pipelines.foundation.refusals import Refusals
 from pipelines.services.ledger.rollup import roll_up
 from pipelines.services.lifecycle import operations
 from pipelines.services.monitoring import alerts, lag, silences
@@ -21,8 +21,7 @@ from workers.wake import CANARIES, CANARY_SECONDS, LOOK, WAKE
 
 _HOST = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 _QUEUE = re.compile(rf"control|host\.{_HOST.pattern}")
-
-log = structlog.get_logger(__name__)
+_REFUSALS = Refusals("canaries_refused")
 
 
 @shared_task(name="workers.wake")  # type: ignore[untyped-decorator]
@@ -37,7 +36,7 @@ def canary(host: object, queue: object, sent_at: object) -> None:
     """Tell the sender that a message to `queue` was heard. One to a queue of several workers may have met another. What
     no worker sends is passed over."""
     if not (_is_host(host) and _is_queue(queue) and isinstance(sent_at, float) and isfinite(sent_at)):
-        log.warning("canary_refused")
+        _REFUSALS.add("A canary names no host, queue and time.")
         return
     if host == settings.HEADGATE.host:
         CANARIES(queue, sent_at)

@@ -29,7 +29,7 @@ with _hidden("opentelemetry"):
     import redis.asyncio as aioredis
     from redis.asyncio.retry import Retry as AsyncRetry
     from redis.backoff import NoBackoff
-    from redis.exceptions import RedisError
+    from redis.exceptions import RedisError, ResponseError
     from redis.retry import Retry
 
-__all__ = ["AsyncRetry", "NoBackoff", "RedisError", "Retry", "aioredis", "redis"]
+__all__ = ["AsyncRetry", "NoBackoff", "RedisError", "ResponseError", "Retry", "aioredis", "redis"]

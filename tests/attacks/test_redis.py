@@ -4,19 +4,24 @@ is written there by another reaches a viewer, ends the tail, or ends the worker.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 from structlog.testing import capture_logs
 
-from controlplane.install.services.child import running
+from controlplane.install.services.child import Service, running
 from controlplane.install.services.ports import free_port
 from controlplane.install.services.redis import redis_service, redis_url, running_redis
+from controlplane.install.tools.redis import server_binary
+from controlplane.messages import checked
 from pipelines.foundation import dispatch
 from pipelines.foundation.entries import Unsealed, seal, unseal
 from pipelines.foundation.redis_py import redis
+from pipelines.foundation.refusals import Refusals
 from pipelines.services.base import events
 from tests.db.conftest import Server
 from tests.db.test_event_stream import listening, use_redis
@@ -101,6 +106,7 @@ def test_arguments_of_a_message_are_checked(monkeypatch: pytest.MonkeyPatch) -> 
 
     sent: list[object] = []
     monkeypatch.setattr(dispatch, "send_now", lambda *given, **named: sent.append((given, named)))
+    monkeypatch.setattr(tasks, "_REFUSALS", Refusals("canaries_refused"))
     monkeypatch.setattr(tasks, "CANARIES", lambda *given: sent.append(given))
     with capture_logs() as lines:
         for host in ("../x", "a" * 64, 7, None, ["here"], {"a": 1}):
@@ -114,4 +120,78 @@ def test_arguments_of_a_message_are_checked(monkeypatch: pytest.MonkeyPatch) -> 
         ):
             tasks.canary("here", queue, at)
     assert sent == []
-    assert {line["event"] for line in lines} == {"canary_refused"}
+    assert [line["event"] for line in lines] == ["canaries_refused"]
+
+
+def a_message() -> dict[str, Any]:
+    """A message as Celery writes it."""
+    content = [["here", "control", 1.5], {}, {"callbacks": None, "errbacks": None, "chain": None, "chord": None}]
+    return {
+        "body": b64encode(json.dumps(content).encode()).decode(),
+        "content-encoding": "utf-8",
+        "content-type": "application/json",
+        "headers": {"task": "workers.canary", "id": "1", "expires": "2026-01-01T00:00:00+00:00", "eta": None},
+        "properties": {
+            "correlation_id": "1",
+            "delivery_tag": "2",
+            "delivery_info": {"exchange": "", "routing_key": "control"},
+            "body_encoding": "base64",
+        },
+    }
+
+
+def test_a_message_of_ours_is_passed_on_without_what_its_kind_does_not_have() -> None:
+    message = a_message()
+    message["headers"] |= {"shadow": {}, "timelimit": 7, "stamped_headers": 7}
+    found = json.loads(checked(json.dumps(message).encode()) or "null")
+    assert found["headers"] == {"task": "workers.canary", "id": "1", "expires": "2026-01-01T00:00:00Z"}
+    assert found["content-type"] == "application/json"
+    assert json.loads(b64decode(found["body"])) == [["here", "control", 1.5], {}, {}]
+
+
+def test_messages_arrive_through_a_socket_with_a_password(tmp_path: Path) -> None:
+    from controlplane.celery import app, broker_url
+
+    socket = tmp_path / "redis.sock"
+    argv = [str(server_binary()), "--port", "0", "--unixsocket", str(socket), "--requirepass", "secret", "--save", ""]
+    url = f"unix://:secret@{socket}?db=3"
+    client = redis.Redis.from_url(url)
+    with (
+        running(Service("redis", argv, is_ready=socket.exists, ready_timeout=60), tmp_path / "log"),
+        app.connection_for_write(broker_url(url)) as connection,
+    ):
+        app.send_task("workers.canary", args=["here", "host.here", 1.5], queue="host.here", connection=connection)
+        sent = client.lrange("host.here", 0, -1)
+        with connection.SimpleQueue("host.here", no_ack=True) as queue:
+            received = queue.get(timeout=10)
+    assert len(sent) == 1
+    assert set(received.headers) == {"task", "id", "expires"}, "it has been checked"
+
+
+MALFORMED: dict[str, Callable[[dict[str, Any]], object]] = {
+    "other task": lambda it: it["headers"].update(task="celery.backend_cleanup"),
+    "no id": lambda it: it["headers"].pop("id"),
+    "end that is no time": lambda it: it["headers"].update(expires="soon"),
+    "other type": lambda it: it.update({"content-type": "application/x-python-serialize"}),
+    "other encoding": lambda it: it.update({"content-encoding": "rot13"}),
+    "body that is no text": lambda it: it.update(body=7),
+    "body that is no base64": lambda it: it.update(body="@"),
+    "body without arguments": lambda it: it.update(body=b64encode(b"7").decode()),
+    "arguments that are no list": lambda it: it.update(body=b64encode(b'["a", {}, {}]').decode()),
+    "nested body": lambda it: it.update(body=b64encode(b"[" * 5000).decode()),
+    "large body": lambda it: it.update(body="A" * 20_000),
+    "other exchange": lambda it: it["properties"]["delivery_info"].update(exchange="celeryev"),
+    "no tag": lambda it: it["properties"].pop("delivery_tag"),
+}
+
+
+@pytest.mark.parametrize("change", MALFORMED.values(), ids=MALFORMED.keys())
+def test_a_message_that_no_process_of_headgate_writes_is_refused(change: Callable[[dict[str, Any]], object]) -> None:
+    message = a_message()
+    change(message)
+    assert checked(json.dumps(message).encode()) is None
+
+
+@pytest.mark.parametrize("raw", [b"", b"\xff", b"{", b"[]", b"{}", b"null", b"[" * 100_000])
+def test_what_is_no_message_is_refused(raw: bytes) -> None:
+    assert checked(raw) is None

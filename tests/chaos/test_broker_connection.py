@@ -241,6 +241,22 @@ def _session(pid: int) -> list[int]:
     return found
 
 
+def test_messages_that_no_process_of_headgate_wrote_end_no_worker(bench: Bench) -> None:
+    no_task = json.dumps({"body": "@", "headers": {}, "properties": {"delivery_tag": "1"}})
+    bench.client.lpush(f"host.{HOST}", b"\xff", "{", "[]", "{}", no_task)
+    assert is_healthy(bench, _patience()), f"the worker ended itself: {bench.log[-3000:]}"
+    assert "messages_refused" in bench.log
+
+
+def test_a_queue_that_is_made_something_else_ends_no_worker(bench: Bench) -> None:
+    bench.client.set(f"host.{HOST}", "no queue")
+    try:
+        wait_for(lambda: "Connection to broker lost" in bench.log, 120, "the worker has met it")
+    finally:
+        bench.client.delete(f"host.{HOST}")
+    assert is_healthy(bench, _patience()), f"the worker ended itself: {bench.log[-3000:]}"
+
+
 def test_a_full_redis_is_an_error_that_can_be_seen(bench: Bench) -> None:
     """Row 10: messages are refused; the host says so, and hears again when there is room."""
     bench.client.config_set("maxmemory", "1")

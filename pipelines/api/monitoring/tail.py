@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -20,11 +19,11 @@ from django.conf import settings
 from pipelines.foundation.dispatch import STREAM
 from pipelines.foundation.entries import Unsealed, unseal
 from pipelines.foundation.redis_py import AsyncRetry, NoBackoff, RedisError, aioredis
+from pipelines.foundation.refusals import Refusals
 
 BLOCK_MS = 1_000
 REDIS_SECONDS = 3.0
 RETRY_SECONDS = 1.0
-REFUSALS_SECONDS = 60.0
 AT_ONCE = 500
 REMEMBERED = 5_000
 """Entries that a slow page may be behind before it has missed some."""
@@ -66,8 +65,7 @@ class Tail:
         self._number = 0
         self._connected = False
         self._changed = asyncio.Event()
-        self._refused = 0
-        self._refusals_told_at = -REFUSALS_SECONDS
+        self._refusals = Refusals("stream_entries_refused")
 
     async def after(self, number: int | None) -> News:
         """What came after `number`, waiting a second for it; with None nothing, but where the tail is now."""
@@ -127,16 +125,9 @@ class Tail:
         try:
             kind, data = unseal(fields)
         except Unsealed as error:
-            self._refuse(str(error))
+            self._refusals.add(str(error))
             return None
         return StreamEntry(kind, data, frame(kind, data, data["id"] if kind == "event" else None))
-
-    def _refuse(self, cause: str) -> None:
-        """Count an entry, and write a line a minute: who can write to Redis must not fill the log."""
-        self._refused += 1
-        if time.monotonic() - self._refusals_told_at >= REFUSALS_SECONDS:
-            log.warning("stream_entries_refused", count=self._refused, cause=cause)
-            self._refused, self._refusals_told_at = 0, time.monotonic()
 
 
 def _client() -> Any:

@@ -13,6 +13,7 @@ from controlplane.cli.base.commands import Group
 from controlplane.cli.base.errors import MEANINGS, CommandError, ExitCode
 from controlplane.cli.base.session import Session
 from controlplane.cli.definitions import components, definitions, flume, rehearsing
+from controlplane.cli.governance import requests
 from controlplane.cli.hosts import hosts, reconciling
 from controlplane.cli.ledger import ledger
 from controlplane.cli.lifecycle import lifecycle, status
@@ -134,6 +135,7 @@ app.noun(dead_letters.app, "dead-letters", panel=Panel.DATA)
 app.noun(quarantine.app, "quarantine", panel=Panel.DATA)
 
 app.noun(migrations.app, "migrations", panel=Panel.CHANGES)
+app.noun(requests.app, "requests", panel=Panel.CHANGES)
 app.noun(rules.freezes, "freezes", panel=Panel.CHANGES)
 app.noun(rules.policies, "approval-policies", panel=Panel.CHANGES)
 

@@ -7,6 +7,7 @@ from django.urls.converters import StringConverter
 
 from pipelines.api.access import clusters, oidc, passkeys, reach, second_factor, secrets, session, tokens, users
 from pipelines.api.definitions import catalogue, rehearsals, revisions
+from pipelines.api.governance import change_requests
 from pipelines.api.hosts import evacuations, hosts
 from pipelines.api.http.docs import Docs, Document
 from pipelines.api.ledger import audit, records
@@ -109,6 +110,14 @@ v1 = [
     path(f"{one}/stop", lifecycle.StopPipeline.as_view()),
     path(f"{one}/force-stop", lifecycle.ForceStopPipeline.as_view()),
     path(f"{one}/restart", lifecycle.RestartPipeline.as_view()),
+    path(f"{one}/break-glass", change_requests.BreakGlass.as_view()),
+    path(f"{one}/change-requests", change_requests.PipelineRequests.as_view()),
+    path(f"{one}/change-requests/<uuid:request_id>", change_requests.RequestDetail.as_view()),
+    path(f"{one}/change-requests/<uuid:request_id>/approve", change_requests.ApproveRequest.as_view()),
+    path(f"{one}/change-requests/<uuid:request_id>/deny", change_requests.DenyRequest.as_view()),
+    path(f"{one}/change-requests/<uuid:request_id>/cancel", change_requests.CancelRequest.as_view()),
+    path(f"{one}/change-requests/<uuid:request_id>/apply", change_requests.ApplyRequest.as_view()),
+    path("change-requests", change_requests.RequestList.as_view()),
     path(f"{one}/declare-lost", hosts.DeclareLost.as_view()),
     path("archived-pipelines", pipelines.ArchivedPipelineList.as_view()),
     path("archived-pipelines/<uuid:pipeline_id>", pipelines.ArchivedPipelineDetail.as_view()),

@@ -6,6 +6,7 @@ from pipelines.models.cluster import Cluster
 from pipelines.models.dead_letter import DeadLetter
 from pipelines.models.definition import Pipeline
 from pipelines.models.event import AuditCheck, AuditHead, AuditRow, Event, IdempotencyKey
+from pipelines.models.governance import ChangeApproval, ChangeRequest
 from pipelines.models.ledger import ChannelTotals, LedgerBatch, Position, Sample
 from pipelines.models.migration import ApprovalPolicy, Evacuation, FreezeWindow, Migration, MigrationApproval
 from pipelines.models.positions import LogIdentity, PositionInspection
@@ -34,6 +35,8 @@ __all__ = [
     "AuditCheck",
     "AuditHead",
     "AuditRow",
+    "ChangeApproval",
+    "ChangeRequest",
     "ChannelTotals",
     "Cluster",
     "DeadLetter",

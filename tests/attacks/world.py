@@ -20,6 +20,7 @@ from pipelines.models import (
     AllowedNetwork,
     AllowedRoot,
     ApprovalPolicy,
+    ChangeRequest,
     Delivery,
     Evacuation,
     ExternalGroup,
@@ -72,6 +73,15 @@ def world() -> dict[str, dict[str, str]]:
         deadline=now() + timedelta(hours=1),
         target={"goal": Goal.LEDGER},
     )
+    request = ChangeRequest.objects.create(
+        pipeline=pipeline,
+        kind="stop",
+        reason="why",
+        basis={},
+        hash="f00d",
+        expires_at=now() + timedelta(days=1),
+        **made,
+    )
     event = EventFactory.create(pipeline=pipeline)
     alert = Alert.objects.create(
         rule="lag", key="orders", pipeline=pipeline, message="", opened_at=now(), changed_at=now()
@@ -96,6 +106,7 @@ def world() -> dict[str, dict[str, str]]:
             "number": "2",
             "dead_letter_id": letter.dead_letter_id,
             "inspection_id": str(inspection.pk),
+            "request_id": str(request.pk),
         },
         "archived-pipelines": {"pipeline_id": str(archived.pk)},
         "runs": {"run_id": str(run.pk)},

@@ -8,6 +8,7 @@ import typer
 
 from controlplane.cli.base import inputs
 from controlplane.cli.base.errors import CommandError, ExitCode
+from controlplane.cli.base.governed import Right, sent
 from controlplane.cli.base.session import Limit, Name, OfHost, Session, path
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ def validate(session: Session, file: File) -> None:
 def apply(
     session: Session,
     file: File,
+    right: Right,
     note: Annotated[str, typer.Option("--note", help="The reason, stored with the revision.")] = "",
 ) -> None:
     """Create a pipeline from a definition, or publish a new revision. The pipeline must be stopped for a revision."""
@@ -50,6 +52,8 @@ def apply(
     client = session.client()
     text = read_text(file)
     name = _definition_in(text).name
+    if sent(session, name, "publish", {"definition": text, "note": note}, right):
+        return
     if client.find(path(name)) is None:
         _, created = client.post("pipelines", {"definition": text, "note": note})
         result, revision = "created", created["revision"]

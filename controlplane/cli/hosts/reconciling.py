@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from controlplane.cli.base.governed import Right, sent
 from controlplane.cli.base.session import Name, Reason, Session, path
 
 
@@ -27,12 +28,15 @@ def reconcile(
             help="host: its journals are ingested; database: the pipeline resumes from the database's positions.",
         ),
     ],
+    right: Right,
     reason: Reason = "",
 ) -> None:
     """Resolve the finding DATABASE_BEHIND of a pipeline after the database was restored from a backup."""
     from controlplane.cli.base import output
 
     body = {"source_of_truth": source_of_truth.value, "reason": reason}
+    if sent(session, name, "reconcile", body, right):
+        return
     _, found = session.client().post(path(name, "reconcile"), body)
     if not session.printed(found):
         output.print_line(

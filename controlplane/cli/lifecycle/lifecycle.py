@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from controlplane.cli.base.governed import Right, sent
 from controlplane.cli.base.session import Name, Session, Waiting, path
 
 Drain = Annotated[
@@ -35,42 +36,46 @@ RestartOnTimeout = Annotated[
 ]
 
 
-def start(session: Session, name: Name, waiting: Waiting) -> None:
+def start(session: Session, name: Name, waiting: Waiting, right: Right) -> None:
     """Start a pipeline. Preflight checks of all components run before the first record is read."""
-    _request(session, "start", name, waiting)
+    _request(session, "start", name, waiting, right)
 
 
-def pause(session: Session, name: Name, waiting: Waiting, on_timeout: PauseOnTimeout = None) -> None:
+def pause(session: Session, name: Name, waiting: Waiting, right: Right, on_timeout: PauseOnTimeout = None) -> None:
     """Pause a pipeline. It reads nothing, and its process stays ready. The pause is verified."""
-    _request(session, "pause", name, waiting, on_timeout=on_timeout)
+    _request(session, "pause", name, waiting, right, on_timeout=on_timeout)
 
 
-def resume(session: Session, name: Name, waiting: Waiting) -> None:
+def resume(session: Session, name: Name, waiting: Waiting, right: Right) -> None:
     """Resume a paused pipeline."""
-    _request(session, "resume", name, waiting)
+    _request(session, "resume", name, waiting, right)
 
 
-def stop(session: Session, name: Name, waiting: Waiting, drain: Drain = True, on_timeout: StopOnTimeout = None) -> None:
+def stop(
+    session: Session, name: Name, waiting: Waiting, right: Right, drain: Drain = True, on_timeout: StopOnTimeout = None
+) -> None:
     """Stop a pipeline and end its process. No record is lost; without draining, the next run completes the batch."""
-    _request(session, "stop", name, waiting, drain=drain, on_timeout=on_timeout)
+    _request(session, "stop", name, waiting, right, drain=drain, on_timeout=on_timeout)
 
 
-def force_stop(session: Session, name: Name, waiting: Waiting) -> None:
+def force_stop(session: Session, name: Name, waiting: Waiting, right: Right) -> None:
     """Kill a pipeline's processes immediately. No record is lost; the next run completes the in-flight batch."""
-    _request(session, "force-stop", name, waiting)
+    _request(session, "force-stop", name, waiting, right)
 
 
-def restart(session: Session, name: Name, waiting: Waiting, on_timeout: RestartOnTimeout = None) -> None:
+def restart(session: Session, name: Name, waiting: Waiting, right: Right, on_timeout: RestartOnTimeout = None) -> None:
     """Drain a pipeline, end its process and start it again."""
-    _request(session, "restart", name, waiting, on_timeout=on_timeout)
+    _request(session, "restart", name, waiting, right, on_timeout=on_timeout)
 
 
-def _request(session: Session, action: str, name: str, waiting: Waiting, **options: object) -> None:
+def _request(session: Session, action: str, name: str, waiting: Waiting, right: Right, **options: object) -> None:
     """Request an operation. Options that are not given are left to the server's defaults."""
     from controlplane.cli.base.waiting import finish, require_success
 
-    client = session.client()
     body = {option: value for option, value in options.items() if value is not None}
+    if sent(session, name, action, body, right, waiting):
+        return
+    client = session.client()
     _, operation = client.post(path(name, action), body)
     operation = finish(session, client, operation, waiting)
     if not session.printed(operation):

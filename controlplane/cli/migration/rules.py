@@ -10,8 +10,8 @@ from controlplane.cli.base.commands import Group
 from controlplane.cli.base.session import Limit, Session
 from controlplane.cli.monitoring.alerts import Label, Pipeline
 
-freezes = Group("Set periods in which no migration starts. Migrations in progress continue.")
-policies = Group("Set how many users other than the author must approve a migration.")
+freezes = Group("Set periods in which no migration starts and no pipeline is changed. Migrations in progress continue.")
+policies = Group("Set how many users other than the author must approve a migration or a change request.")
 
 FreezeId = Annotated[
     int, typer.Argument(help="The freeze's id; `headgate freezes list` shows it.", metavar="ID", min=1)

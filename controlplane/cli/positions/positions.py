@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from controlplane.cli.base.commands import Group
+from controlplane.cli.base.governed import Right, sent
 from controlplane.cli.base.session import Name, Session, path
 
 WAIT_S = 30
@@ -145,10 +146,13 @@ def apply(
     session: Session,
     name: Name,
     digest: Annotated[str, typer.Argument(help="The digest of the plan that you reviewed.", metavar="DIGEST")],
+    right: Right,
 ) -> None:
     """Apply a plan while the pipeline is STOPPED or BLOCKED. Its next start reads from the new positions."""
     from controlplane.cli.base import output
 
+    if sent(session, name, "positions", {"hash": digest}, right):
+        return
     _, done = session.client().post(path(name, "positions", "apply"), {"hash": digest})
     if session.printed(done):
         return

@@ -8,6 +8,7 @@ import typer
 
 from controlplane.cli.base.commands import Group
 from controlplane.cli.base.errors import CommandError, ExitCode
+from controlplane.cli.base.governed import Right, sent
 from controlplane.cli.base.session import Name, Session, path
 
 RANGE = "SOURCE.CHANNEL:TOPIC/PARTITION:FROM-TO"
@@ -33,6 +34,7 @@ def list_quarantine(session: Session, name: Name) -> None:
 def add(
     session: Session,
     name: Name,
+    right: Right,
     offered: Annotated[bool, typer.Option("--offered", help="The records at which the last runs crashed.")] = False,
     records: Annotated[
         list[str] | None,
@@ -52,7 +54,10 @@ def add(
         raise CommandError.of_usage(f"Give --offered, or --range {RANGE}.")
     if offered:
         ranges += _offered(client.get(path(name, "quarantine")))
-    _, found = client.post(path(name, "quarantine"), {"ranges": ranges, "reason": reason, "start": start})
+    body = {"ranges": ranges, "reason": reason, "start": start}
+    if sent(session, name, "quarantine", body, right):
+        return
+    _, found = client.post(path(name, "quarantine"), body)
     if session.printed(found):
         return
     _print(found)

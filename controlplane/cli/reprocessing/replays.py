@@ -9,6 +9,7 @@ import typer
 
 from controlplane.cli.base.commands import Group
 from controlplane.cli.base.errors import CommandError
+from controlplane.cli.base.governed import Right, sent
 from controlplane.cli.base.session import Limit, Name, Reason, Session, Waiting, path
 
 app = Group("Replay a range of a partition: read it again into a channel. No position changes.")
@@ -67,6 +68,7 @@ def start(
     name: Name,
     wanted: Range,
     waiting: Waiting,
+    right: Right,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Start without a prompt.")] = False,
     reason: Reason = "",
 ) -> None:
@@ -84,7 +86,10 @@ def start(
         _print_plan(made)
     if not yes:
         _confirm(session)
-    _, operation = client.post(path(name, "range-replays"), {**body, "hash": made["hash"], "reason": reason})
+    body |= {"hash": made["hash"], "reason": reason}
+    if sent(session, name, "replay", body, right, waiting):
+        return
+    _, operation = client.post(path(name, "range-replays"), body)
     operation = finish(session, client, operation, waiting)
     if not session.printed(operation):
         output.print_line(f"{operation['state']}: {operation['message']}")

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from controlplane.cli.base.commands import Group
+from controlplane.cli.base.governed import Right, sent
 from controlplane.cli.base.session import Limit, Name, Session, path
 
 WAIT_S = 15.0
@@ -69,6 +70,7 @@ def _print_stacks(answer: dict[str, Any], process: str | None, run: dict[str, An
 def declare_lost(
     session: Session,
     name: Name,
+    right: Right,
     confirm: Annotated[
         str | None,
         typer.Option("--confirm", metavar="NAME", help="Repeat the pipeline's name to skip the prompt."),
@@ -85,6 +87,8 @@ def declare_lost(
     if confirm is None:
         output.note("Records delivered after the run's last report are delivered again; all of them if it is alive.")
         confirm = typer.prompt(f"Confirm that no process of the run is alive. Repeat the name {name}", err=True)
+    if sent(session, name, "declare-lost", {"confirm": confirm}, right):
+        return
     _, run = client.post(path(name, "declare-lost"), {"confirm": confirm})
     if not session.printed(run):
         output.print_line(f"Run {run['number']} of {name} on {run['host']} has ended as {run['outcome']}.")

@@ -170,7 +170,10 @@ export interface paths {
         /** @description List approval policies; of those that concern a pipeline the strictest counts. */
         get: operations["list_approval_policies"];
         put?: never;
-        /** @description Set how many users must approve, replacing the policy of the same scope. */
+        /**
+         * @description Set how many users must approve migrations and other changes of what runs, replacing the policy of the same
+         *     scope.
+         */
         post: operations["set_approval_policy"];
         delete?: never;
         options?: never;
@@ -292,6 +295,23 @@ export interface paths {
          *     every digest and the signed head first; cells of `csv` are text for a spreadsheet, never formulas.
          */
         get: operations["export_audit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/change-requests": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description List change requests, newest first. */
+        get: operations["list_change_requests"];
         put?: never;
         post?: never;
         delete?: never;
@@ -489,7 +509,10 @@ export interface paths {
         /** @description List freezes, newest first. */
         get: operations["list_freezes"];
         put?: never;
-        /** @description Set a period in which no migration starts; those in progress continue. */
+        /**
+         * @description Set a period in which no migration starts and nothing else that runs is changed; migrations in progress
+         *     continue.
+         */
         post: operations["add_freeze"];
         delete?: never;
         options?: never;
@@ -816,6 +839,134 @@ export interface paths {
          *     administrators set.
          */
         patch: operations["update_pipeline"];
+        trace?: never;
+    };
+    "/api/v1/pipelines/{name}/break-glass": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description Make one change at once, in spite of approvals and freezes. It raises the alert `glass_broken` and is in the
+         *     audit with the reason.
+         */
+        post: operations["break_glass"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/pipelines/{name}/change-requests": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description Request a change that others approve. Nothing is changed; it is of the revision and the wanted state of now,
+         *     and stale once they have changed.
+         */
+        post: operations["create_change_request"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/pipelines/{name}/change-requests/{request_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Show a change request with its approvals. */
+        get: operations["get_change_request"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/pipelines/{name}/change-requests/{request_id}/apply": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description Make the change that was approved, once. 409 `not_approved`, `change_frozen` during a freeze, and
+         *     `request_stale` where the pipeline has changed since the request.
+         */
+        post: operations["apply_change_request"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/pipelines/{name}/change-requests/{request_id}/approve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Approve the change with this hash. Its author may not where others have to. */
+        post: operations["approve_change_request"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/pipelines/{name}/change-requests/{request_id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Cancel a change request that is not wanted any more. */
+        post: operations["cancel_change_request"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/pipelines/{name}/change-requests/{request_id}/deny": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Deny a change: it cannot be applied any more. */
+        post: operations["deny_change_request"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/v1/pipelines/{name}/dead-letters": {
@@ -2189,6 +2340,16 @@ export interface components {
             next: string | null;
         };
         /**
+         * Applied
+         * @description A change that was made. `operation`: what carries it out, where it takes time.
+         */
+        Applied: {
+            /** Pipeline */
+            pipeline: string;
+            kind: components["schemas"]["ChangeKind"];
+            operation: components["schemas"]["Operation"] | null;
+        };
+        /**
          * Approval
          * @description An approval; `counts`: it is for the current plan, of a user who may approve it, and has not expired.
          */
@@ -2399,6 +2560,17 @@ export interface components {
          */
         By: "mapping" | "timestamp" | "given" | "same_log" | "cut";
         /**
+         * CancellationBody
+         * @description Why.
+         */
+        CancellationBody: {
+            /**
+             * Reason
+             * @default
+             */
+            reason: string;
+        };
+        /**
          * Change
          * @description One difference. `old` is None where something was added, `new` where something was removed.
          */
@@ -2417,6 +2589,112 @@ export interface components {
              * @default null
              */
             new: unknown;
+        };
+        /**
+         * ChangeApproval
+         * @description An approval; `counts`: it is of a user who may approve the request, and has not expired.
+         */
+        ChangeApproval: {
+            /** By */
+            by: string;
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /**
+             * Expires At
+             * Format: date-time
+             */
+            expires_at: string;
+            /** Counts */
+            counts: boolean;
+        };
+        /**
+         * ChangeBody
+         * @description One change, and why. `arguments`: the body of the address that makes the change where nothing governs it.
+         */
+        ChangeBody: {
+            kind: components["schemas"]["ChangeKind"];
+            /**
+             * Arguments
+             * @default {}
+             */
+            arguments: {
+                [key: string]: unknown;
+            };
+            /** Reason */
+            reason: string;
+        };
+        /**
+         * ChangeKind
+         * @description What users change beside migrations. CANCEL is of an operation under way.
+         * @enum {string}
+         */
+        ChangeKind: "start" | "pause" | "resume" | "stop" | "force-stop" | "restart" | "cancel" | "publish" | "positions" | "quarantine" | "replay" | "delete" | "reconcile" | "declare-lost";
+        /**
+         * ChangeRequest
+         * @description A change of what a pipeline runs that others approve. `arguments`: the body of the address that it stands for;
+         *     `summary`: what it does; `stale`: the pipeline has changed since, so that it cannot be applied; `frozen`: why it
+         *     cannot be applied now; `approvals_counted`: how many approvals count, of `approvers_needed`.
+         */
+        ChangeRequest: {
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Pipeline */
+            pipeline: string;
+            kind: components["schemas"]["ChangeKind"];
+            /** Arguments */
+            arguments: {
+                [key: string]: unknown;
+            };
+            /** Summary */
+            summary: string;
+            /** Reason */
+            reason: string;
+            state: components["schemas"]["RequestState"];
+            /** Open */
+            open: boolean;
+            /** Stale */
+            stale: boolean;
+            /** Frozen */
+            frozen: string[];
+            /** Hash */
+            hash: string;
+            /** Approvers Needed */
+            approvers_needed: number;
+            /** Approvals Counted */
+            approvals_counted: number;
+            /** Approvals */
+            approvals: components["schemas"]["ChangeApproval"][];
+            /** Created By */
+            created_by: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Expires At
+             * Format: date-time
+             */
+            expires_at: string;
+            /** Ended By */
+            ended_by: string;
+            /** Ended At */
+            ended_at: string | null;
+            /** Message */
+            message: string;
+        };
+        /** ChangeRequestPage */
+        ChangeRequestPage: {
+            /** Results */
+            results: components["schemas"]["ChangeRequest"][];
+            /** Next */
+            next: string | null;
         };
         /**
          * ChannelGuarantee
@@ -2881,6 +3159,14 @@ export interface components {
          * @enum {string}
          */
         DeliveryState: "WAITING" | "SENDING" | "DELIVERED" | "FAILED" | "SUPPRESSED";
+        /**
+         * DenialBody
+         * @description Why.
+         */
+        DenialBody: {
+            /** Reason */
+            reason: string;
+        };
         /**
          * DesiredState
          * @description What a user requested.
@@ -3454,7 +3740,7 @@ export interface components {
         };
         /**
          * FreezeBody
-         * @description From when to when no migration begins, and why.
+         * @description From when to when nothing is changed, and why.
          */
         FreezeBody: {
             /**
@@ -5987,6 +6273,13 @@ export interface components {
             reason: string;
         };
         /**
+         * RequestState
+         * @description AWAITING_APPROVAL and APPROVED are open. EXPIRED is one that was open for too long: it is not stored, since time
+         *     alone makes it so.
+         * @enum {string}
+         */
+        RequestState: "AWAITING_APPROVAL" | "APPROVED" | "APPLIED" | "DENIED" | "CANCELLED" | "EXPIRED";
+        /**
          * ResetPartition
          * @description What a reset does to one partition: `replay` records come again, `skip` are passed over; `gone` of those that
          *     were to come again are deleted already. `basis`: `snapshot` (what the group had committed then) or `record_times`
@@ -6021,6 +6314,14 @@ export interface components {
              * @default abort
              */
             on_timeout: components["schemas"]["DrainOnTimeout"];
+        };
+        /**
+         * ReviewedBody
+         * @description The hash of the change that was reviewed.
+         */
+        ReviewedBody: {
+            /** Hash */
+            hash: string;
         };
         /**
          * Revision
@@ -7684,6 +7985,40 @@ export interface operations {
             };
         };
     };
+    list_change_requests: {
+        parameters: {
+            query?: {
+                cursor?: string;
+                id?: string;
+                limit?: number;
+                pipeline?: string;
+                state?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeRequestPage"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_clusters: {
         parameters: {
             query?: {
@@ -9082,6 +9417,275 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PipelineDetail"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    break_glass: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated request with the same key and body is answered by the first answer; kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeBody"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    /** @description Address of the created object. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Applied"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    create_change_request: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated request with the same key and body is answered by the first answer; kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeBody"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    /** @description Address of the created object. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeRequest"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_change_request: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                request_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeRequest"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    apply_change_request: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated request with the same key and body is answered by the first answer; kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                name: string;
+                request_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ActionBody"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    /** @description Address of the created object. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Applied"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    approve_change_request: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated request with the same key and body is answered by the first answer; kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                name: string;
+                request_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReviewedBody"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    /** @description Address of the created object. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeRequest"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    cancel_change_request: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated request with the same key and body is answered by the first answer; kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                name: string;
+                request_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["CancellationBody"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    /** @description Address of the created object. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeRequest"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    deny_change_request: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated request with the same key and body is answered by the first answer; kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                name: string;
+                request_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DenialBody"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    /** @description Address of the created object. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeRequest"];
                 };
             };
             /** @description A problem. */

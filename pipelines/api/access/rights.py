@@ -10,7 +10,7 @@ from pipelines.domain.access.rights import beyond
 from pipelines.domain.base.roles import Role
 from pipelines.foundation.errors import Forbidden
 from pipelines.models import Pipeline
-from pipelines.selectors.migration.migrations import lifted_by
+from pipelines.selectors.governance.rules import lifted_by
 
 
 def require_rights(role: Role, definition: dict[str, Any]) -> None:

@@ -13,10 +13,12 @@ from pipelines.api.http.paging import Page, PageQuery, each, page
 from pipelines.api.http.requests import DiffQuery, RevisionBody
 from pipelines.api.lifecycle.pipelines import validated
 from pipelines.domain.definitions.document.diff import diff
+from pipelines.domain.definitions.document.spec import Definition
 from pipelines.foundation.errors import NotFound
 from pipelines.models import Pipeline, Revision
 from pipelines.selectors.lifecycle.pipelines import etag, get_pipeline
 from pipelines.selectors.lifecycle.schemas import ChangeSchema, DiffSchema, RevisionSchema
+from pipelines.services.base.audit import Actor
 from pipelines.services.definitions import definitions, revisions
 
 
@@ -38,6 +40,30 @@ def get_revision(pipeline: Pipeline, number: int) -> Revision:
     if revision is None:
         raise NotFound(f"{pipeline.name} has no revision {number}.", code="revision_not_found")
     return revision
+
+
+def publishable(view: PipelineView, body: RevisionBody) -> Definition:
+    """The definition, valid and one that the caller may publish. Raises Invalid with every finding, or Forbidden."""
+    validation = validated(body.definition)
+    if validation.definition is None:
+        raise definitions.invalid(validation.findings)
+    require_rights(view.role, validation.definition.plain())
+    require_governed(view.role, view.pipeline, validation.definition.labels)
+    return validation.definition
+
+
+def publish(
+    view: PipelineView, body: RevisionBody, actor: Actor, *, version: int | None = None
+) -> tuple[Revision, bool]:
+    """Publish what the body has; returns the revision and whether it is new."""
+    return revisions.publish(
+        pipeline=view.pipeline,
+        definition=publishable(view, body),
+        text=body.definition if isinstance(body.definition, str) else "",
+        note=body.note,
+        actor=actor,
+        version=version,
+    )
 
 
 class RevisionList(PipelineView):
@@ -63,19 +89,7 @@ class RevisionList(PipelineView):
         """Publish a revision of a stopped pipeline. 200: this is the present definition already."""
         version = expected_version(request, required=False)
         body = self.body(RevisionBody)
-        validation = validated(body.definition)
-        if validation.definition is None:
-            raise definitions.invalid(validation.findings)
-        require_rights(self.role, validation.definition.plain())
-        require_governed(self.role, self.pipeline, validation.definition.labels)
-        revision, new = revisions.publish(
-            pipeline=self.pipeline,
-            definition=validation.definition,
-            text=body.definition if isinstance(body.definition, str) else "",
-            note=body.note,
-            actor=self.actor,
-            version=version,
-        )
+        revision, new = publish(self, body, self.actor, version=version)
         location = f"/api/v1/pipelines/{name}/revisions/{revision.number}"
         tag = etag(get_pipeline(name))
         return answer(revision_schema(revision), 201 if new else 200, Location=location, ETag=tag)

@@ -1,4 +1,4 @@
-"""Emptying hosts, and what governs migrations: approval policies and freezes."""
+"""Emptying hosts, and what governs pipelines: approval policies and freezes."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class PolicyBody(Scoped):
 
 
 class FreezeBody(Scoped):
-    """From when to when no migration begins, and why."""
+    """From when to when nothing is changed, and why."""
 
     starts_at: Instant
     ends_at: Instant
@@ -136,7 +136,8 @@ class PolicyList(View):
     @extend_schema(operation_id="set_approval_policy", request=PolicyBody, responses={201: ApprovalPolicySchema})
     @idempotent
     def post(self, request: Request) -> Response:
-        """Set how many users must approve, replacing the policy of the same scope."""
+        """Set how many users must approve migrations and other changes of what runs, replacing the policy of the same
+        scope."""
         body = self.body(PolicyBody)
         row = migration_rules.set_policy(
             label=body.label,
@@ -174,7 +175,8 @@ class FreezeList(View):
     @extend_schema(operation_id="add_freeze", request=FreezeBody, responses={201: FreezeSchema})
     @idempotent
     def post(self, request: Request) -> Response:
-        """Set a period in which no migration starts; those in progress continue."""
+        """Set a period in which no migration starts and nothing else that runs is changed; migrations in progress
+        continue."""
         body = self.body(FreezeBody)
         row = migration_rules.add_freeze(
             label=body.label,

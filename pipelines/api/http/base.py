@@ -27,8 +27,9 @@ from pipelines.foundation import clock
 from pipelines.foundation.errors import BadRequest, HeadgateError, Invalid, PreconditionRequired
 from pipelines.models import Pipeline
 from pipelines.selectors.lifecycle.pipelines import get_pipeline
-from pipelines.services.base import idempotency
+from pipelines.services.base import audit, idempotency
 from pipelines.services.base.audit import Actor
+from pipelines.services.governance.governing import Governed
 
 Body = TypeVar("Body", bound=BaseModel)
 Handler = Callable[..., Response]
@@ -116,6 +117,18 @@ class View(APIView):
             for name, value in self._allowance.headers.items():
                 answered.headers[name] = value
         return answered
+
+    def handle_exception(self, exc: Exception) -> Response:
+        """Record that a governed change was refused; the transaction of what was refused is over by now."""
+        if isinstance(exc, Governed):
+            audit.record(
+                actor=self.actor,
+                action=f"pipeline.{exc.data['kind']}",
+                pipeline_name=exc.data["pipeline"],
+                after={"code": exc.code, "detail": exc.detail},
+                outcome="refused",
+            )
+        return super().handle_exception(exc)
 
     @cached_property
     def role(self) -> Role:

@@ -16,17 +16,17 @@ from rest_framework.response import Response
 from pipelines.api.access.rights import require_rights
 from pipelines.api.http.base import PipelineView, View, answer, idempotent, in_place_of
 from pipelines.api.http.paging import Page, each, page
-from pipelines.api.http.requests import ActionBody, PauseBody, PipelineQuery, RestartBody, StopBody, WaitQuery
+from pipelines.api.http.requests import ActionBody, PauseBody, PipelineQuery, RestartBody, Shape, StopBody, WaitQuery
 from pipelines.domain.base.roles import Role
 from pipelines.domain.base.states import OPEN_OPERATION_STATES, OperationKind
 from pipelines.domain.lifecycle.actions import CONSEQUENCES, Action, allowed_actions
-from pipelines.domain.lifecycle.operations import OnTimeout
 from pipelines.foundation.database import in_database
 from pipelines.foundation.errors import Conflict, NotFound
 from pipelines.models import Operation
 from pipelines.selectors.base.schemas import OperationSchema, allowed_action_schema
 from pipelines.selectors.lifecycle.operations import operation_schema, operations
 from pipelines.selectors.lifecycle.situations import situation_of
+from pipelines.services.base.audit import Actor
 from pipelines.services.lifecycle import lifecycle
 
 INSPECTION_SECONDS = 0.25
@@ -38,23 +38,28 @@ class ActionView(PipelineView):
 
     action: OperationKind
 
-    def perform(self, *, drain: bool = True, on_timeout: OnTimeout | None = None) -> Response:
+    def perform(self, body: Shape) -> Response:
         """Ask for the action; a refusal says what is possible instead."""
-        revision = self.pipeline.current_revision
-        if revision is not None and self.action in {OperationKind.START, OperationKind.RESTART, OperationKind.RESUME}:
-            require_rights(self.role, revision.definition)
-        try:
-            operation = lifecycle.request(
-                pipeline=self.pipeline, action=self.action, actor=self.actor, drain=drain, on_timeout=on_timeout
-            )
-        except Conflict as conflict:
-            conflict.data["allowed_actions"] = self._allowed()
-            raise
+        operation = perform(self, self.action, body, self.actor)
         return answer(operation_schema(operation), 202, Location=f"/api/v1/operations/{operation.id}")
 
-    def _allowed(self) -> list[dict[str, Any]]:
-        found = allowed_actions(situation_of(self.pipeline), self.role)
-        return [allowed_action_schema(a).model_dump() for a in found]
+
+def perform(view: PipelineView, action: OperationKind, body: Shape, actor: Actor) -> Operation:
+    """Ask for an action in the manner that the body names; a refusal says what is possible instead."""
+    require_starter(view, action)
+    try:
+        return lifecycle.request(pipeline=view.pipeline, action=action, actor=actor, **body.model_dump())
+    except Conflict as conflict:
+        found = allowed_actions(situation_of(view.pipeline), view.role)
+        conflict.data["allowed_actions"] = [allowed_action_schema(each).model_dump() for each in found]
+        raise
+
+
+def require_starter(view: PipelineView, action: OperationKind) -> None:
+    """Raises Forbidden where the action starts components that the caller may not start."""
+    revision = view.pipeline.current_revision
+    if revision is not None and action in {OperationKind.START, OperationKind.RESTART, OperationKind.RESUME}:
+        require_rights(view.role, revision.definition)
 
 
 def _action(kind: OperationKind, sentence: str) -> type[ActionView]:
@@ -71,8 +76,7 @@ def _action(kind: OperationKind, sentence: str) -> type[ActionView]:
         )
         @idempotent
         def post(self, request: Request, name: str) -> Response:
-            self.body(ActionBody)
-            return self.perform()
+            return self.perform(self.body(ActionBody))
 
     _View.__name__ = f"{kind.title().replace('-', '')}Pipeline"
     _View.__doc__ = sentence
@@ -100,7 +104,7 @@ class PausePipeline(ActionView):
     @idempotent
     def post(self, request: Request, name: str) -> Response:
         """Pause; `on_timeout` says what follows where the batch in hand does not end in time."""
-        return self.perform(on_timeout=self.body(PauseBody).on_timeout)
+        return self.perform(self.body(PauseBody))
 
 
 class StopPipeline(ActionView):
@@ -112,8 +116,7 @@ class StopPipeline(ActionView):
     @idempotent
     def post(self, request: Request, name: str) -> Response:
         """Stop: the process ends. With `drain` the batch in hand and what was read is written first."""
-        body = self.body(StopBody)
-        return self.perform(drain=body.drain, on_timeout=body.on_timeout)
+        return self.perform(self.body(StopBody))
 
 
 class RestartPipeline(ActionView):
@@ -130,7 +133,7 @@ class RestartPipeline(ActionView):
     @idempotent
     def post(self, request: Request, name: str) -> Response:
         """Restart; `on_timeout` says what follows where the batch in hand does not end in time."""
-        return self.perform(on_timeout=self.body(RestartBody).on_timeout)
+        return self.perform(self.body(RestartBody))
 
 
 class OperationList(View):

@@ -53,7 +53,8 @@ def _strictness(rule: ApprovalRule) -> tuple[int, timedelta]:
     return rule.approvers, -rule.expiry
 
 
-def _people(rule: ApprovalRule) -> str:
+def people(rule: ApprovalRule) -> str:
+    """How many have to approve, as the beginning of a sentence."""
     return "one other user has" if rule.approvers == 1 else f"{rule.approvers} other users have"
 
 
@@ -77,10 +78,10 @@ def valid(
     }
 
 
-def refusal(rule: ApprovalRule, *, author: str, approver: str) -> str:
+def refusal(rule: ApprovalRule, *, author: str, approver: str, what: str = "migration") -> str:
     """Why somebody may not approve; empty where they may."""
     if rule.approvers and approver == author:
-        return f"{author} requested this migration; {_people(rule)} to approve it."
+        return f"{author} requested this {what}; {people(rule)} to approve it."
     return ""
 
 
@@ -110,7 +111,7 @@ def lifted(
     """What other labels would free the migrations of the pipeline from, in words."""
     old, new = (rule_for(rules, pipeline=pipeline, labels=labels) for labels in (before, after))
     return [
-        *([f"{_people(old)} to approve them"] if _strictness(new) < _strictness(old) else []),
+        *([f"{people(old)} to approve them"] if _strictness(new) < _strictness(old) else []),
         *(
             f"the freeze until {each.ends:%Y-%m-%d %H:%M} UTC"
             for each in freezes

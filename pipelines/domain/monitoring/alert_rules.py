@@ -76,7 +76,10 @@ RULE_DESCRIPTIONS: dict[AlertRule, str] = {
 
 RECEIVER_DISABLED = "receiver_disabled"
 """The alert of a receiver that was disabled by itself. No setting concerns it."""
-RULE_NAMES = (*(rule.value for rule in AlertRule), RECEIVER_DISABLED)
+GLASS_BROKEN = "glass_broken"
+"""The alert of an administrator who has passed by approvals or a freeze. No setting concerns it, and it is over when a
+user has acknowledged it: its cause is a deed, which does not last."""
+RULE_NAMES = (*(rule.value for rule in AlertRule), RECEIVER_DISABLED, GLASS_BROKEN)
 
 
 class Severity(StrEnum):
@@ -95,6 +98,7 @@ _SEVERITIES: dict[str, Severity] = {
     AlertRule.UNSUPERVISED: Severity.WARNING,
     AlertRule.GROUP_MOVED: Severity.WARNING,
     RECEIVER_DISABLED: Severity.WARNING,
+    GLASS_BROKEN: Severity.WARNING,
     AlertRule.MIGRATION_WAITS: Severity.INFO,
 }
 
@@ -128,6 +132,7 @@ _NEXT_STEPS: dict[str, str] = {
     AlertRule.HOST_SILENT: "Check the host and its worker. If the host is lost, follow the guide for a lost host.",
     AlertRule.MIGRATION_WAITS: "Open the migration, and continue it or roll it back.",
     RECEIVER_DISABLED: "Correct the receiver, send a test, and enable it again.",
+    GLASS_BROKEN: "Review what was done and why, in the audit, and acknowledge the alert.",
 }
 
 

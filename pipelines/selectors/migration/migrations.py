@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -33,9 +33,7 @@ from pipelines.domain.runs.protocol import Dump
 from pipelines.foundation import clock
 from pipelines.foundation.errors import NotFound
 from pipelines.models import (
-    ApprovalPolicy,
     DeadLetter,
-    FreezeWindow,
     LedgerBatch,
     Migration,
     Pipeline,
@@ -45,6 +43,7 @@ from pipelines.models import (
     Sample,
 )
 from pipelines.selectors.base.prepared import Prepared, given
+from pipelines.selectors.governance.rules import approval_rule, frozen
 from pipelines.selectors.lifecycle.situations import STEERING
 from pipelines.selectors.positions.positions import identities, possible_duplicates
 
@@ -172,41 +171,9 @@ def is_stale(migration: Migration) -> bool:
     return made_against is not None and made_against != basis(migration.pipeline)
 
 
-def approval_rule(pipeline: Pipeline) -> policy.ApprovalRule:
-    """The strictest rule that concerns the pipeline."""
-    return policy.rule_for(_rules(), pipeline=pipeline.name, labels=pipeline.labels)
-
-
-def _rules() -> list[policy.ApprovalRule]:
-    return [
-        policy.ApprovalRule(row.approvers, timedelta(seconds=row.expiry_seconds), row.pipeline_name, row.label)
-        for row in ApprovalPolicy.objects.all()
-    ]
-
-
 def approvals(migration: Migration) -> list[policy.Approval]:
     """Everybody's word, for this plan and for earlier ones."""
     return [policy.Approval(row.by, row.hash, row.at) for row in migration.approvals.all()]
-
-
-def frozen(pipeline: Pipeline) -> list[str]:
-    """Why no migration of the pipeline begins now."""
-    now = clock.now()
-    return policy.frozen(_freezes(now), pipeline=pipeline.name, labels=pipeline.labels, now=now)
-
-
-def _freezes(now: datetime) -> list[policy.Freeze]:
-    """Of now and of later."""
-    return [
-        policy.Freeze(row.starts_at, row.ends_at, row.reason, row.pipeline_name, row.label)
-        for row in FreezeWindow.objects.filter(ends_at__gt=now)
-    ]
-
-
-def lifted_by(pipeline: Pipeline, labels: Mapping[str, str]) -> list[str]:
-    """What these labels would free the migrations of a pipeline from, in words."""
-    now = clock.now()
-    return policy.lifted(_rules(), _freezes(now), pipeline=pipeline.name, before=pipeline.labels, after=labels, now=now)
 
 
 def active_run(pipeline_id: UUID) -> Run | None:

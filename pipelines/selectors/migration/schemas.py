@@ -23,6 +23,7 @@ from pipelines.domain.migration.steps import StepName
 from pipelines.foundation import clock
 from pipelines.models import ApprovalPolicy, Evacuation, FreezeWindow, Migration
 from pipelines.selectors.base.schemas import Schema
+from pipelines.selectors.governance.rules import approval_rule
 from pipelines.selectors.migration import migrations as selecting
 from pipelines.selectors.migration.evidence import following, pause_seen
 
@@ -216,7 +217,7 @@ def _fields(row: Migration) -> dict[str, Any]:
 def detail_schema(row: Migration) -> MigrationDetailSchema:
     """One migration with all that is known of it."""
     plan = selecting.plan_of(row)
-    rule, standing = selecting.approval_rule(row.pipeline), selecting.standing(row)
+    rule, standing = approval_rule(row.pipeline), selecting.standing(row)
     return MigrationDetailSchema(
         **_fields(row),
         spec=shown(row.spec),

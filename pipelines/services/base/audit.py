@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from pipelines.domain.governance.changes import Right
 from pipelines.foundation import clock
 from pipelines.models import AuditRow
 
@@ -15,7 +16,7 @@ class Actor:
     """A person or program that asks: user name, address of the client and id of the request.
 
     `traceparent`: the trace that a client wants it to be part of. `request`, for that trace: method, route, user_id,
-    request_id and at, when the request came.
+    request_id and at, when the request came. `right`: by what governed changes of a pipeline are made.
     """
 
     name: str
@@ -23,6 +24,7 @@ class Actor:
     request_id: str = ""
     traceparent: str = ""
     request: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    right: Right | None = None
 
     @property
     def origin(self) -> dict[str, Any]:

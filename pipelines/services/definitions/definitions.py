@@ -12,9 +12,11 @@ from pipelines.foundation import clock
 from pipelines.foundation.errors import Conflict, Invalid, PreconditionFailed
 from pipelines.models import Pipeline, Revision
 from pipelines.selectors.access import reach, secrets
+from pipelines.selectors.governance.rules import lifted_by
 from pipelines.services.access.secrets import record_users
 from pipelines.services.base import audit, events
 from pipelines.services.base.audit import Actor
+from pipelines.services.governance import governing
 
 
 def create(*, definition: Definition, text: str, note: str, actor: Actor) -> Pipeline:
@@ -80,7 +82,10 @@ def update_details(
     if not same.update(**after, version=version + 1, updated_at=clock.now()):
         raise changed_meanwhile(pipeline)
     changed = Pipeline.objects.get(id=pipeline.id)
-    audit.record(actor=actor, action="pipeline.update", pipeline_name=pipeline.name, before=before, after=after)
+    told = audit.record(actor=actor, action="pipeline.update", pipeline_name=pipeline.name, before=before, after=after)
+    if lifted := lifted_by(pipeline, after["labels"]):
+        what = f"freed {pipeline.name} by other labels from: {'; '.join(lifted)}"
+        governing.report_loosened(row=told, what=what, pipeline=changed)
     message = f"{actor.name} changed description or labels."
     events.record(kind="pipeline.updated", message=message, pipeline=changed, actor=actor.name, data=after)
     return changed

@@ -7,6 +7,7 @@ from django.db import transaction
 from pipelines.domain.base.findings import Finding
 from pipelines.domain.base.states import DesiredState, Phase
 from pipelines.domain.definitions.document.spec import Definition
+from pipelines.domain.governance.changes import ChangeKind
 from pipelines.foundation import clock
 from pipelines.foundation.errors import Conflict
 from pipelines.models import Pipeline, Revision
@@ -14,6 +15,7 @@ from pipelines.services.access.secrets import record_users
 from pipelines.services.base import audit, events
 from pipelines.services.base.audit import Actor
 from pipelines.services.definitions.definitions import add_revision, changed_meanwhile, invalid
+from pipelines.services.governance import governing
 from pipelines.services.lifecycle.holding import require_free
 
 
@@ -23,7 +25,8 @@ def publish(
 ) -> tuple[Revision, bool]:
     """Publish a definition; returns its revision and whether it is new (the present one again is not).
 
-    Raises Invalid for another name, Conflict while it is not stopped, PreconditionFailed for a stale `version`.
+    Raises Invalid for another name, Conflict while it is not stopped, PreconditionFailed for a stale `version`,
+    Governed where it needs the word of others.
     """
     if definition.name != pipeline.name:
         raise invalid([_renamed(pipeline, definition)])
@@ -34,6 +37,7 @@ def publish(
     _require_stopped(current)
     if version is not None and version != current.version:
         raise changed_meanwhile(current)
+    governing.require(pipeline=current, kind=ChangeKind.PUBLISH, actor=actor)
     return _publish(current, definition, text, note, actor), True
 
 

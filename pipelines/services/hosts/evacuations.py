@@ -18,8 +18,8 @@ from pipelines.foundation import clock, dispatch
 from pipelines.foundation.errors import Conflict, HeadgateError, NotFound
 from pipelines.models import Evacuation, Host, Migration, Pipeline
 from pipelines.selectors.base.prepared import Prepared, given
+from pipelines.selectors.governance.rules import approval_rule
 from pipelines.selectors.hosts.capacity import promised, takers, tied
-from pipelines.selectors.migration import migrations as selecting
 from pipelines.services.base import audit, events
 from pipelines.services.base.audit import Actor
 from pipelines.services.base.fencing import fenced
@@ -192,7 +192,7 @@ def _set_off(made: Migration, actor: Actor) -> str:
         words = "; ".join(str(each["message"]) for each in made.findings)
         migrations.abort(migration=made, reason=words, actor=actor)
         return words
-    if selecting.approval_rule(made.pipeline).approvers == 0:
+    if approval_rule(made.pipeline).approvers == 0:
         approved = migrations.approve(migration=made, named=made.plan_hash, actor=actor)
         migrations.advance(migration=approved, named=made.plan_hash, actor=actor)
     return ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db import transaction
 
+from pipelines.domain.governance.changes import ChangeKind
 from pipelines.domain.lifecycle.actions import Action, Outcome, evaluate
 from pipelines.foundation import clock
 from pipelines.foundation.errors import Conflict, Invalid
@@ -15,6 +16,7 @@ from pipelines.services.access.secrets import record_users
 from pipelines.services.base import audit, events
 from pipelines.services.base.audit import Actor
 from pipelines.services.definitions.definitions import changed_meanwhile
+from pipelines.services.governance import governing
 from pipelines.services.migration import migrations
 
 
@@ -22,7 +24,8 @@ from pipelines.services.migration import migrations
 def archive(*, pipeline: Pipeline, version: int | None, actor: Actor) -> None:
     """Take a pipeline out of sight with its ledger and positions, and free its name.
 
-    Raises Conflict while a process exists or may exist, PreconditionFailed where `version` is given and stale.
+    Raises Conflict while a process exists or may exist, PreconditionFailed where `version` is given and stale,
+    Governed where it needs the word of others.
     """
     current = Pipeline.objects.get(id=pipeline.id)
     if version is not None and version != current.version:
@@ -30,6 +33,7 @@ def archive(*, pipeline: Pipeline, version: int | None, actor: Actor) -> None:
     verdict = evaluate(Action.DELETE, situation_of(current))
     if verdict.outcome == Outcome.REFUSE:
         raise Conflict(verdict.reason, code="pipeline_not_stopped", hint=f"POST /api/v1/pipelines/{current.name}/stop")
+    governing.require(pipeline=current, kind=ChangeKind.DELETE, actor=actor)
     if (migration := open_migration(current.id)) is not None:
         migrations.abort(migration=migration, reason=f"{current.name} was deleted", actor=actor)
     same = Pipeline.objects.filter(id=current.id, generation=current.generation, phase=current.phase, archived_at=None)

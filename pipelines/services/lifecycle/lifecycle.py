@@ -14,6 +14,7 @@ from django.db import IntegrityError, transaction
 
 from pipelines.domain.base.states import ENDING_OPERATIONS, SIDE_OPERATIONS, DesiredState, OperationKind, OperationState
 from pipelines.domain.definitions.document.spec import Lifecycle
+from pipelines.domain.governance.changes import ChangeKind
 from pipelines.domain.lifecycle.actions import CONSEQUENCES, Action, Outcome, Verdict, evaluate
 from pipelines.domain.lifecycle.operations import OnTimeout, seconds_allowed, steps_of
 from pipelines.foundation import clock, dispatch
@@ -22,6 +23,7 @@ from pipelines.models import Operation, Pipeline
 from pipelines.selectors.lifecycle.situations import live_run, open_operation, situation, steering
 from pipelines.services.base import audit, events, tracing
 from pipelines.services.base.audit import Actor
+from pipelines.services.governance import governing
 from pipelines.services.lifecycle import operations, placement
 from pipelines.services.lifecycle.holding import held_by
 
@@ -72,7 +74,7 @@ def request(
 
     `on_timeout`: of a pause ABORT, unless STAY is given; of a restart ABORT, unless STOP is; of a stop with `drain`
     STOP, unless ABORT is. Raises Conflict with the reason where the action makes no sense now, or where others keep
-    changing the pipeline.
+    changing the pipeline; Governed where it needs the word of others.
     """
     kind, how = OperationKind(action), _How(drain, on_timeout)
     for _ in range(ATTEMPTS):
@@ -98,6 +100,7 @@ def _attempt(stale: Pipeline, kind: OperationKind, actor: Actor, how: _How) -> O
         return _done_at_once(pipeline, kind, actor, verdict)
     if verdict.outcome == Outcome.AWAIT:
         return now_open or _opened_alone(pipeline, kind, actor, how)
+    governing.require(pipeline=pipeline, kind=ChangeKind(kind.value), actor=actor)
     return _change(pipeline, kind, actor, how, now_open)
 
 
@@ -279,7 +282,7 @@ def cancel(*, operation: Operation, actor: Actor) -> Operation:
     """Give an operation up: a start is followed by a stop, a pause by a resume, a replay ends after the letters in
     hand; returns it as CANCELLED.
 
-    Raises Conflict where it is over, or where giving it up has no meaning.
+    Raises Conflict where it is over, or where giving it up has no meaning; Governed where it needs the word of others.
     """
     with transaction.atomic():
         current = Operation.objects.select_related("pipeline").get(id=operation.id)
@@ -292,6 +295,8 @@ def cancel(*, operation: Operation, actor: Actor) -> Operation:
                 code="not_cancellable",
                 hint="Request what you want instead; the new request replaces it.",
             )
+        if current.kind != OperationKind.RETRY:
+            governing.require(pipeline=current.pipeline, kind=ChangeKind.CANCEL, actor=actor)
         _cancel(current, actor)
         if opposite is not None:
             request(pipeline=current.pipeline, action=opposite, actor=actor)

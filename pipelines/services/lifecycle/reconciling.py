@@ -10,6 +10,7 @@ from django.db.models import F, Max, Q
 
 from pipelines.domain.base.findings import Finding
 from pipelines.domain.base.states import Phase, RunOutcome, RunState, can
+from pipelines.domain.governance.changes import ChangeKind
 from pipelines.domain.lifecycle.reconciling import DATABASE_BEHIND, REASON, SourceOfTruth
 from pipelines.domain.runs.protocol import ExitRecord, Launch
 from pipelines.foundation import clock, dispatch
@@ -17,12 +18,14 @@ from pipelines.foundation.errors import Conflict
 from pipelines.models import Pipeline, Reconciliation, Revision, Run, RunNumber
 from pipelines.services.base import audit, events
 from pipelines.services.base.audit import Actor
+from pipelines.services.governance import governing
 from pipelines.services.lifecycle.transitions import set_phase
 
 
 @transaction.atomic
 def decide(*, pipeline: Pipeline, source_of_truth: SourceOfTruth, reason: str, actor: Actor) -> None:
-    """Note whom to believe; the host's supervisor carries it out. Raises Conflict where nothing is in question."""
+    """Note whom to believe; the host's supervisor carries it out. Raises Conflict where nothing is in question,
+    Governed where it needs the word of others."""
     current = Pipeline.objects.get(id=pipeline.id)
     if not in_question(current):
         raise Conflict(
@@ -30,6 +33,7 @@ def decide(*, pipeline: Pipeline, source_of_truth: SourceOfTruth, reason: str, a
             code="nothing_to_reconcile",
             hint="The status has the finding DATABASE_BEHIND if they differ.",
         )
+    governing.require(pipeline=current, kind=ChangeKind.RECONCILE, actor=actor)
     fields = {"source_of_truth": source_of_truth, "asked_by": actor.name, "at": clock.now()}
     Reconciliation.objects.update_or_create(pipeline=current, defaults=fields)
     Pipeline.objects.filter(id=current.id).update(generation=F("generation") + 1)

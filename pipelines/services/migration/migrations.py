@@ -22,6 +22,7 @@ from pipelines.domain.migration.specs import PositionSpec, Spec
 from pipelines.foundation import clock, dispatch
 from pipelines.foundation.errors import Conflict, Forbidden, Invalid
 from pipelines.models import Evacuation, Migration, MigrationApproval, Pipeline, PositionInspection, Revision
+from pipelines.selectors.governance.rules import approval_rule
 from pipelines.selectors.hosts.hosts import supervised
 from pipelines.selectors.migration import migrations as selecting
 from pipelines.selectors.migration.evidence import software
@@ -192,7 +193,7 @@ def approve(*, migration: Migration, named: str, actor: Actor) -> Migration:
     current = _fresh(migration)
     _require(current, standing(current), MigrationAction.APPROVE)
     made = _present_plan(current, named)
-    rule = selecting.approval_rule(current.pipeline)
+    rule = approval_rule(current.pipeline)
     if words := policy.refusal(rule, author=current.created_by, approver=actor.name):
         raise Forbidden(words, code="approval_by_author", hint="Ask another user who may approve it.")
     MigrationApproval.objects.update_or_create(

@@ -27,6 +27,7 @@ from pipelines.domain.positions.plan import PlannedMove, Target
 from pipelines.foundation.errors import Conflict, Invalid
 from pipelines.models import Host, Pipeline, PositionInspection, Revision
 from pipelines.selectors.access.clusters import placed
+from pipelines.selectors.governance.rules import frozen
 from pipelines.selectors.hosts.capacity import need_by, need_of, rooms
 from pipelines.selectors.hosts.hosts import LOST_AFTER, seen_within, supervised
 from pipelines.selectors.lifecycle.situations import open_operation
@@ -254,7 +255,7 @@ def _facts(
         evaluated=changes,
         findings=wanted.findings,
         operation=operation.kind if operation else None,
-        frozen=selecting.frozen(pipeline),
+        frozen=frozen(pipeline),
         restart_under_way=restarting,
     )
 

@@ -18,6 +18,7 @@ from django.db import IntegrityError, transaction
 from pipelines.domain.monitoring.alert_rules import (
     ABOUT_HOSTS,
     EVALUATED,
+    GLASS_BROKEN,
     STANDING,
     AlertRule,
     AlertState,
@@ -111,8 +112,8 @@ def _resolve(alert: Alert) -> bool:
 
 @transaction.atomic
 def acknowledge(*, alert_id: int, actor: Actor, note: str = "") -> Alert:
-    """A person has seen it, and may say what is done. Doing so again changes nothing. Raises NotFound, or Conflict
-    where it is over."""
+    """A person has seen it, and may say what is done; one whose cause does not last is over by that. Doing so again
+    changes nothing. Raises NotFound, or Conflict where it is over."""
     alert = Alert.objects.select_related("pipeline").filter(pk=alert_id).first()
     if alert is None:
         raise NotFound(f"There is no alert {alert_id}.", code="alert_not_found", hint="GET /api/v1/alerts lists them.")
@@ -130,6 +131,9 @@ def acknowledge(*, alert_id: int, actor: Actor, note: str = "") -> Alert:
             actor=actor, action="alert.acknowledge", pipeline_name=name, after={"rule": alert.rule, "note": note}
         )
         _emit(alert, "alert.acknowledged", f"{actor.name} acknowledged: {alert.message}", actor.name)
+        if alert.rule == GLASS_BROKEN:
+            _resolve(alert)
+            return alert
     alert.refresh_from_db()
     if alert.state == AlertState.RESOLVED:
         raise Conflict(f"Alert {alert_id} is resolved.", code="alert_resolved", hint="No action is required.")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
+from math import inf
 from typing import Any
 from uuid import UUID
 
@@ -16,6 +17,7 @@ from django.db.models import Max, Q, QuerySet
 
 from pipelines.domain.base.positions import Frozen, SourceIdentity
 from pipelines.domain.base.states import InspectionState, LedgerState, Phase
+from pipelines.domain.governance.changes import ChangeKind
 from pipelines.domain.ledger import journal
 from pipelines.domain.positions.cluster_move import ClusterMove, PartitionTranslation, Translation
 from pipelines.domain.positions.cluster_move import identity as log_of
@@ -30,6 +32,7 @@ from pipelines.selectors.positions.positions import basis, most_twice
 from pipelines.selectors.runs.runs import last_active
 from pipelines.services.base import audit, events, totals
 from pipelines.services.base.audit import Actor
+from pipelines.services.governance import governing
 from pipelines.services.lifecycle.holding import require_free
 from pipelines.services.monitoring import alerts
 
@@ -183,18 +186,20 @@ def apply(*, pipeline: Pipeline, named: str, actor: Actor) -> PositionInspection
     new one from there.
 
     Raises Conflict: `plan_stale` for a plan that is unknown, too old, or was made against something else than what is
-    there now; `pipeline_not_stopped` unless it is STOPPED or BLOCKED.
+    there now; `pipeline_not_stopped` unless it is STOPPED or BLOCKED. Governed where it
+    needs the word of others.
     """
     current = Pipeline.objects.select_for_update().get(id=pipeline.id)
     require_free(current, f"A change of positions of {current.name}")
     _require_rest(current)
     found = PositionInspection.objects.filter(pipeline=current, hash=named, state=InspectionState.ANSWERED).first()
-    if found is None or _is_stale(current, found):
+    if found is None or _is_stale(current, found, aged=actor.right is None):
         raise Conflict(
             "The pipeline has changed since this plan was made; nothing was changed.",
             code="plan_stale",
             hint=f"Plan again and review it: headgate positions plan {pipeline.name} --to …",
         )
+    governing.require(pipeline=current, kind=ChangeKind.POSITIONS, actor=actor)
     return carry_out(pipeline=current, found=found, actor=actor)
 
 
@@ -313,9 +318,10 @@ def _require_rest(pipeline: Pipeline) -> None:
     )
 
 
-def _is_stale(pipeline: Pipeline, found: PositionInspection) -> bool:
-    old = found.answered_at is None or (clock.now() - found.answered_at).total_seconds() > STALE_AFTER
-    return old or basis(pipeline) != found.basis
+def _is_stale(pipeline: Pipeline, found: PositionInspection, *, aged: bool) -> bool:
+    """`aged`: whether its age counts; a change request has a time of its own."""
+    age = (clock.now() - found.answered_at).total_seconds() if found.answered_at else inf
+    return (aged and age > STALE_AFTER) or basis(pipeline) != found.basis
 
 
 def _move(pipeline: Pipeline, moves: Sequence[PlannedMove], survey: Survey) -> None:

@@ -9,6 +9,7 @@ from django.db import transaction
 from pipelines.domain.base.findings import Finding
 from pipelines.domain.base.states import RESTING_PHASES, Phase
 from pipelines.domain.definitions.document.spec import Definition
+from pipelines.domain.governance.changes import ChangeKind
 from pipelines.domain.runs.crashes import Suspect
 from pipelines.foundation import clock
 from pipelines.foundation.errors import Conflict, Invalid
@@ -17,6 +18,7 @@ from pipelines.selectors.lifecycle.situations import live_run
 from pipelines.selectors.runs.crashes import quarantined
 from pipelines.services.base import audit, events
 from pipelines.services.base.audit import Actor
+from pipelines.services.governance import governing
 
 MOST_RECORDS = 1_000_000
 MOST_RANGES = 100
@@ -28,7 +30,7 @@ def put(*, pipeline: Pipeline, ranges: Sequence[Suspect], reason: str, actor: Ac
     """Put ranges in quarantine: the next run makes dead letters of their records, and goes on behind them.
 
     A range that is there already stays as it is. Raises Conflict while a process exists or may exist, Invalid with
-    every finding where a range is not one that this pipeline will read.
+    every finding where a range is not one that this pipeline will read, Governed where it needs the word of others.
     """
     current = Pipeline.objects.select_related("current_revision").get(id=pipeline.id)
     definition = _definition(current)
@@ -36,6 +38,7 @@ def put(*, pipeline: Pipeline, ranges: Sequence[Suspect], reason: str, actor: Ac
     findings = [*_findings(current, definition, ranges), *_too_many(current, ranges)]
     if findings:
         raise Invalid("No records were quarantined.", code="range_invalid", findings=findings)
+    governing.require(pipeline=current, kind=ChangeKind.QUARANTINE, actor=actor)
     cause = reason or "Quarantined by a user."
     rows = [_put(current, each, cause, actor) for each in ranges]
     words = "; ".join(str(each) for each in ranges)

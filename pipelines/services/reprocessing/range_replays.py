@@ -16,6 +16,7 @@ from django.db.models import Q
 
 from pipelines.domain.base.states import DesiredState, LedgerState, OperationKind, OperationState
 from pipelines.domain.definitions.document.spec import Definition
+from pipelines.domain.governance.changes import ChangeKind
 from pipelines.domain.ledger.journal import DeadLetters, Done, Entry, EntryKind, Planned, Resolved
 from pipelines.domain.lifecycle.operations import steps_of
 from pipelines.domain.positions.resets import effects
@@ -28,6 +29,7 @@ from pipelines.selectors.lifecycle.situations import OPEN_STATES
 from pipelines.selectors.reprocessing.range_replays import last_replayed
 from pipelines.services.base import audit, events
 from pipelines.services.base.audit import Actor
+from pipelines.services.governance import governing
 from pipelines.services.lifecycle import operations
 from pipelines.services.reprocessing import dead_letters
 
@@ -114,7 +116,7 @@ def request(*, pipeline: Pipeline, wanted: RangeReplayRequest, named: str, reaso
     """Carry a reviewed plan out; `named`: its hash. Returns the operation.
 
     Raises what `plan` raises, and Conflict where the plan is stale, the pipeline is not to run, or another replay of a
-    range is under way.
+    range is under way; Governed where it needs the word of others.
     """
     made = plan(pipeline=pipeline, wanted=wanted)
     if made.hash != named:
@@ -122,6 +124,7 @@ def request(*, pipeline: Pipeline, wanted: RangeReplayRequest, named: str, reaso
     if pipeline.desired_state != DesiredState.RUNNING or pipeline.host_id is None:
         words = f"{pipeline.name} is not running, and only a running pipeline replays."
         raise Conflict(words, code="not_running", hint=f"Start it first: headgate start {pipeline.name}.")
+    governing.require(pipeline=pipeline, kind=ChangeKind.REPLAY, actor=actor)
     try:
         with transaction.atomic():
             return _request(pipeline, made, reason, actor)

@@ -22,11 +22,13 @@ from pipelines.domain.base.states import (
     RunOutcome,
     StopReason,
 )
+from pipelines.domain.governance.changes import ChangeKind
 from pipelines.domain.lifecycle.operations import OnTimeout
 from pipelines.domain.monitoring.alert_rules import AlertRule
 from pipelines.foundation import clock
 from pipelines.foundation.errors import Conflict, Invalid
 from pipelines.models import Host, LedgerBatch, Operation, Pipeline, Run
+from pipelines.selectors.governance.rules import is_governed
 from pipelines.selectors.hosts.capacity import is_to_be_moved, tied
 from pipelines.selectors.hosts.hosts import LOST_AFTER, seen_within
 from pipelines.selectors.lifecycle.situations import live_run, open_operation, steering
@@ -34,6 +36,7 @@ from pipelines.selectors.runs.runs import last_active
 from pipelines.services.base import audit, events, totals
 from pipelines.services.base.audit import Actor
 from pipelines.services.base.fencing import fenced
+from pipelines.services.governance import governing
 from pipelines.services.lifecycle import operations, placement
 from pipelines.services.lifecycle.transitions import set_phase
 from pipelines.services.monitoring import alerts
@@ -163,13 +166,14 @@ def _record_move(pipeline: Pipeline, new: str, reason: str) -> None:
 @fenced
 def evacuate(*, run: Run, living: Collection[str], on_timeout: OnTimeout) -> bool:
     """Let a run end after its batch in hand, because its host is being drained; False where the pipeline cannot go
-    anywhere, where something else is wanted of it, or where an evacuation will move it with less ado. `on_timeout`:
+    anywhere, where something else is wanted of it, where its changes are governed, or where an evacuation will move it
+    with less ado. `on_timeout`:
     whether that is given up (ABORT) or becomes a stop (STOP) where the batch does not end in time."""
     pipeline = run.pipeline
     wanted = pipeline.desired_state != DesiredState.STOPPED and open_operation(pipeline) is None
     if not wanted or steering(pipeline.id) is not None or is_to_be_moved(pipeline):
         return False
-    if placement.elsewhere(pipeline, living) is None:
+    if is_governed(pipeline) or placement.elsewhere(pipeline, living) is None:
         return False
     same = Pipeline.objects.filter(id=pipeline.id, generation=pipeline.generation, desired_state=pipeline.desired_state)
     fields = {"on_timeout": on_timeout, "desired_before": pipeline.desired_state}
@@ -185,7 +189,8 @@ def declare_lost(*, pipeline: Pipeline, confirm: str, actor: Actor) -> Run:
     """A person states that the run of a silent host is dead: it has ended as LOST, and what is wanted of the pipeline
     is done elsewhere where it is not tied to its host.
 
-    Raises Conflict where there is no such run, or where its host is heard; Invalid where `confirm` is not the name.
+    Raises Conflict where there is no such run, or where its host is heard; Invalid where `confirm` is not the name;
+    Governed where it needs the word of others.
     """
     current = Pipeline.objects.select_related("current_revision", "host").get(id=pipeline.id)
     run = live_run(current)
@@ -197,6 +202,7 @@ def declare_lost(*, pipeline: Pipeline, confirm: str, actor: Actor) -> Run:
         raise Invalid(
             CONSEQUENCE, code="confirmation_differs", hint=f'Confirm it with {{"confirm": "{current.name}"}}.'
         )
+    governing.require(pipeline=current, kind=ChangeKind.DECLARE_LOST, actor=actor)
     reason = f"{actor.name} declared it lost; {run.host_id} was silent."
     now = clock.now()
     if not _end(current, run, reason, now):

@@ -1,0 +1,1 @@
+"""Change requests, and breaking glass."""

@@ -1,0 +1,1 @@
+"""Which changes of what runs need the word of others, and what a change request is."""

@@ -1,0 +1,1 @@
+"""What governs pipelines: approval policies and freezes."""

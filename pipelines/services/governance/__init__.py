@@ -1,0 +1,1 @@
+"""Governed changes: refused, approved by others, or made in an emergency."""

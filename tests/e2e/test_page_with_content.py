@@ -29,6 +29,8 @@ PAGES = {
     "/events": "Events",
     "/hosts": "Hosts",
     "/audit": "Audit",
+    "/access": "Users and tokens",
+    "/account": "Account",
     SHOP: "shop",
     f"{SHOP}/ledger": "shop",
     f"{SHOP}/dead-letters": "shop",
@@ -89,6 +91,7 @@ DIALOGS: dict[str, list[str]] = {
     "/secrets": ["Set secret", "Replace shop-kafka", "Delete shop-kafka"],
     "/receivers": ["Add receiver", "Edit receiver 1", "Delete receiver 1"],
     "/alerts": ["Acknowledge: A cause.", "Silence: A cause."],
+    "/access": ["Create user", "Create token"],
     f"{SHOP}/dead-letters": ["Retry all new", "Open the dead letter from orders-in/0@57"],
 }
 

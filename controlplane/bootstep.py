@@ -27,6 +27,7 @@ from pipelines.foundation.interceptors import allowed_interceptors
 from pipelines.services.access import checking, sealing
 from pipelines.services.hosts import broker_connection
 from pipelines.services.runs.observations import HostFacts
+from workers.adapters.broker_server import broker_warnings
 from workers.adapters.brokers import KafkaBrokers
 from workers.adapters.clock import SystemClock
 from workers.adapters.clusters import KafkaClusters
@@ -231,7 +232,12 @@ def canary(worker: Any, unresponsive: Callable[[str], None]) -> BackgroundLoop:
 
     def report(state: BrokerConnection, words: str, round_trip: float | None, now: Now) -> None:
         broker_connection.record(
-            host=environment.host, state=state.value, words=words, round_trip=round_trip, now=now.wall
+            host=environment.host,
+            state=state.value,
+            words=words,
+            round_trip=round_trip,
+            now=now.wall,
+            warnings=broker_warnings(),
         )
 
     queues = sorted(worker.app.amqp.queues.consume_from)

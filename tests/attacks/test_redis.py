@@ -4,13 +4,17 @@ is written there by another reaches a viewer, ends the tail, or ends the worker.
 from __future__ import annotations
 
 import json
+import re
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import psutil
 import pytest
+from django.conf import settings
 from structlog.testing import capture_logs
 
 from controlplane.install.services.child import Service, running
@@ -26,6 +30,7 @@ from pipelines.services.base import events
 from tests.db.conftest import Server
 from tests.db.test_event_stream import listening, use_redis
 from tests.factories import PipelineFactory
+from workers.adapters.broker_server import broker_warnings, inspect
 
 FORGED = {"kind": "event", "data": json.dumps({"id": 2**40, "pipeline": "orders", "kind": "forged", "message": "x"})}
 
@@ -195,3 +200,38 @@ def test_a_message_that_no_process_of_headgate_writes_is_refused(change: Callabl
 @pytest.mark.parametrize("raw", [b"", b"\xff", b"{", b"[]", b"{}", b"null", b"[" * 100_000])
 def test_what_is_no_message_is_refused(raw: bytes) -> None:
     assert checked(raw) is None
+
+
+def test_a_server_is_inspected_as_the_worker_reaches_it(tmp_path: Path) -> None:
+    with running_redis(tmp_path / "redis") as url:
+        client = redis.Redis.from_url(url)
+        found = inspect(client)
+        assert (found.loopback, found.password, found.tls) == (True, True, False)
+        assert (found.software in {"Redis", "Valkey"}, found.version[0].isdigit()) == (True, True)
+        client.acl_setuser("worker", enabled=True, passwords=["+secret"], categories=["+@all"], commands=["-info"])
+        other = inspect(redis.Redis.from_url(url.replace("//:", "//worker:").replace(_password(url), "secret")))
+    assert replace(other, software=found.software, version=found.version) == found
+    assert (other.software, other.version) == ("", ""), "it may not be asked"
+
+
+def _password(url: str) -> str:
+    return urlsplit(url).password or ""
+
+
+def test_a_server_that_others_can_use_is_said_once_in_the_log(
+    broker: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker.config_set("requirepass", "")
+    open_url = re.sub("//.*@", "//", settings.HEADGATE.redis_url.get_secret_value())
+    use_redis(open_url, monkeypatch)
+    with capture_logs() as lines:
+        found = broker_warnings()
+        assert broker_warnings() == found
+    assert any("asks for no password" in each for each in found)
+    assert [line["detail"] for line in lines if line["event"] == "broker_warning"] == found
+
+
+def test_a_server_that_does_not_answer_has_no_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    use_redis(f"redis://127.0.0.1:{free_port()}/0", monkeypatch)
+    assert broker_warnings() == []
+    dispatch.event_stream.cache_clear()

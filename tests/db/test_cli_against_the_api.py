@@ -12,9 +12,11 @@ from controlplane.cli.base import following, reports
 from controlplane.cli.base.errors import ExitCode
 from controlplane.cli.base.session import Session
 from pipelines.domain.base.roles import Role
+from pipelines.foundation import clock
 from pipelines.models import Revision
+from pipelines.services.hosts.broker_connection import record
 from tests.db.conftest import CommandLine, Run, Server
-from tests.factories import DeadLetterFactory, PipelineFactory, RunFactory, definition_data
+from tests.factories import DeadLetterFactory, HostFactory, PipelineFactory, RunFactory, definition_data
 
 
 @pytest.fixture
@@ -60,6 +62,13 @@ def test_every_command_that_reads_works_on_a_new_pipeline(run: Run) -> None:
     assert "orders" in run("list").stdout
     assert run("logs", "orders").exit_code == ExitCode.FAILED
     assert "pipeline.created" in run("events", "--pipeline", "orders").stdout
+
+
+def test_a_host_is_shown_with_what_its_broker_lacks(run: Run) -> None:
+    HostFactory.create(name="alpha", responding=True)
+    record(host="alpha", state="HEALTHY", words="", round_trip=0.001, now=clock.now(), warnings=["It has holes."])
+    assert "Warning: It has holes." in run("hosts", "show", "alpha").stdout
+    assert json.loads(run("hosts", "show", "alpha", "-o", "json").stdout)["messages"]["warnings"] == ["It has holes."]
 
 
 def test_a_pipeline_that_is_wanted_running_takes_no_revision(run: Run) -> None:

@@ -113,6 +113,8 @@ def _print(session: Session, host: dict[str, Any]) -> None:
     output.print_line(f"{host['name']}: {host['state']}, {drained}{disk}")
     if isolation := host["isolation"]:
         output.print_line(" ".join(filter(None, (isolation["detail"], isolation["hint"]))))
+    for warning in (host["messages"] or {}).get("warnings", ()):
+        output.print_line(f"Warning: {warning}")
     rows = [(each["name"], each["phase"], each["live_run"], "; ".join(each["tied"])) for each in host["pipelines"]]
     output.table(("pipeline", "phase", "run", "bound by"), rows, empty="No pipelines.")
 

@@ -4419,7 +4419,7 @@ export interface components {
          * Messages
          * @description Whether messages reach a worker. BUSY: every task slot is busy; AWAY: the broker does not answer; FULL: it
          *     accepts nothing more; UNRESPONSIVE: the worker is restarted. Without messages it acts a second
-         *     later.
+         *     later. `warnings`: what the broker lacks that others could use.
          */
         Messages: {
             /** State */
@@ -4438,6 +4438,11 @@ export interface components {
             at: string;
             /** Round Trip Ms */
             round_trip_ms: number | null;
+            /**
+             * Warnings
+             * @default []
+             */
+            warnings: string[];
         };
         /**
          * Migration

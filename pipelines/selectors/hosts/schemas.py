@@ -18,13 +18,14 @@ from pipelines.selectors.base.schemas import Schema
 class MessagesSchema(Schema):
     """Whether messages reach a worker. BUSY: every task slot is busy; AWAY: the broker does not answer; FULL: it
     accepts nothing more; UNRESPONSIVE: the worker is restarted. Without messages it acts a second
-    later."""
+    later. `warnings`: what the broker lacks that others could use."""
 
     state: Literal["HEALTHY", "BUSY", "AWAY", "FULL", "UNRESPONSIVE"]
     detail: str
     since: datetime
     at: datetime
     round_trip_ms: float | None
+    warnings: list[str] = []
 
 
 class DiskSchema(Schema):

@@ -29,6 +29,9 @@ export function HostDialog({ name, onClose }: { name: string; onClose: () => voi
           new revision, while the pipeline is stopped.
         </Text>
         {data?.isolation && <Isolation isolation={data.isolation} />}
+        {data?.messages?.warnings.map((warning) => (
+          <BrokerWarning key={warning} warning={warning} />
+        ))}
         {error && !data && <ErrorNote error={error} onRetry={() => void refetch()} />}
         {!data && !error && <Loading />}
         {data?.pipelines.length === 0 && <Empty title="No pipeline is placed here" />}
@@ -48,6 +51,20 @@ function Isolation({ isolation }: { isolation: NonNullable<HostDetail['isolation
       </ToneBadge>
       <Text size="sm" c="dimmed">
         {isolation.detail} {isolation.hint}
+      </Text>
+    </div>
+  )
+}
+
+/** What others could use against the broker, and what to do. */
+function BrokerWarning({ warning }: { warning: string }) {
+  return (
+    <div>
+      <ToneBadge tone="warn" icon={IconAlertTriangle} plain>
+        Broker at risk
+      </ToneBadge>
+      <Text size="sm" c="dimmed">
+        {warning}
       </Text>
     </div>
   )

@@ -104,6 +104,7 @@ function HostRow({ host, onShow }: { host: Host; onShow: (name: string) => void 
         <div>
           <Messages messages={host.messages} />
         </div>
+        <BrokerWarnings warnings={host.messages?.warnings ?? []} />
       </td>
       <td>
         <Ago at={host.seen_at} />
@@ -161,6 +162,18 @@ function Messages({ messages }: Pick<Host, 'messages'>) {
     <ToneBadge tone={tone} icon={icon} plain title={messages.detail || undefined}>
       {word}
     </ToneBadge>
+  )
+}
+
+/** What others could use against the broker; the dialog of the host has it in words. */
+function BrokerWarnings({ warnings }: { warnings: string[] }) {
+  if (warnings.length === 0) return null
+  return (
+    <div>
+      <ToneBadge tone="warn" icon={IconAlertTriangle} plain title={warnings.join(' ')}>
+        broker at risk
+      </ToneBadge>
+    </div>
   )
 }
 

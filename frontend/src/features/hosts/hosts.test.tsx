@@ -105,6 +105,17 @@ it.each([
   )
 })
 
+it('says in the dialog of a host what others could use against its broker', async () => {
+  const messages = { state: 'HEALTHY', detail: '', since: T0, at: T0, round_trip_ms: 1 } as const
+  given.get('/hosts/alpha', () => ({
+    ...host({ messages: { ...messages, warnings: ['Redis asks for no password.'] } }),
+    pipelines: [],
+  }))
+  showRouted(<HostDialog name="alpha" onClose={() => {}} />)
+  expect(await screen.findByText('Redis asks for no password.')).toBeInTheDocument()
+  expect(screen.getByText('Broker at risk')).toBeInTheDocument()
+})
+
 it('says what ties each pipeline to a host, and leads to the revision that pins it or lets it go', async () => {
   const guest = { phase: 'RUNNING', desired_state: 'RUNNING', live_run: 4 } as const
   given.get('/hosts/alpha', () => ({

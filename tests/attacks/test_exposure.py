@@ -28,6 +28,7 @@ def definition(**parts: Any) -> dict[str, Any]:
         "channels": {"c": parts.get("channel", {"type": "direct"})},
         "sinks": {"out": {"channel": "c", **parts.get("sink", {"type": "null"})}},
         **({"errors": {"dead_letter": parts["letters"]}} if "letters" in parts else {}),
+        **({"placement": parts["placement"]} if "placement" in parts else {}),
     }
 
 

@@ -22,6 +22,7 @@ from pipelines.domain.definitions.parts import registry
 from pipelines.domain.definitions.parts.component import Spec
 from tests.attacks.test_exposure import definition
 
+COMPONENTS = {component.kind for component in registry.all()}
 BAIT = ("/etc/shadow", "/run/redis.sock", "file:///etc/shadow", "127.0.0.1:6379", "http://169.254.169.254/latest")
 
 
@@ -29,7 +30,7 @@ def strings_of(kind: type[Spec], path: str) -> Iterator[tuple[str, FieldInfo]]:
     for name, info in kind.model_fields.items():
         yield f"{path}.{name}", info
         for inner in specs_in(info.annotation):
-            if inner.__module__.startswith("pipelines.") and not hasattr(inner, "kind"):
+            if inner.__module__.startswith("pipelines.") and getattr(inner, "kind", "") not in COMPONENTS:
                 yield from strings_of(inner, f"{path}.{name}")
 
 
@@ -58,12 +59,15 @@ def takes_bait(info: FieldInfo) -> bool:
 KNOWN_TEXTS = {line.strip() for line in Path(__file__).with_name("texts_without_reach.txt").read_text().splitlines()}
 
 
-def undeclared() -> set[str]:
-    found = set()
+def keys() -> Iterator[tuple[str, FieldInfo]]:
+    """Every key of a definition: those of each component, and those beside its components."""
+    yield from strings_of(Definition, "definition")
     for component in registry.all():
-        path = f"{component.kind}.{component.type_name()}"
-        found |= {place for place, info in strings_of(component, path) if reach_of(info) is None and takes_bait(info)}
-    return found
+        yield from strings_of(component, f"{component.kind}.{component.type_name()}")
+
+
+def undeclared() -> set[str]:
+    return {place for place, info in keys() if reach_of(info) is None and takes_bait(info)}
 
 
 def test_every_key_that_could_hold_a_path_or_an_address_says_what_it_reaches() -> None:
@@ -71,11 +75,7 @@ def test_every_key_that_could_hold_a_path_or_an_address_says_what_it_reaches() -
 
 
 def declared() -> dict[str, str]:
-    found: dict[str, str] = {}
-    for component in registry.all():
-        path = f"{component.kind}.{component.type_name()}"
-        found |= {place: reach for place, info in strings_of(component, path) if (reach := reach_of(info))}
-    return found
+    return {place: reach for place, info in keys() if (reach := reach_of(info))}
 
 
 SOURCE = {"type": "sequence"}
@@ -94,6 +94,9 @@ FILES = {
     },
     "sink.file.path": {"sink": {"type": "file", "path": "PATH"}},
     "dead_letter.file.path": {"letters": {"type": "file", "path": "PATH"}},
+    "definition.placement.launcher.storage": {
+        "placement": {"launcher": {"type": "spark", "cluster": "analytics", "storage": "PATH"}}
+    },
 }
 SERVERS = {
     "source.kafka.bootstrap_servers": {"source": READS},

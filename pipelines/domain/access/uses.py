@@ -55,7 +55,8 @@ def uses(definition: Definition) -> list[Use]:
     for section in ("sources", "channels", "sinks"):
         for name, spec in getattr(definition, section).items():
             found += _of_spec(f"{section}.{name}", spec)
-    return [*found, *_of_spec("errors.dead_letter", definition.errors.dead_letter)]
+    launcher = _of_spec("placement.launcher", definition.placement.launcher)
+    return [*found, *_of_spec("errors.dead_letter", definition.errors.dead_letter), *launcher]
 
 
 def _of_spec(path: str, spec: Spec) -> Iterator[Use]:
@@ -85,7 +86,7 @@ def _of_value(place: str, reach: str, value: str, spec: Spec) -> Iterator[Use]:
     elif reach == "completed":
         yield from _of_path(place, value, "read" if getattr(spec, "completed", "") == "keep" else "write")
     elif reach == "servers":
-        yield from (AddressUse(place, *_server(each)) for each in value.split(","))
+        yield from servers(place, value)
     elif reach == "url":
         yield from _of_url(place, value)
     elif reach == "dsn":
@@ -104,6 +105,11 @@ def _of_url(place: str, value: str) -> Iterator[Use]:
     port = parts.port or _PORTS.get(parts.scheme)
     if parts.hostname and port:
         yield AddressUse(place, parts.hostname, port)
+
+
+def servers(place: str, value: str) -> list[AddressUse]:
+    """The servers of Kafka that a list names."""
+    return [AddressUse(place, *_server(each)) for each in value.split(",")]
 
 
 def _server(server: str) -> tuple[str, int]:

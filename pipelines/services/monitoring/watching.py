@@ -10,14 +10,16 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.db.models import Q
 
+from pipelines.domain.access.uses import finding, servers
 from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.definitions.document.references import references
 from pipelines.domain.monitoring.alert_rules import AlertRule
 from pipelines.domain.monitoring.lag import STEPS, PartitionLag
 from pipelines.domain.monitoring.watching import GroupInspection, Happening, Kind, Limits, fastest, happenings
 from pipelines.foundation import clock
-from pipelines.foundation.errors import Conflict, NotFound
+from pipelines.foundation.errors import Conflict, Invalid, NotFound
 from pipelines.models import Alert, ExternalGroup, GroupSnapshot
+from pipelines.selectors.access import reach
 from pipelines.selectors.hosts.hosts import LOST_AFTER, expected
 from pipelines.services.base import audit, events
 from pipelines.services.base.audit import Actor
@@ -47,7 +49,9 @@ class ExternalGroupSettings:
 
 @transaction.atomic
 def watch(*, wanted: ExternalGroupSettings, actor: Actor) -> ExternalGroup:
-    """Begin to watch a group. Raises NotFound for a host; Conflict where it is watched, or too many are."""
+    """Begin to watch a group. Raises NotFound for a host; Invalid where its servers may not be reached; Conflict where
+    it is watched, or too many are."""
+    _require_reach(wanted.bootstrap_servers)
     if wanted.host is not None and not expected().filter(name=wanted.host).exists():
         raise NotFound(f"There is no host {wanted.host}.", code="host_not_found", hint="GET /api/v1/hosts lists them.")
     if ExternalGroup.objects.count() >= MOST_GROUPS:
@@ -70,6 +74,15 @@ def watch(*, wanted: ExternalGroupSettings, actor: Actor) -> ExternalGroup:
         raise Conflict(words, code="already_monitored", hint="Remove it first to change its settings.") from None
     audit.record(actor=actor, action="group.watch", after=_told(group))
     return group
+
+
+def _require_reach(bootstrap_servers: str) -> None:
+    """A worker connects to these servers, so that the rules for pipelines hold for them, too. Raises Invalid."""
+    policy = reach.policy()
+    named = servers("bootstrap_servers", bootstrap_servers)
+    problems = [(each, policy.host_problem(each.host, each.port)) for each in named]
+    if found := [finding(each, problem) for each, problem in problems if problem]:
+        raise Invalid("These servers may not be reached.", code="address_not_allowed", findings=found)
 
 
 @transaction.atomic

@@ -14,12 +14,15 @@ from dataclasses import dataclass, field
 
 import structlog
 
+from pipelines.domain.access.on_host import Resolve, look_up, server_problem
 from pipelines.domain.access.secret_bindings import GROUPS, MONITOR
+from pipelines.domain.access.uses import servers
 from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.definitions.document.references import substituted
 from pipelines.domain.monitoring.lag import Appended
 from pipelines.domain.monitoring.watching import Description, GroupInspection, inspected
 from pipelines.models import ExternalGroup
+from pipelines.selectors.access import reach
 from pipelines.selectors.access.secrets import user_of
 from pipelines.selectors.monitoring import watching as reading
 from pipelines.services.monitoring import watching as writing
@@ -44,6 +47,10 @@ class Unresolved(Exception):
     """A reference of the group's options that this host cannot resolve."""
 
 
+class OutOfReach(Exception):
+    """A server of the group that may not be reached."""
+
+
 @dataclass
 class GroupWatch:
     """Gives every watched group of the host its look when it is due. `seconds`: a monotonic clock."""
@@ -54,6 +61,7 @@ class GroupWatch:
     executor: Executor
     seconds: Callable[[], float] = time.monotonic
     wall: Callable[[], float] = time.time
+    resolve: Resolve = look_up
     pause: Callable[[float], object] = field(default_factory=lambda: threading.Event().wait)
     _due: dict[int, float] = field(default_factory=dict)
     _under_way: dict[int, Future[None]] = field(default_factory=dict)
@@ -81,13 +89,13 @@ class GroupWatch:
         """One look, and what follows from it. No error leaves: what went wrong is written down."""
         try:
             self.inspect(group)
-        except (Away, Unresolved) as error:
+        except (Away, Unresolved, OutOfReach) as error:
             writing.failed(group=group, error=str(error))
         except Exception:
             log.exception("watching_failed", group=group.name)
 
     def inspect(self, group: ExternalGroup) -> None:
-        """Ask, compare with the look before, and write both down. Raises Away or Unresolved."""
+        """Ask, compare with the look before, and write both down. Raises Away, Unresolved or OutOfReach."""
         cluster = self._cluster(group)
         before = None if group.last is None else GroupInspection.of_plain(group.last)
         description, commits = self._answers(cluster, group.name, before)
@@ -125,6 +133,10 @@ class GroupWatch:
         return description, commits
 
     def _cluster(self, group: ExternalGroup) -> ClusterAddress:
+        policy = reach.policy()
+        for server in servers("bootstrap_servers", group.bootstrap_servers):
+            if problem := server_problem(server, policy, self.resolve):
+                raise OutOfReach(problem)
         plain = {"servers": group.bootstrap_servers, "options": dict(group.options)}
         resolved = self.references.resolve(plain, kafka_client(user_of(f"{GROUPS}{group.name}"), MONITOR))
         if resolved.findings:

@@ -126,6 +126,7 @@ class SparkLauncher(Spec):
         "letters lie below it instead of in the host's state directory.",
         default=None,
         example="/mnt/headgate",
+        reach="write",
     )
     conf: dict[Annotated[str, AfterValidator(_setting)], SettingValue] = field(
         "Further settings of Spark, out of a list of allowed ones.",

@@ -46,6 +46,7 @@ export const keys = {
   rangeReplays: (name: string) => ['pipeline', name, 'range-replays'] as const,
   lag: (name: string, minutes: number) => ['lag', name, minutes] as const,
   stacks: (run: number) => ['stacks', run] as const,
+  changeRequests: (name: string) => ['pipeline', name, 'change-requests'] as const,
   runs: (name: string) => ['pipeline', name, 'runs'] as const,
   series: (name: string, minutes: number) => ['series', name, minutes] as const,
   revisions: (name: string) => ['pipeline', name, 'revisions'] as const,

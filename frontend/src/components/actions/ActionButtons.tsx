@@ -1,18 +1,21 @@
 import { ActionIcon, Tooltip } from '@mantine/core'
 import { IconCode } from '@tabler/icons-react'
 import { useState } from 'react'
+import type { Problem } from '@/api/problem'
 import type { ActionKind, Pipeline } from '@/api/types'
+import { GovernedDialog } from '@/components/governance/GovernedDialog'
 import { ReasonButton } from '@/components/ui/ReasonButton'
 import { refusal } from './allowed'
 import { CallsDialog } from './CallsDialog'
 import { EndDialog } from './EndDialog'
 import { ACTION_ICONS } from './icons'
-import { useAction } from './useAction'
+import { type ActionRequest, useAction } from './useAction'
 import { ACTION_KINDS, verbOf } from './words'
 
 /** Every life-cycle action of a pipeline; the one that fits best is filled, one that may not be taken says why. */
 export function ActionButtons({ pipeline }: { pipeline: Pipeline }) {
-  const action = useAction(pipeline.name)
+  const [asked, setAsked] = useState<{ request: ActionRequest; problem: Problem } | null>(null)
+  const action = useAction(pipeline.name, (request, problem) => setAsked({ request, problem }))
   const [dialog, setDialog] = useState<'stop' | 'restart' | 'calls' | null>(null)
   const main = mainAction(pipeline)
   const ask = (kind: ActionKind) =>
@@ -39,6 +42,15 @@ export function ActionButtons({ pipeline }: { pipeline: Pipeline }) {
           <IconCode size={15} aria-hidden />
         </ActionIcon>
       </Tooltip>
+      {asked && (
+        <GovernedDialog
+          name={pipeline.name}
+          kind={asked.request.kind}
+          arguments={{ ...asked.request.body }}
+          refusal={asked.problem}
+          onClose={() => setAsked(null)}
+        />
+      )}
       {dialog === 'calls' && (
         <CallsDialog name={pipeline.name} first={main ?? 'start'} onClose={() => setDialog(null)} />
       )}

@@ -2,9 +2,10 @@ import { notifications } from '@mantine/notifications'
 import { useMutation, useQueryClient, type QueryClient } from '@tanstack/react-query'
 import { keys } from '@/api/keys'
 import { act } from '@/api/operations'
-import { explain } from '@/api/problem'
+import { explain, type Problem } from '@/api/problem'
 import type { Operation, ActionKind, Pipeline, RestartBody, StopBody } from '@/api/types'
 import { announce } from '@/components/ui/Announcer'
+import { governed } from '@/domain/changes'
 import { ACTION_WORDS } from './words'
 
 export interface ActionRequest {
@@ -13,8 +14,9 @@ export interface ActionRequest {
   body?: StopBody | RestartBody
 }
 
-/** Asks for an action on one pipeline. Nothing is shown as done before the server has said so. */
-export function useAction(name: string) {
+/** Asks for an action on one pipeline. Nothing is shown as done before the server has said so. `onGoverned` gets what needs
+    the word of other users; without it that is shown like any refusal. */
+export function useAction(name: string, onGoverned?: (request: ActionRequest, refusal: Problem) => void) {
   const client = useQueryClient()
   return useMutation({
     mutationFn: ({ kind, body }: ActionRequest) => act(name, kind, body),
@@ -22,7 +24,11 @@ export function useAction(name: string) {
       noteOperation(client, operation)
       announce(`${ACTION_WORDS[operation.kind].doing} ${name}.`)
     },
-    onError: (error, { kind }) => showRefusal(`${ACTION_WORDS[kind].noun} of ${name} was rejected`, error),
+    onError: (error, request) => {
+      const refusal = onGoverned && governed(error)
+      if (refusal) onGoverned(request, refusal)
+      else showRefusal(`${ACTION_WORDS[request.kind].noun} of ${name} was rejected`, error)
+    },
     onSettled: () => client.invalidateQueries({ queryKey: keys.pipeline(name) }),
   })
 }

@@ -10,6 +10,7 @@ import { PhaseBadge } from '@/components/ui/PhaseBadge'
 import { usePollInterval } from '@/lib/live/LiveProvider'
 import { Findings } from '@/components/ui/Findings'
 import { ActionButtons } from '@/components/actions/ActionButtons'
+import { ChangeRequests } from './ChangeRequests'
 import { Decisions } from './decisions/Decisions'
 import { Headline } from './Headline'
 import { MigrationNote } from './MigrationNote'
@@ -51,6 +52,7 @@ export function PipelinePage() {
         <Headline pipeline={pipeline.data} status={status.data} />
       </PageHeader>
       <MigrationNote name={name} />
+      <ChangeRequests name={name} />
       {operation.data && (
         <OperationPanel
           key={operation.data.id}

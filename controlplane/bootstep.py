@@ -18,6 +18,7 @@ from django.conf import settings
 
 from controlplane.install.tools.errors import SetupError
 from controlplane.provision.spark import spark_settings as provisioned
+from pipelines.domain.access.audit_settings import parse_syslog
 from pipelines.domain.access.secret_bindings import Purpose
 from pipelines.domain.hosts.isolation import Isolation
 from pipelines.domain.runs.protocol import AgentUser, SparkSettings
@@ -27,6 +28,7 @@ from pipelines.foundation.interceptors import allowed_interceptors
 from pipelines.services.access import checking, sealing
 from pipelines.services.hosts import broker_connection
 from pipelines.services.runs.observations import HostFacts
+from workers.adapters.audit_receivers import OtlpReceiver, SyslogReceiver
 from workers.adapters.broker_server import broker_warnings
 from workers.adapters.brokers import KafkaBrokers
 from workers.adapters.clock import SystemClock
@@ -42,8 +44,9 @@ from workers.adapters.push_sources import HttpPushSources
 from workers.adapters.rundirs import LocalRunDirs
 from workers.adapters.secrets import StoredSecrets
 from workers.adapters.surveys import ChildSurveys
-from workers.ports import Now, SpanExport
+from workers.ports import AuditReceiver, Now, SpanExport
 from workers.supervisor.background.attempts import Attempts
+from workers.supervisor.background.audit_forwarder import AuditForwarder
 from workers.supervisor.background.broker_connection import EXIT_BROKER_UNRESPONSIVE, BrokerConnection, Canary
 from workers.supervisor.background.deliveries import DeliverySender
 from workers.supervisor.background.janitor import Janitor
@@ -74,6 +77,7 @@ DELIVERY_LOCK = "deliveries.lock"
 TRACE_LOCK = "traces.lock"
 AUDIT_LOCK = "audit.lock"
 AUDIT_CHECK_LOCK = "audit_check.lock"
+AUDIT_FORWARD_LOCK = "audit_{}.lock"
 STOP_TIMEOUT = 15.0
 
 log = structlog.get_logger(__name__)
@@ -110,7 +114,7 @@ def background_loops(worker: Any) -> Sequence[BackgroundLoop]:
     ticks = Ticker(supervisor()).loop(WAKE)
     canaries = canary(worker, partial(_end_unresponsive, ticks))
     loops = [canaries, ticks, replayer(), surveyor(), watcher(), janitor(), delivery_sender(), audit_sealer()]
-    loops.append(audit_checker())
+    loops += [audit_checker(), *audit_forwarders()]
     return [*loops, trace_sender()] if settings.HEADGATE.traces else loops
 
 
@@ -277,6 +281,24 @@ def audit_checker() -> BackgroundLoop:
     turn = checking.Walk(lambda: environment.signer).turn
     lock = FileLock(environment.state / AUDIT_CHECK_LOCK)
     return BackgroundLoop("audit-check", turn, pause=checking.INTERVAL, slowest=checking.RETRY_INTERVAL, lock=lock)
+
+
+def audit_forwarders() -> list[BackgroundLoop]:
+    """One for each destination, beside those of other hosts: one of them holds it."""
+    environment = settings.HEADGATE
+    receivers: dict[str, AuditReceiver] = {}
+    if environment.audit_syslog:
+        target, authorities = parse_syslog(environment.audit_syslog), environment.audit_syslog_ca
+        receivers["syslog"] = SyslogReceiver(target, host=environment.host, authorities=authorities)
+    if environment.audit_otlp:
+        headers, release = environment.otlp_headers, version("headgate")
+        receivers["otlp"] = OtlpReceiver(environment.otlp_address, headers, host=environment.host, version=release)
+    return [
+        AuditForwarder(name, receiver, environment.host).loop(
+            FileLock(environment.state / AUDIT_FORWARD_LOCK.format(name))
+        )
+        for name, receiver in receivers.items()
+    ]
 
 
 def trace_sender() -> BackgroundLoop:

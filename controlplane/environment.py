@@ -18,6 +18,7 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 from pydantic import BeforeValidator, Field, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from pipelines.domain.access.audit_settings import AuditSettings
 from pipelines.domain.access.reach_settings import ReachSettings
 from pipelines.domain.access.secrets import NAME
 from pipelines.domain.access.sign_in import SignInSettings
@@ -54,7 +55,7 @@ def is_installed(package: str) -> bool:
     return True
 
 
-class Environment(SignInSettings, ReachSettings, BaseSettings):
+class Environment(AuditSettings, SignInSettings, ReachSettings, BaseSettings):
     """Every setting that is not the same in each installation.
 
     `state`: directory of run directories, checkpoints and, embedded, the database. `database_url`: SQLite below `state`

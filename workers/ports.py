@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 from uuid import UUID
 
+from pipelines.domain.access.audit_export import Exported
 from pipelines.domain.access.secret_bindings import Purpose
 from pipelines.domain.base.positions import PartitionPosition
 from pipelines.domain.hosts.disk import DiskSpace
@@ -344,6 +345,17 @@ class Mails(Protocol):
 
     def send(self, server: MailServer, password: str, mail: Mail) -> DeliveryResponse:
         """Give one message to a mail server, bounded as a whole. Raises nothing: a failure is an answer too."""
+
+
+class NotForwarded(Exception):
+    """Rows of the audit have not arrived, or not all of them; the text says why."""
+
+
+class AuditReceiver(Protocol):
+    """The way of the audit out of this host."""
+
+    def send(self, rows: Sequence[Exported]) -> None:
+        """Send sealed rows in their order, bounded as a whole. Raises NotForwarded unless all of them have arrived."""
 
 
 class SpanExport(Protocol):

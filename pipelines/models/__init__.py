@@ -5,7 +5,7 @@ from pipelines.models.alerts import Alert, AlertSetting
 from pipelines.models.cluster import Cluster
 from pipelines.models.dead_letter import DeadLetter
 from pipelines.models.definition import Pipeline
-from pipelines.models.event import AuditCheck, AuditHead, AuditRow, Event, IdempotencyKey
+from pipelines.models.event import AuditCheck, AuditForwarding, AuditHead, AuditRow, Event, IdempotencyKey
 from pipelines.models.governance import ChangeApproval, ChangeRequest
 from pipelines.models.ledger import ChannelTotals, LedgerBatch, Position, Sample
 from pipelines.models.migration import ApprovalPolicy, Evacuation, FreezeWindow, Migration, MigrationApproval
@@ -33,6 +33,7 @@ __all__ = [
     "AllowedRoot",
     "ApprovalPolicy",
     "AuditCheck",
+    "AuditForwarding",
     "AuditHead",
     "AuditRow",
     "ChangeApproval",

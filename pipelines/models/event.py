@@ -78,6 +78,21 @@ class AuditCheck(models.Model):
         return self.problem or f"holds up to {self.sequence}"
 
 
+class AuditForwarding(models.Model):
+    """How far the audit was forwarded to a destination, and which worker does it."""
+
+    destination = models.CharField(max_length=16, primary_key=True)
+    sequence = models.BigIntegerField(default=0, help_text="The last row that has arrived.")
+    owner = models.CharField(max_length=128, blank=True, default="")
+    held_until = models.DateTimeField(null=True, blank=True)
+    forwarded_at = models.DateTimeField(null=True, blank=True)
+    failing_since = models.DateTimeField(null=True, blank=True)
+    last_error = models.CharField(max_length=300, blank=True, default="")
+
+    def __str__(self) -> str:
+        return f"{self.destination} up to {self.sequence}"
+
+
 class IdempotencyKey(models.Model):
     """The answer to a POST that carried an Idempotency-Key; `status` is empty while it is being worked on."""
 

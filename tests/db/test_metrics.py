@@ -31,8 +31,8 @@ from tests.factories import HostFactory, PipelineFactory, RunFactory, UserFactor
 
 pytestmark = pytest.mark.django_db
 PATH = "/metrics"
-QUERIES = 15
-"""Token and role, eight of pipelines, one of receivers, four of hosts."""
+QUERIES = 17
+"""Token and role, eight of pipelines, one of receivers, four of hosts, two of the audit."""
 
 
 def scrape(client: APIClient, **headers: str) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:

@@ -117,6 +117,15 @@ SECTIONS: dict[str, dict[str, str]] = {
         "checkpoint_days": "Checkpoints of lineages that have ended.",
         "webhook_days": "Deliveries of receivers that have ended.",
     },
+    "Audit": {
+        "audit_syslog": "The syslog server that the audit is forwarded to: `tls://HOST:PORT`, `tcp://HOST:PORT`, "
+        "`udp://HOST:PORT` or `unix:///dev/log`; see [The audit](../guides/audit.md#forward). Set it on web servers "
+        "and workers alike.",
+        "audit_syslog_ca": "A file with the authorities of its certificate. The system's if not set.",
+        "audit_otlp": "The collector that the audit is forwarded to by OTLP over HTTP, such as "
+        "`https://otel.example.com:4318`. Set it on web servers and workers alike.",
+        "audit_otlp_headers": "Headers for it, as `NAME=VALUE`, separated by commas, values percent-encoded.",
+    },
     "Traces": {
         "traces": "Workers export traces of operations and migrations; see [Trace operations](../guides/traces.md). "
         "Set it on web servers and workers alike.",

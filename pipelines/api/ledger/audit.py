@@ -113,6 +113,11 @@ def _part(rows: QuerySet[AuditRow], after: int, newest: int) -> list[AuditRow]:
     return list(rows.filter(pk__gt=after, pk__lte=newest).order_by("pk")[:CHUNK])
 
 
+def _chain() -> AuditChainSchema:
+    environment = settings.HEADGATE
+    return chain_schema(environment.signer.public, environment.audit_destinations)
+
+
 class AuditChain(View):
     """The chain that the rows are sealed in."""
 
@@ -121,7 +126,7 @@ class AuditChain(View):
     @extend_schema(operation_id="get_audit_chain", responses=AuditChainSchema)
     def get(self, request: Request) -> Response:
         """Show how far the audit is sealed, and how far workers have verified it."""
-        return answer(chain_schema(settings.HEADGATE.signer.public))
+        return answer(_chain())
 
 
 class VerifyAudit(View):
@@ -131,7 +136,7 @@ class VerifyAudit(View):
     def post(self, request: Request) -> Response:
         """Ask a worker to verify the whole chain now, instead of within the hour."""
         checking.request(actor=self.actor)
-        return answer(chain_schema(settings.HEADGATE.signer.public), 202)
+        return answer(_chain(), 202)
 
 
 class SigningKey(View):

@@ -37,6 +37,8 @@ from pipelines.domain.monitoring import metrics
 from pipelines.domain.monitoring.metrics import Metric, MetricType
 from pipelines.foundation import dispatch
 from pipelines.foundation.errors import HeadgateError
+from pipelines.selectors.access.audit import audit_metrics
+from pipelines.selectors.access.schemas import AuditMetricsSchema
 from pipelines.selectors.hosts.capacity import host_metrics
 from pipelines.selectors.hosts.schemas import HostMetricsSchema
 from pipelines.selectors.monitoring.metrics import snapshot
@@ -119,7 +121,9 @@ def _encoder(accept: str) -> tuple[Encoder, str]:
 
 def collector() -> MetricsCollector:
     """Everything as it is now. All of it is read before the first line is written."""
-    return MetricsCollector(snapshot(), host_metrics(), _redis_answers(), version("headgate"))
+    environment = settings.HEADGATE
+    audit = audit_metrics(environment.signer.public, environment.audit_destinations)
+    return MetricsCollector(snapshot(), host_metrics(), audit, _redis_answers(), version("headgate"))
 
 
 def _redis_answers() -> bool:
@@ -132,9 +136,17 @@ def _redis_answers() -> bool:
 class MetricsCollector(Collector):
     """Metrics of one request, for the encoders of `prometheus_client`."""
 
-    def __init__(self, found: MetricsSchema, hosts: Sequence[HostMetricsSchema], redis: bool, build: str) -> None:
+    def __init__(
+        self,
+        found: MetricsSchema,
+        hosts: Sequence[HostMetricsSchema],
+        audit: AuditMetricsSchema,
+        redis: bool,
+        build: str,
+    ) -> None:
         self.found = found
         self.hosts = hosts
+        self.audit = audit
         self.redis = redis
         self.build = build
 
@@ -189,6 +201,9 @@ class MetricsCollector(Collector):
         yield family(metrics.SPANS_DROPPED, ((labels, each.spans_dropped) for labels, each in hosts))
 
     def _rest(self) -> Iterator[Family]:
+        yield family(metrics.AUDIT_UNSEALED, [((), self.audit.unsealed)])
+        yield family(metrics.AUDIT_CHAIN_HOLDS, [((), self.audit.holds)])
+        yield family(metrics.AUDIT_BEHIND, (((name,), rows) for name, rows in self.audit.behind.items()))
         receivers = self.found.receivers
         yield family(metrics.DELIVERIES, [((), receivers.pending)])
         yield family(metrics.OLDEST_DELIVERY, [((), receivers.oldest_seconds)])

@@ -147,6 +147,13 @@ OLDEST_DELIVERY = _gauge(
     "receiver_oldest_pending_delivery_seconds", (), "Age of the oldest delivery that is pending; 0 without one."
 )
 FAILING_RECEIVERS = _gauge("receivers_failing", (), "Enabled receivers whose last attempt failed.")
+AUDIT_UNSEALED = _gauge("audit_unsealed_rows", (), "Rows of the audit that wait to be sealed.")
+AUDIT_CHAIN_HOLDS = _gauge(
+    "audit_chain_holds", (), "1 if the last verification of the audit's chain found nothing, else 0. Absent before it."
+)
+AUDIT_BEHIND = _gauge(
+    "audit_forwarding_behind_rows", ("destination",), "Sealed rows of the audit that have not arrived at the receiver."
+)
 REDIS_UP = _gauge("redis_up", (), "1 if Redis answers the web server, else 0.")
 BUILD = Metric("headgate_build", MetricType.INFO, ("version",), "The version of the web server.")
 
@@ -175,6 +182,7 @@ GROUPS: dict[str, tuple[Metric, ...]] = {
         SPANS_EXPORTED,
         SPANS_DROPPED,
     ),
+    "Audit": (AUDIT_UNSEALED, AUDIT_CHAIN_HOLDS, AUDIT_BEHIND),
     "Queues and the web server": (DELIVERIES, OLDEST_DELIVERY, FAILING_RECEIVERS, REDIS_UP, BUILD),
 }
 """Every metric, as the reference lists them."""

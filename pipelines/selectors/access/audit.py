@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
@@ -15,8 +15,14 @@ from pipelines.domain.access import audit_chain
 from pipelines.domain.access.audit_chain import Checked, Head, Link, Record, Verified
 from pipelines.domain.access.audit_export import Exported
 from pipelines.foundation.signing import PublicKey
-from pipelines.models import AuditCheck, AuditHead, AuditRow
-from pipelines.selectors.access.schemas import AuditChainSchema, AuditCheckSchema, AuditHeadSchema
+from pipelines.models import AuditCheck, AuditForwarding, AuditHead, AuditRow
+from pipelines.selectors.access.schemas import (
+    AuditChainSchema,
+    AuditCheckSchema,
+    AuditForwardingSchema,
+    AuditHeadSchema,
+    AuditMetricsSchema,
+)
 
 CHUNK = 1000
 _OF_THE_CHAIN = frozenset({"sequence", "digest"})
@@ -132,7 +138,7 @@ def verify_part(found: Verified, end: Head | None, key: PublicKey, most: int) ->
     return _nothing_behind(audit_chain.compared(walked, end, key), end)
 
 
-def chain_schema(key: PublicKey) -> AuditChainSchema:
+def chain_schema(key: PublicKey, destinations: Mapping[str, str]) -> AuditChainSchema:
     """The chain as the API shows it. What is not signed by `key` counts as not checked."""
     end, checked, (unsealed, oldest) = head(), last_check(), waiting()
     return AuditChainSchema(
@@ -141,6 +147,7 @@ def chain_schema(key: PublicKey) -> AuditChainSchema:
         oldest_unsealed_at=oldest,
         check=_check_schema(checked) if checked and checked.is_signed_by(key) else None,
         check_requested_at=check_requested_at(),
+        forwarding=forwarding_schemas(destinations),
     )
 
 
@@ -154,10 +161,58 @@ def _nothing_behind(found: Verified, end: Head | None) -> Verified:
     """What was found, or a row that was appended without the head."""
     if not found.holds or end is None:
         return found
-    last = AuditRow.objects.aggregate(last=Max("sequence"))["last"] or 0
+    last = sealed_up_to()
     if (now := head()) is None or last > now.sequence:
         return replace(found, problem=f"Row {last} lies behind the head of the chain.")
     return found
+
+
+def sealed_up_to() -> int:
+    """The last place of the chain."""
+    return AuditRow.objects.aggregate(last=Max("sequence"))["last"] or 0
+
+
+def sealed_after(place: int, *, most: int) -> list[Exported]:
+    """The sealed rows that follow a place, in their order."""
+    return [exported(row) for row in AuditRow.objects.filter(sequence__gt=place).order_by("sequence")[:most]]
+
+
+def forwarded_up_to(destination: str) -> int:
+    """The last row that has arrived there."""
+    found = AuditForwarding.objects.filter(destination=destination).values_list("sequence", flat=True)
+    return next(iter(found), 0)
+
+
+def forwarding_schemas(destinations: Mapping[str, str]) -> list[AuditForwardingSchema]:
+    """How far the audit was forwarded to each destination that is configured, by its name and address."""
+    rows, last = AuditForwarding.objects.in_bulk(list(destinations)), sealed_up_to()
+    return [
+        _forwarding(rows.get(name) or AuditForwarding(destination=name), at, last) for name, at in destinations.items()
+    ]
+
+
+def audit_metrics(key: PublicKey, destinations: Mapping[str, str]) -> AuditMetricsSchema:
+    """Counts for metrics, in two queries, and two more where the audit is forwarded."""
+    checked = last_check()
+    behind = dict.fromkeys(destinations, sealed_up_to()) if destinations else {}
+    for name, row in AuditForwarding.objects.in_bulk(list(destinations)).items():
+        behind[name] = max(0, behind[name] - row.sequence)
+    holds = not checked.problem if checked and checked.is_signed_by(key) else None
+    return AuditMetricsSchema(unsealed=waiting()[0], holds=holds, behind=behind)
+
+
+def _forwarding(row: AuditForwarding, address: str, last: int) -> AuditForwardingSchema:
+    behind = AuditRow.objects.filter(sequence__gt=row.sequence).order_by("sequence")
+    return AuditForwardingSchema(
+        destination=row.destination,
+        address=address,
+        sequence=row.sequence,
+        behind=max(0, last - row.sequence),
+        behind_since=behind.values_list("at", flat=True).first(),
+        forwarded_at=row.forwarded_at,
+        failing_since=row.failing_since,
+        error=row.last_error,
+    )
 
 
 def waiting() -> tuple[int, datetime | None]:

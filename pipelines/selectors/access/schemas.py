@@ -86,6 +86,27 @@ class AuditCheckSchema(Schema):
     problem: str = Field(description="The first thing that does not hold; empty where all does.")
 
 
+class AuditForwardingSchema(Schema):
+    """How far the audit was forwarded to one destination."""
+
+    destination: str = Field(examples=["syslog", "otlp"])
+    address: str
+    sequence: int = Field(description="The last row that has arrived.")
+    behind: int = Field(description="Sealed rows that have not arrived yet.")
+    behind_since: datetime | None = Field(description="When the oldest of them was recorded.")
+    forwarded_at: datetime | None
+    failing_since: datetime | None
+    error: str = Field(description="Why the last attempt failed; empty where it did not.")
+
+
+class AuditMetricsSchema(Schema):
+    """What metrics show of the audit. `behind`: rows that have not arrived, by destination."""
+
+    unsealed: int
+    holds: bool | None
+    behind: dict[str, int]
+
+
 class AuditChainSchema(Schema):
     """How far the audit is sealed, and how far that was verified. `check` is null until a worker has walked over the
     chain, and where the key of this installation has not signed what it found."""
@@ -95,3 +116,4 @@ class AuditChainSchema(Schema):
     oldest_unsealed_at: datetime | None
     check: AuditCheckSchema | None
     check_requested_at: datetime | None = Field(description="Since when a user waits for a walk; null if none does.")
+    forwarding: list[AuditForwardingSchema]

@@ -163,15 +163,14 @@ def test_every_row_arrives_in_order_when_the_server_is_away_and_comes_back(
 
 
 def test_rows_that_a_dying_server_did_not_read_are_sent_again() -> None:
-    _written(200, outcome="x" * 32)
+    _written(3)
     with stream_server(most=1) as dying:
         worker = forwarder(dying.target)
         assert worker.turn() == audit_forwarder.RETRY_SECONDS
         assert state().sequence == 0
     with stream_server(dying.place) as server:
         worker.turn()
-        wait_for(lambda: len(server.sequences) == 200, "all have arrived")
-    assert server.sequences == list(range(1, 201))
+        wait_for(lambda: server.sequences == [1, 2, 3], "all have arrived")
 
 
 def test_a_server_is_spoken_to_by_tls_and_must_prove_who_it_is(tmp_path: Path) -> None:

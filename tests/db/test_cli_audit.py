@@ -17,8 +17,9 @@ from controlplane.cli.base.errors import ExitCode
 from pipelines.api.ledger import audit as api
 from pipelines.domain.access.audit_chain import Verified
 from pipelines.domain.base.roles import Role
+from pipelines.foundation import clock
 from pipelines.foundation.signing import PublicKey
-from pipelines.services.access import checking
+from pipelines.services.access import checking, forwarding
 from pipelines.services.access.sealing import seal
 from pipelines.services.base import audit
 from pipelines.services.base.audit import Actor
@@ -88,6 +89,16 @@ def test_operators_list_and_administrators_export(command_line: CommandLine) -> 
     assert run("audit", "list").exit_code == 0
     refused = run("audit", "export")
     assert (refused.exit_code, refused.stdout) == (ExitCode.NO_ACCESS, "")
+
+
+def test_a_receiver_that_is_behind_is_shown(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    changed = {"audit_syslog": "tls://logs:6514"}
+    monkeypatch.setattr(settings, "HEADGATE", settings.HEADGATE.model_copy(update=changed))
+    forwarding.claim(destination="syslog", owner="alpha", now=clock.now())
+    forwarding.note_failure(destination="syslog", cause="No answer.", now=clock.now())
+    shown = run("audit", "chain").stdout
+    assert "Forwarded to tls://logs:6514 up to row 0; 6 rows behind since 20" in shown
+    assert ": No answer." in shown
 
 
 def test_the_state_of_the_chain_is_shown(run: Run) -> None:

@@ -93,7 +93,7 @@ def export(
 
 @app.verb()
 def chain(session: Session) -> None:
-    """Show how far the audit is sealed, and how far workers have verified it."""
+    """Show how far the audit is sealed, verified by workers, and forwarded."""
     from controlplane.cli.base import output
 
     found = session.client().get("audit/chain")
@@ -114,4 +114,10 @@ def _lines(chain: dict[str, Any]) -> list[str]:
         lines.append(f"The chain does not hold, as found at {check['at']}: {check['problem']}")
     if chain["unsealed"]:
         lines.append(f"Not sealed yet: {chain['unsealed']} rows, the oldest since {chain['oldest_unsealed_at']}.")
-    return lines
+    return [*lines, *map(_forwarded, chain["forwarding"])]
+
+
+def _forwarded(to: dict[str, Any]) -> str:
+    behind = f"; {to['behind']} rows behind since {to['behind_since']}" if to["behind"] else ""
+    failure = f". Failing since {to['failing_since']}: {to['error']}" if to["error"] else "."
+    return f"Forwarded to {to['address']} up to row {to['sequence']}{behind}{failure}"

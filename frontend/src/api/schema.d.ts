@@ -2498,6 +2498,8 @@ export interface components {
              * @description Since when a user waits for a walk; null if none does.
              */
             check_requested_at: string | null;
+            /** Forwarding */
+            forwarding: components["schemas"]["AuditForwarding"][];
         };
         /**
          * AuditCheck
@@ -2521,6 +2523,44 @@ export interface components {
              * @description The first thing that does not hold; empty where all does.
              */
             problem: string;
+        };
+        /**
+         * AuditForwarding
+         * @description How far the audit was forwarded to one destination.
+         */
+        AuditForwarding: {
+            /**
+             * Destination
+             * @example syslog
+             * @example otlp
+             */
+            destination: string;
+            /** Address */
+            address: string;
+            /**
+             * Sequence
+             * @description The last row that has arrived.
+             */
+            sequence: number;
+            /**
+             * Behind
+             * @description Sealed rows that have not arrived yet.
+             */
+            behind: number;
+            /**
+             * Behind Since
+             * @description When the oldest of them was recorded.
+             */
+            behind_since: string | null;
+            /** Forwarded At */
+            forwarded_at: string | null;
+            /** Failing Since */
+            failing_since: string | null;
+            /**
+             * Error
+             * @description Why the last attempt failed; empty where it did not.
+             */
+            error: string;
         };
         /**
          * AuditHead

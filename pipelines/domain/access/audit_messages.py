@@ -54,7 +54,7 @@ def severity(row: Exported) -> int:
 
 
 def syslog(row: Exported, host: str) -> bytes:
-    """The message of a row; `host`: who sends it. Its text is a line of an export, so that the chain can be verified."""
+    """The message of a row, sent by `host`. Its text is a line of an export, so that the chain can be verified."""
     sent = to_send(row)
     values = {"sequence": row.sequence, "digest": row.digest}
     values |= {name: row.record.get(column, "") for name, column in _PARAMETERS.items()}

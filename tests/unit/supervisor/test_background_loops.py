@@ -39,6 +39,14 @@ def test_a_worker_has_one_list_of_loops_with_a_lock_where_a_host_has_only_one_of
     assert CANARIES.listener is not None
 
 
+def test_a_worker_that_forwards_the_audit_has_a_loop_for_each_receiver(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CANARIES, "listener", None)
+    changed = {"audit_syslog": "tls://logs", "audit_otlp": "https://otel"}
+    monkeypatch.setattr(settings, "HEADGATE", settings.HEADGATE.model_copy(update=changed))
+    loops = background_loops(WORKER)[-2:]
+    assert [(loop.name, loop.lock is not None) for loop in loops] == [("audit-syslog", True), ("audit-otlp", True)]
+
+
 def test_a_worker_that_traces_has_one_loop_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(CANARIES, "listener", None)
     monkeypatch.setattr(settings, "HEADGATE", settings.HEADGATE.model_copy(update={"traces": True}))

@@ -4,13 +4,14 @@ import {
   IconCircleX,
   IconClock,
   IconHelpCircle,
+  IconSend,
   IconShieldCheck,
   type Icon,
 } from '@tabler/icons-react'
 import { auditChainQuery, verifyAudit } from '@/api/audit'
 import { keys } from '@/api/keys'
 import { sessionQuery } from '@/api/session'
-import type { AuditChain } from '@/api/types'
+import type { AuditChain, AuditForwarding } from '@/api/types'
 import { ErrorNote, Loading } from '@/components/ui/Feedback'
 import { Panel } from '@/components/ui/Panel'
 import { ReasonButton } from '@/components/ui/ReasonButton'
@@ -66,6 +67,9 @@ export function ChainState() {
       {asking.error && <ErrorNote error={asking.error} />}
       {query.isPending && <Loading rows={1} />}
       {query.data && <Facts chain={query.data} />}
+      {query.data?.forwarding.map((each) => (
+        <Forwarding key={each.destination} state={each} />
+      ))}
     </Panel>
   )
 }
@@ -103,6 +107,48 @@ function Facts({ chain }: { chain: AuditChain }) {
       )}
     </div>
   )
+}
+
+/** Rows are forwarded within seconds. */
+const FORWARDED_MS = 60_000
+
+/** Whether everything has arrived at one receiver, and if not, since when and why. */
+function Forwarding({ state }: { state: AuditForwarding }) {
+  const now = useNow()
+  const { tone, icon, word } = forwardingVerdict(state, now)
+  return (
+    <div className={classes.chain}>
+      <ToneBadge tone={tone} icon={icon}>
+        {word}
+      </ToneBadge>
+      <span>
+        to <span className="mono">{state.address}</span>
+        {state.sequence > 0 && <>, up to row {count(state.sequence)}</>}
+        {state.behind > 0 && (
+          <>
+            ; {plural(state.behind, 'row')} behind since <Moment at={state.behind_since} />
+          </>
+        )}
+      </span>
+      {state.error && (
+        <span className="dim">
+          Failing since <Moment at={state.failing_since} />: {state.error}
+        </span>
+      )}
+    </div>
+  )
+}
+
+export function forwardingVerdict(
+  { behind, behind_since, error, sequence }: AuditForwarding,
+  now: number,
+): { tone: Tone; icon: Icon; word: string } {
+  if (error) return { tone: 'bad', icon: IconCircleX, word: 'Not forwarded' }
+  if (behind_since && now - Date.parse(behind_since) > FORWARDED_MS)
+    return { tone: 'warn', icon: IconClock, word: 'Forwarding is behind' }
+  if (behind > 0) return { tone: 'busy', icon: IconSend, word: 'Forwarding' }
+  if (sequence === 0) return { tone: 'idle', icon: IconSend, word: 'Nothing to forward yet' }
+  return { tone: 'ok', icon: IconSend, word: 'Forwarded' }
 }
 
 const late = (oldest: string | null, now: number) => oldest !== null && now - Date.parse(oldest) > SEALED_MS

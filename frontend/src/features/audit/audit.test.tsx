@@ -2,14 +2,14 @@ import { screen, within } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
 import { vi } from 'vitest'
 import type { AuditFilter } from '@/api/audit'
-import type { AuditChain, AuditEntry } from '@/api/types'
+import type { AuditChain, AuditEntry, AuditForwarding } from '@/api/types'
 import { auditCall } from '@/domain/calls'
 import { session, T0 } from '@/testing/factories'
 import { showRouted } from '@/testing/render'
 import { given } from '@/testing/server'
 import { HOSTILE, loose } from '@/testing/shell'
 import { AuditList } from './AuditPage'
-import { ChainState, verdict } from './ChainState'
+import { ChainState, forwardingVerdict, verdict } from './ChainState'
 import { differenceOf } from './changes'
 import { ExportButtons } from './ExportButtons'
 import { Filters } from './Filters'
@@ -40,6 +40,21 @@ function chain(fields: Partial<AuditChain> = {}): AuditChain {
     oldest_unsealed_at: null,
     check: { at: T0, sequence: 10, holds: true, problem: '' },
     check_requested_at: null,
+    forwarding: [],
+    ...fields,
+  }
+}
+
+function forwarding(fields: Partial<AuditForwarding> = {}): AuditForwarding {
+  return {
+    destination: 'syslog',
+    address: 'tls://logs',
+    sequence: 9,
+    behind: 0,
+    behind_since: null,
+    forwarded_at: T0,
+    failing_since: null,
+    error: '',
     ...fields,
   }
 }
@@ -164,6 +179,26 @@ describe('the chain', () => {
     given.post('/audit/chain/verify', () => chain({ check_requested_at: T0 }))
     await userEvent.click(screen.getByRole('button', { name: 'Verify now' }))
     expect(await screen.findByRole('button', { name: 'Verifying' })).toHaveAttribute('aria-disabled', 'true')
+  })
+
+  it.each([
+    ['ok', 'Forwarded', {}],
+    ['bad', 'Not forwarded', { error: 'Connection refused.', behind: 2 }],
+    ['warn', 'Forwarding is behind', { behind: 2, behind_since: '2026-11-21T11:00:00Z' }],
+    ['busy', 'Forwarding', { behind: 2, behind_since: T0 }],
+    ['idle', 'Nothing to forward yet', { sequence: 0 }],
+  ])('is forwarded: %s, "%s"', (tone, word, fields) => {
+    expect(forwardingVerdict(forwarding(fields), now)).toMatchObject({ tone, word })
+  })
+
+  it('says how far a receiver is behind, since when and why', async () => {
+    given.get('/session', () => session('operator'))
+    const away = forwarding({ behind: 3, behind_since: T0, failing_since: T0, error: 'Connection refused.' })
+    given.get('/audit/chain', () => chain({ forwarding: [away] }))
+    showRouted(<ChainState />)
+    expect(await screen.findByText('Not forwarded')).toBeVisible()
+    expect(document.body).toHaveTextContent(/to tls:\/\/logs, up to row 9; 3 rows behind since/)
+    expect(document.body).toHaveTextContent(/Failing since .*Connection refused/)
   })
 
   it('names the first row that does not hold', async () => {

@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("pipelines", "0042_change_requests"),
+        ("pipelines", "0043_reach_of_storage"),
     ]
 
     operations = [

@@ -43,7 +43,8 @@ class AuditSettings(BaseModel):
     @field_validator("audit_otlp")
     @classmethod
     def _is_a_collector(cls, value: str) -> str:
-        if value and (urlsplit(value).scheme not in ("http", "https") or not urlsplit(value).hostname):
+        parts = urlsplit(value)
+        if value and (parts.scheme not in ("http", "https") or not parts.hostname or parts.username):
             raise ValueError("is not the address of a collector, such as https://otel.example.com:4318")
         return value
 

@@ -16,6 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families as plain
 from pytest_django import Settings
 from rest_framework.test import APIClient
 
+from pipelines.domain.access.audit_chain import BEGIN
 from pipelines.domain.base.roles import Role
 from pipelines.domain.base.states import DesiredState, MigrationStage, Phase
 from pipelines.domain.ledger.ledger import Counts
@@ -23,7 +24,7 @@ from pipelines.domain.monitoring.lag import PartitionLag, as_rows
 from pipelines.domain.monitoring.metrics import METRICS
 from pipelines.foundation import clock
 from pipelines.models import Alert, ChannelTotals, Delivery, Event, Host, LagPoint, Migration, Pipeline, Receiver, Run
-from pipelines.services.access import access
+from pipelines.services.access import access, checking
 from pipelines.services.base.totals import add
 from pipelines.services.runs.runs import Aftermath, _consequences
 from tests.db.test_journals import done, planned, rng, take
@@ -328,8 +329,10 @@ def test_a_thousand_pipelines_are_as_many_queries(viewer: APIClient) -> None:
     assert sum(name == "headgate_channel_lag_records" for name, _ in found) == 1001
 
 
-def test_every_metric_is_exposed_as_it_is_described(viewer: APIClient) -> None:
+def test_every_metric_is_exposed_as_it_is_described(viewer: APIClient, settings: Settings) -> None:
     """With the labels and under the names that rules, dashboards and the reference go by."""
+    settings.HEADGATE = settings.HEADGATE.model_copy(update={"audit_syslog": "tls://logs"})
+    checking.record(found=BEGIN, signer=settings.HEADGATE.signer)
     HostFactory.create(name="alpha", responding=True, tick_ms=1, slots=4, messages={"state": "HEALTHY"})
     full(1)
     Pipeline.objects.update(conditions=[{"type": "PositionsSafe", "status": "True"}])

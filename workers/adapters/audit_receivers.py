@@ -75,12 +75,7 @@ class SyslogReceiver:
             _raise_refusal(made)
 
     def _datagrams(self, deadline: float) -> socket.socket:
-        if self._target.scheme == "unix":
-            family, address = socket.AF_UNIX, self._target.path
-        else:
-            found = self._addresses(deadline)[0]
-            family = socket.AF_INET if found.version == 4 else socket.AF_INET6
-            address = (str(found), self._target.port)
+        family, address = self._family_and_address(deadline)
         made = socket.socket(family, socket.SOCK_DGRAM)
         try:
             made.settimeout(left(deadline))
@@ -89,6 +84,12 @@ class SyslogReceiver:
             made.close()
             raise
         return made
+
+    def _family_and_address(self, deadline: float) -> tuple[socket.AddressFamily, str | tuple[str, int]]:
+        if self._target.scheme == "unix":
+            return socket.AF_UNIX, self._target.path
+        found = self._addresses(deadline)[0]
+        return socket.AF_INET if found.version == 4 else socket.AF_INET6, (str(found), self._target.port)
 
     def _send_stream(self, messages: Sequence[bytes], deadline: float) -> None:
         """Octet counting (RFC 6587), then the end, then the wait for the server's."""

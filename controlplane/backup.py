@@ -11,7 +11,7 @@ import hashlib
 import itertools
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -27,12 +27,16 @@ from django.db import connection, models, transaction
 from django.db.migrations.loader import MigrationLoader
 
 from pipelines.foundation import clock
-from pipelines.models import Host
+from pipelines.migrations._roles_of_groups import bind
+from pipelines.models import DEFAULT_TEAM, Host, Revision, RoleBinding, Team
+from pipelines.services.access.teams import create_default_team
 from pipelines.services.base import events
 
 FORMAT = "headgate-backup"
 VERSION = 1
 APP = "pipelines"
+TEAMS = "0045_teams"
+"""The schema migration since which every pipeline has a team."""
 CHUNK = 500
 _SUPERVISED_WITHIN = timedelta(seconds=30)
 
@@ -174,7 +178,7 @@ def restore(path: Path, *, replace: bool) -> Summary:
         _require_free(replace=replace)
         for model in reversed(_models()):
             _empty(model)
-        rows = _read(path)
+        rows = _read(path) if TEAMS in header["migrations"] else _read_without_teams(path)
         connection.check_constraints()
         _reset_sequences()
         Host.objects.update(lease_owner=None, lease_until=None)
@@ -187,9 +191,15 @@ def _require_free(*, replace: bool) -> None:
     awake = Host.objects.filter(lease_owner__isnull=False, seen_at__gte=clock.now() - _SUPERVISED_WITHIN).first()
     if awake is not None:
         raise BackupError(f"A worker of {awake.name} is running.", "Stop every worker and web server first.")
-    full = [model._meta.label for model in _models() if model is not Group and model._base_manager.exists()]
+    full = [model._meta.label for model in _models() if _holds_rows(model)]
     if full and not replace:
         raise BackupError(f"The database is not empty: {', '.join(full[:5])}.", "Use --replace to delete its content.")
+
+
+def _holds_rows(model: type[models.Model]) -> bool:
+    """Whether there is more than what every database begins with."""
+    rows = model._base_manager.all()
+    return (rows.exclude(name=DEFAULT_TEAM) if model is Team else rows).exists()
 
 
 def _empty(model: type[models.Model]) -> None:
@@ -199,20 +209,31 @@ def _empty(model: type[models.Model]) -> None:
     model._base_manager.all()._raw_delete(connection.alias)
 
 
-def _read(path: Path) -> dict[str, int]:
+def _read_without_teams(path: Path) -> dict[str, int]:
+    """Rows of a time without teams, when roles were groups: the default team owns every pipeline."""
+    create_default_team()
+    team = Team.objects.get(name=DEFAULT_TEAM).pk
+    rows = _read(path, owner={"pipelines.pipeline": {"team": team}})
+    bind(group=Group, binding=RoleBinding, revision=Revision)
+    return rows
+
+
+def _read(path: Path, owner: Mapping[str, dict[str, Any]] | None = None) -> dict[str, int]:
+    """Insert every row; `owner`: fields that rows of a model get beside their own."""
     rows: dict[str, int] = {}
     with gzip.open(path, "rb") as file:
-        documents = _documents(file)
+        documents = _documents(file, owner or {})
         while chunk := list(itertools.islice(documents, CHUNK)):
             for label, found in itertools.groupby(serializers.deserialize("python", chunk), key=_label):
                 rows[label] = rows.get(label, 0) + _insert(list(found))
     return rows
 
 
-def _documents(file: Iterable[bytes]) -> Iterator[dict[str, Any]]:
+def _documents(file: Iterable[bytes], owner: Mapping[str, dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """The rows between header and footer."""
     for document in map(json.loads, file):
         if "model" in document:
+            document["fields"] |= owner.get(document["model"], {})
             yield document
 
 

@@ -15,14 +15,14 @@ class PipelinesConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Close the state to other users of the machine before anything is read from it. See to it that the groups of
-        the roles and the database's own guards exist after every schema migration, in test databases too."""
+        """Close the state to other users of the machine before anything is read from it. See to it that the default
+        team and the database's own guards exist after every schema migration, in test databases too."""
         from pipelines.foundation.availability import limit_waits
         from pipelines.foundation.privacy import close_state
         from pipelines.models import guards
-        from pipelines.services.access.access import create_role_groups
+        from pipelines.services.access.teams import create_default_team
 
         close_state(settings.HEADGATE.state, settings.HEADGATE.private_files, agents=settings.HEADGATE.agents_gid)
         connection_created.connect(limit_waits)
-        post_migrate.connect(create_role_groups, sender=self)
+        post_migrate.connect(create_default_team, sender=self)
         post_migrate.connect(guards.install, sender=self)

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import factory
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import User
 from factory.django import DjangoModelFactory
 
 from pipelines.domain.base.roles import Role
@@ -18,7 +18,21 @@ from pipelines.domain.definitions.checks.validate import validate_data
 from pipelines.domain.definitions.document.spec import Definition
 from pipelines.domain.ledger.totals import TOTALS
 from pipelines.domain.lifecycle.operations import steps_of
-from pipelines.models import DeadLetter, Event, Host, LedgerBatch, Operation, Pipeline, Position, Revision, Run, Sample
+from pipelines.models import (
+    DEFAULT_TEAM,
+    DeadLetter,
+    Event,
+    Host,
+    LedgerBatch,
+    Operation,
+    Pipeline,
+    Position,
+    Revision,
+    RoleBinding,
+    Run,
+    Sample,
+    Team,
+)
 from pipelines.services.base.totals import add
 
 
@@ -57,7 +71,7 @@ def definition(name: str = "orders", **changes: Any) -> Definition:
 
 
 class UserFactory(DjangoModelFactory[User]):
-    """A user; `role` is one of viewer, operator, admin, or None."""
+    """A user; `role`, or None, is the one in every team, `in_teams` names those in single teams."""
 
     class Meta:
         model = User
@@ -68,9 +82,32 @@ class UserFactory(DjangoModelFactory[User]):
 
     @factory.post_generation
     def role(self: User, create: bool, extracted: Role | None, **_: Any) -> None:
-        """Join the group of the role."""
+        """Bind the role in every team."""
         if create and extracted is not None:
-            self.groups.add(Group.objects.get(name=extracted.word))
+            bind(self, extracted)
+
+    @factory.post_generation
+    def in_teams(self: User, create: bool, extracted: dict[Team, Role] | None, **_: Any) -> None:
+        """Bind a role in each of the teams."""
+        if create:
+            for team, role in (extracted or {}).items():
+                bind(self, role, team)
+
+
+def bind(user: User, role: Role, team: Team | None = None) -> RoleBinding:
+    """A role of the user in a team, or in all of them."""
+    return RoleBinding.objects.create(user=user, team=team, role=role, created_at=now(), created_by="system")
+
+
+class TeamFactory(DjangoModelFactory[Team]):
+    """A team that owns nothing yet."""
+
+    class Meta:
+        model = Team
+
+    name = factory.Sequence(lambda n: f"team-{n}")
+    created_at = factory.LazyFunction(now)
+    created_by = "ana"
 
 
 class HostFactory(DjangoModelFactory[Host]):
@@ -91,13 +128,14 @@ class HostFactory(DjangoModelFactory[Host]):
 
 
 class PipelineFactory(DjangoModelFactory[Pipeline]):
-    """A stopped pipeline with its first revision; give `host=None` for one that was never placed."""
+    """A stopped pipeline of the default team with its first revision; `host=None`: one that was never placed."""
 
     class Meta:
         model = Pipeline
         skip_postgeneration_save = True
 
     name = factory.Sequence(lambda n: f"pipeline-{n}")
+    team = factory.LazyFunction(lambda: Team.objects.get(name=DEFAULT_TEAM))
     phase_since = factory.LazyFunction(now)
     host = factory.SubFactory(HostFactory)
 

@@ -32,7 +32,7 @@ from pipelines.domain.runs.protocol import (
     Status,
     run_dir,
 )
-from pipelines.models import Host, Pipeline, Revision, Run
+from pipelines.models import DEFAULT_TEAM, Host, Pipeline, Revision, Run, Team
 from workers.ports import Now
 
 BATCHES_PER_SECOND = 10
@@ -182,9 +182,11 @@ def build(plan: Plan, state: Path, sleepers: Sleepers, now: Now) -> list[Simulat
 def _enlist(host: Host, agents: Sequence[Agent], processes: Sequence[ProcessIdentity], now: Now) -> None:
     """The rows of one host's pipelines, each running for a while already, and the files that its agents found."""
     definition = json.dumps(_definition(_ANY))
+    team = Team.objects.get(name=DEFAULT_TEAM)
     pipelines = [
         Pipeline(
             name=agent.name,
+            team=team,
             host=host,
             labels={"team": "payments"},
             desired_state=DesiredState.RUNNING,

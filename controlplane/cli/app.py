@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from controlplane.cli.access import clusters, reach, secrets, tokens, users
+from controlplane.cli.access import clusters, reach, secrets, teams, tokens, users
 from controlplane.cli.base.commands import Group
 from controlplane.cli.base.errors import MEANINGS, CommandError, ExitCode
 from controlplane.cli.base.session import Session
@@ -154,6 +154,7 @@ app.noun(silences.app, "silences", panel=Panel.MONITORING)
 
 app.noun(tokens.app, "tokens", panel=Panel.ACCESS)
 app.noun(users.app, "users", panel=Panel.ACCESS)
+app.noun(teams.app, "teams", panel=Panel.ACCESS)
 
 app.add_typer(server.app)
 

@@ -72,6 +72,7 @@ function pipelineOf(
   const desired = phase === 'STOPPED' ? 'STOPPED' : phase === 'PAUSED' ? 'PAUSED' : 'RUNNING'
   return {
     name,
+    team: 'default',
     description: `Records of ${topic}, cleaned`,
     labels: { team: TEAMS[index % TEAMS.length]! },
     desired_state: desired,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import include, path, register_converter
 from django.urls.converters import StringConverter
 
-from pipelines.api.access import clusters, oidc, passkeys, reach, second_factor, secrets, session, tokens, users
+from pipelines.api.access import clusters, oidc, passkeys, reach, second_factor, secrets, session, teams, tokens, users
 from pipelines.api.definitions import catalogue, rehearsals, revisions
 from pipelines.api.governance import change_requests
 from pipelines.api.hosts import evacuations, hosts
@@ -77,11 +77,16 @@ v1 = [
     path("tokens/<slug:token_key>", tokens.TokenDetail.as_view()),
     path("users", users.UserList.as_view()),
     path("users/<str:username>", users.UserDetail.as_view()),
+    path("teams", teams.TeamList.as_view()),
+    path("teams/<name:team>", teams.TeamDetail.as_view()),
+    path("teams/<name:team>/bindings", teams.BindingList.as_view()),
+    path("teams/<name:team>/bindings/<number:binding_id>", teams.BindingDetail.as_view()),
     path("pipelines", pipelines.PipelineList.as_view()),
     path("pipelines/validate", pipelines.Validate.as_view()),
     path("pipelines/rehearse", rehearsals.Rehearse.as_view()),
     path(f"{one}/rehearse", rehearsals.RehearsePipeline.as_view()),
     path(one, pipelines.PipelineDetail.as_view()),
+    path(f"{one}/team", pipelines.PipelineTeam.as_view()),
     path(f"{one}/status", pipelines.PipelineStatus.as_view()),
     path(f"{one}/series", pipelines.PipelineSeries.as_view()),
     path(f"{one}/lag", watching.PipelineLag.as_view()),

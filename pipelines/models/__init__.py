@@ -1,6 +1,6 @@
 """The tables. Services write them, selectors read them; nothing else does."""
 
-from pipelines.models.access import AccessToken, LoginCount
+from pipelines.models.access import DEFAULT_TEAM, AccessToken, LoginCount, RoleBinding, Team
 from pipelines.models.alerts import Alert, AlertSetting
 from pipelines.models.cluster import Cluster
 from pipelines.models.dead_letter import DeadLetter
@@ -26,6 +26,7 @@ from pipelines.models.watching import ExternalGroup, GroupSnapshot
 from pipelines.models.workflow import Operation
 
 __all__ = [
+    "DEFAULT_TEAM",
     "AccessToken",
     "Alert",
     "AlertSetting",
@@ -68,10 +69,12 @@ __all__ = [
     "Reconciliation",
     "RecoveryCode",
     "Revision",
+    "RoleBinding",
     "Run",
     "RunNumber",
     "Sample",
     "Secret",
     "Silence",
+    "Team",
     "Totp",
 ]

@@ -1,9 +1,61 @@
-"""Tokens of the REST API and the command line."""
+"""Teams and the roles in them, and tokens of the REST API and the command line."""
 
 from __future__ import annotations
 
+from django.contrib.auth.models import Group, User
 from django.db import models
+from django.db.models import Q
 from knox.models import AbstractAuthToken
+
+from pipelines.domain.base.roles import Role
+
+DEFAULT_TEAM = "default"
+
+
+class Team(models.Model):
+    """Owns pipelines, and what they use. `DEFAULT_TEAM` always exists."""
+
+    name = models.CharField(max_length=63, unique=True)
+    description = models.CharField(max_length=1000, blank=True, default="")
+    created_at = models.DateTimeField()
+    created_by = models.CharField(max_length=150)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class RoleBinding(models.Model):
+    """Grants a role to one user or to the members of one group; without a team, in every team."""
+
+    team = models.ForeignKey(Team, null=True, blank=True, on_delete=models.CASCADE, related_name="bindings")
+    user = models.ForeignKey(User, null=True, blank=True, on_delete=models.CASCADE, related_name="role_bindings")
+    group = models.ForeignKey(Group, null=True, blank=True, on_delete=models.CASCADE, related_name="role_bindings")
+    role = models.PositiveSmallIntegerField(choices=[(role.value, role.word) for role in Role])
+    created_at = models.DateTimeField()
+    created_by = models.CharField(max_length=150)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(user=None, group__isnull=False) | Q(user__isnull=False, group=None),
+                name="a_role_is_bound_to_a_user_or_a_group",
+            ),
+            models.UniqueConstraint(
+                fields=["team", "user"], condition=Q(user__isnull=False), name="one_role_of_a_user_in_a_team"
+            ),
+            models.UniqueConstraint(
+                fields=["user"], condition=Q(team=None, user__isnull=False), name="one_role_of_a_user_in_all_teams"
+            ),
+            models.UniqueConstraint(
+                fields=["team", "group"], condition=Q(group__isnull=False), name="one_role_of_a_group_in_a_team"
+            ),
+            models.UniqueConstraint(
+                fields=["group"], condition=Q(team=None, group__isnull=False), name="one_role_of_a_group_in_all_teams"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{Role(self.role).word} of {self.user_id or self.group_id} in {self.team_id or 'all teams'}"
 
 
 class AccessToken(AbstractAuthToken):  # type: ignore[misc]

@@ -26,6 +26,7 @@ class Pipeline(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     name = models.CharField(max_length=63)
+    team = models.ForeignKey("pipelines.Team", on_delete=models.PROTECT, related_name="pipelines")
     description = models.TextField(blank=True, default="")
     labels = models.JSONField(default=dict)
     created_at = models.DateTimeField(auto_now_add=True)

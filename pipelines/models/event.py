@@ -32,6 +32,8 @@ class AuditRow(models.Model):
     actor = models.CharField(max_length=150)
     action = models.CharField(max_length=64)
     pipeline_name = models.CharField(max_length=63, blank=True, default="")
+    team = models.CharField(max_length=63, blank=True, default="", help_text="The team whose pipeline it is about.")
+    token = models.CharField(max_length=120, blank=True, default="", help_text="Prefix and name of the token used.")
     request_id = models.CharField(max_length=64, blank=True, default="")
     address = models.CharField(max_length=64, blank=True, default="")
     before = models.JSONField(null=True, blank=True)

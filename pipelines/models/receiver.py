@@ -14,13 +14,18 @@ _OPEN = Q(state__in=[state.value for state in OPEN])
 
 
 class Receiver(models.Model):
-    """One of a kind of `ReceiverKind`. `events`: types that it wants, of what `matchers` allow. `secrets`: references.
+    """One of a kind of `ReceiverKind`. It gets what its team may see; without a team, everything.
+
+    `events`: types that it wants, of what `matchers` allow. `secrets`: references.
 
     `email`: what a receiver of kind email adds.
     `position`: every event up to this id that it wants has its delivery. `failing_since`: no attempt has succeeded
     since then. `disabled_reason`: why it was switched off, empty where a person did it.
     """
 
+    team = models.ForeignKey(
+        "pipelines.Team", null=True, blank=True, on_delete=models.PROTECT, related_name="receivers"
+    )
     kind = models.CharField(max_length=16, choices=choices(ReceiverKind), default=ReceiverKind.WEBHOOK)
     url = models.CharField(max_length=2000, blank=True, default="")
     events = models.JSONField(default=list)

@@ -8,6 +8,7 @@ from django.db import models
 class Silence(models.Model):
     """Alerts that its matchers mean are not delivered until `ends_at`. Ended early, that is when it was ended."""
 
+    team = models.ForeignKey("pipelines.Team", null=True, blank=True, on_delete=models.CASCADE, related_name="silences")
     matchers = models.JSONField(default=dict)
     comment = models.CharField(max_length=1000)
     created_at = models.DateTimeField()

@@ -16,6 +16,9 @@ class ExternalGroup(models.Model):
     per second that a partition has been consumed with at most. `max_rate`, `leap_records`: limits that people have set.
     """
 
+    team = models.ForeignKey(
+        "pipelines.Team", null=True, blank=True, on_delete=models.PROTECT, related_name="external_groups"
+    )
     name = models.CharField(max_length=249)
     bootstrap_servers = models.CharField(max_length=1000)
     options = models.JSONField(default=dict)

@@ -20,12 +20,13 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from joserfc.jwk import RSAKey
 from pytest_django import Settings
+from rest_framework.test import APIClient
 
 from pipelines.domain.base.roles import Role
 from pipelines.foundation import oidc as protocol
 from pipelines.models import AuditRow, Identity
-from pipelines.services.access import access, attempts
-from tests.factories import UserFactory
+from pipelines.services.access import attempts, teams
+from tests.factories import PipelineFactory, TeamFactory, UserFactory
 from tests.fakes.oidc import CLIENT_ID, CLIENT_SECRET, FakeProvider, provider
 
 pytestmark = pytest.mark.django_db
@@ -121,11 +122,11 @@ def test_groups_follow_the_provider_and_others_stay(browser: Browser, idp: FakeP
     browser.sign_in()
     user = User.objects.get(username="ana")
     user.groups.add(Group.objects.create(name="local"))
-    access.set_role(user=user, role=Role.VIEWER)
+    teams.bind(team=None, user=user, role=Role.VIEWER)
     idp.claims = {"groups": ["orders", "billing"]}
     browser.sign_in()
     names = set(user.groups.values_list("name", flat=True))
-    assert names - {"viewer"} == {"local", "oidc:billing", "oidc:orders"}
+    assert names == {"local", "oidc:billing", "oidc:orders"}
     assert browser.session()["role"] == "viewer"
     assert User.objects.filter(username="ana").count() == 1
 
@@ -136,6 +137,29 @@ def test_a_group_that_is_called_like_a_role_gives_none(browser: Browser, idp: Fa
     assert browser.sign_in()["role"] is None
     assert browser.client.get("/api/v1/pipelines").status_code == 403
     assert all(name.startswith("oidc:") for name in User.objects.get().groups.values_list("name", flat=True))
+
+
+def test_a_group_gives_the_role_that_it_is_bound_to_in_a_team(browser: Browser, idp: FakeProvider) -> None:
+    payments = TeamFactory.create(name="payments")
+    root = APIClient()
+    root.force_authenticate(UserFactory.create(role=Role.ADMIN))
+    bound = {"group": "oidc:payments", "role": "operator"}
+    assert root.put("/api/v1/teams/payments/bindings", bound, format="json").status_code == 201
+    PipelineFactory.create(name="cards", team=payments)
+    PipelineFactory.create(name="books")
+    session = browser.sign_in()
+    assert (session["role"], session["everywhere"]) == ("operator", None)
+
+    def answers(*paths: str) -> list[int]:
+        return [browser.client.get(f"/api/v1/{path}").status_code for path in paths]
+
+    assert answers("pipelines/cards", "pipelines/books", "teams/payments", "teams/default") == [200, 404, 200, 404]
+    headers = {"X-CSRFToken": session["csrf_token"]}
+    stop = browser.client.post("/api/v1/pipelines/cards/stop", {}, content_type="application/json", headers=headers)
+    assert stop.status_code in (200, 202)
+    idp.claims = {"groups": ["orders"]}
+    assert browser.sign_in()["role"] is None
+    assert answers("pipelines/cards", "teams/payments") == [403, 403]
 
 
 @pytest.mark.parametrize("groups", [None, 7, {"admin": True}, [["admin"], 3, "", "x" * 300, "a\nb"], "one"])
@@ -468,7 +492,7 @@ def left_open(browser: Browser) -> Browser:
     """An administrator of the provider who has signed in twenty minutes ago."""
     with time_machine.travel(datetime.now(UTC) - timedelta(minutes=20)):
         browser.sign_in()
-    access.set_role(user=User.objects.get(), role=Role.ADMIN)
+    teams.bind(team=None, user=User.objects.get(), role=Role.ADMIN)
     return browser
 
 
@@ -511,7 +535,7 @@ def test_a_user_whom_the_provider_did_not_ask_has_proved_nothing(
     """Whoever is at an open machine logs out and in again, without a question of the provider."""
     idp.claims = {"auth_time": asked}
     assert browser.sign_in()["authenticated"]
-    access.set_role(user=User.objects.get(), role=Role.ADMIN)
+    teams.bind(team=None, user=User.objects.get(), role=Role.ADMIN)
     assert dangerous(browser) == "reauthentication_required"
 
 

@@ -74,7 +74,7 @@ def _with_ids(path: str) -> str:
     kinds = ("operation", "pipeline", "inspection", "migration", "evacuation", "request")
     for name in kinds:
         path = path.replace(f"{{{name}_id}}", uuid)
-    return re.sub(r"\{(?:name|rule|username|token_key)\}", "a", path)
+    return re.sub(r"\{(?:name|rule|username|token_key|team)\}", "a", path)
 
 
 @dataclass(frozen=True)

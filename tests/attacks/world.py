@@ -42,7 +42,9 @@ from tests.factories import (
     PipelineFactory,
     RevisionFactory,
     RunFactory,
+    TeamFactory,
     UserFactory,
+    bind,
     now,
 )
 
@@ -100,6 +102,8 @@ def world() -> dict[str, dict[str, str]]:
     secret = Secret.objects.create(name="shop", ciphertext="x", **made, **changed)
     clusters.put(name="analytics", spec={"master": "spark://spark.internal:7077"}, actor=ROOT)
     other = UserFactory.create(username="other", role=Role.VIEWER)
+    team = TeamFactory.create(name="payments")
+    binding = bind(other, Role.VIEWER, team)
     return {
         "pipelines": {
             "name": pipeline.name,
@@ -126,6 +130,7 @@ def world() -> dict[str, dict[str, str]]:
         "secrets": {"name": secret.name},
         "clusters": {"name": "analytics"},
         "users": {"username": other.username},
+        "teams": {"team": team.name, "binding_id": str(binding.pk)},
     }
 
 

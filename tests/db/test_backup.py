@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import os
 import subprocess
@@ -11,13 +12,14 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, User
 from django.core import serializers
 from django.core.management import CommandError, call_command
 
-from controlplane.backup import BackupError, _models, backup, check, restore
+from controlplane.backup import TEAMS, BackupError, _models, backup, check, restore
 from pipelines.domain.base.roles import Role
 from pipelines.models import (
+    DEFAULT_TEAM,
     Event,
     Host,
     Identity,
@@ -25,7 +27,10 @@ from pipelines.models import (
     Passkey,
     Pipeline,
     RecoveryCode,
+    Revision,
+    RoleBinding,
     Secret,
+    Team,
     Totp,
 )
 from pipelines.services.access import access
@@ -90,7 +95,39 @@ def test_a_restore_brings_every_row_back_as_it_was(full: None, tmp_path: Path) -
     restore(tmp_path / "state.backup", replace=True)
     assert everything() == before
     assert Event.objects.filter(kind="database.restored").count() == 1
-    assert User.objects.get(username="ana").groups.get().name == Role.ADMIN.word
+    assert RoleBinding.objects.get(user__username="ana").role == Role.ADMIN
+
+
+def without_teams(file: Path) -> None:
+    """Make a backup one of a time when roles were groups, and revisions knew three roles."""
+    header, *rows, _ = map(json.loads, gzip.decompress(file.read_bytes()).splitlines())
+    header["migrations"] = [name for name in header["migrations"] if name < TEAMS]
+    kept = [row for row in rows if row["model"] not in ("pipelines.team", "pipelines.rolebinding")]
+    for row in kept:
+        row["fields"].pop("team", None)
+        if row["model"] == "pipelines.revision":
+            row["fields"]["required_role"] = 3
+        if row["model"] == "auth.user":
+            row["fields"]["groups"] = [1, 2]
+    groups = [
+        {"model": "auth.group", "pk": pk, "fields": {"name": name, "permissions": []}}
+        for pk, name in enumerate(("operator", "admin", "oidc:orders"), 1)
+    ]
+    lines = [json.dumps(each).encode() + b"\n" for each in (header, *groups, *kept)]
+    footer = {"rows": len(lines) - 1, "sha256": hashlib.sha256(b"".join(lines)).hexdigest()}
+    file.write_bytes(gzip.compress(b"".join(lines) + json.dumps(footer).encode() + b"\n"))
+
+
+def test_a_backup_of_before_there_were_teams_gives_all_to_the_default_one(full: None, tmp_path: Path) -> None:
+    file = tmp_path / "state.backup"
+    backup(file)
+    without_teams(file)
+    restore(file, replace=True)
+    assert Pipeline.objects.get().team.name == Team.objects.get().name == DEFAULT_TEAM
+    binding = RoleBinding.objects.select_related("user").get()
+    assert (binding.user and binding.user.username, binding.team, binding.role) == ("ana", None, Role.ADMIN)
+    assert [group.name for group in Group.objects.all()] == ["oidc:orders"]
+    assert Revision.objects.get().required_role == Role.ADMIN
 
 
 def test_a_full_database_is_replaced_only_when_that_is_said(full: None, tmp_path: Path) -> None:

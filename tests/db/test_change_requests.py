@@ -116,6 +116,12 @@ def test_a_right_to_one_pipeline_is_none_to_another(governed: Pipeline, ana: API
     assert answer.status_code == 404
 
 
+def test_an_operator_does_not_approve_the_change_of_another_user(governed: Pipeline, ana: APIClient) -> None:
+    made = requested(ana)
+    assert code(act(client_of("ben", Role.OPERATOR), made, "approve")) == (403, "role_in_team_needed")
+    assert act(client_of("cleo"), made, "approve").status_code == 200
+
+
 def test_another_hash_is_not_approved(governed: Pipeline, ana: APIClient) -> None:
     made = requested(ana)
     assert code(act(client_of("ben"), made, "approve", {"hash": "f00d"})) == (409, "hash_differs")

@@ -45,7 +45,7 @@ def test_the_life_of_a_change_request(command_line: CommandLine, monkeypatch: py
     assert (row.arguments["drain"], row.reason, wanted()) == (False, "maintenance", DesiredState.RUNNING)
     assert ana("requests", "approve", "orders").exit_code == ExitCode.NO_ACCESS
     for name in ("ben", "cleo"):
-        assert command_line(name, Role.OPERATOR)("requests", "approve", "orders").exit_code == 0
+        assert command_line(name, Role.APPROVER)("requests", "approve", "orders").exit_code == 0
     monkeypatch.setenv("HEADGATE_TOKEN", anas)
     shown = ana("requests", "show", str(row.pk)).stdout
     assert [word for word in ("APPROVED", "2 of 2", "maintenance") if word not in shown] == []

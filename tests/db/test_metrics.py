@@ -314,7 +314,7 @@ def test_the_number_of_queries_does_not_depend_on_that_of_pipelines(
 
 def test_a_thousand_pipelines_are_as_many_queries(viewer: APIClient) -> None:
     PipelineFactory.create(name="first")
-    template = Pipeline.objects.values("current_revision_id", "host_id", "phase_since").get()
+    template = Pipeline.objects.values("team_id", "current_revision_id", "host_id", "phase_since").get()
     Pipeline.objects.bulk_create([Pipeline(name=f"p-{n}", **template) for n in range(1000)])
     pipelines = Pipeline.objects.values_list("pk", flat=True)
     add({(pipeline, "shop", "main"): {"read": 3, "delivered": 3, "batches": 1, "longer": 1} for pipeline in pipelines})

@@ -17,9 +17,9 @@ pytestmark = pytest.mark.django_db
 MIGRATIONS = "/api/v1/migrations"
 
 
-def client_of(name: str) -> APIClient:
+def client_of(name: str, role: Role = Role.OPERATOR) -> APIClient:
     client = APIClient()
-    client.force_authenticate(UserFactory.create(username=name, role=Role.OPERATOR))
+    client.force_authenticate(UserFactory.create(username=name, role=role))
     return client
 
 
@@ -52,7 +52,7 @@ def content_of(client: APIClient, made: dict[str, Any]) -> dict[str, Any]:
 
 def test_everybody_who_asked_for_something_is_named_and_whoever_was_refused(orders: Pipeline) -> None:
     ApprovalPolicy.objects.create(approvers=1, updated_by="admin")
-    ana, ben = client_of("ana"), client_of("ben")
+    ana, ben = client_of("ana"), client_of("ben", Role.APPROVER)
     made = planned(ana, "a new topic")
     hashed, address = {"hash": made["plan_hash"]}, f"/{made['id']}"
     post(ana, f"{address}/approve", hashed)

@@ -341,8 +341,16 @@ def test_an_author_cannot_approve_where_others_have_to(ana: APIClient, orders: P
     own = act(ana, made, "approve")
     assert (own.status_code, own.json()["code"]) == (403, "approval_by_author")
     assert AuditRow.objects.filter(action="migration.approve", outcome="refused", actor="ana").exists()
-    assert act(client_of("ben"), made, "approve").json()["stage"] == "PLANNED"
-    assert act(client_of("eva"), made, "approve").json()["stage"] == "APPROVED"
+    assert act(client_of("ben", Role.APPROVER), made, "approve").json()["stage"] == "PLANNED"
+    assert act(client_of("eva", Role.ADMIN), made, "approve").json()["stage"] == "APPROVED"
+
+
+def test_an_operator_cannot_approve_the_migration_of_another_user(ana: APIClient, orders: Pipeline) -> None:
+    ApprovalPolicy.objects.create(approvers=1, updated_by="root")
+    made = planned(ana)
+    refused = act(client_of("ben"), made, "approve")
+    assert (refused.status_code, refused.json()["code"]) == (403, "role_in_team_needed")
+    assert act(client_of("eva", Role.APPROVER), made, "approve").json()["stage"] == "APPROVED"
 
 
 def test_an_approval_is_of_one_plan(ana: APIClient, orders: Pipeline) -> None:
@@ -369,7 +377,7 @@ def test_a_plan_made_stale_by_another_change_is_refused(ana: APIClient, orders: 
 def test_approvals_that_have_expired_begin_nothing(ana: APIClient, orders: Pipeline) -> None:
     ApprovalPolicy.objects.create(approvers=1, expiry_seconds=60, updated_by="root")
     made = planned(ana)
-    act(client_of("ben"), made, "approve")
+    act(client_of("ben", Role.APPROVER), made, "approve")
     row = Migration.objects.get()
     row.approvals.update(at=now() - timedelta(minutes=2))
     answer = act(ana, made, "advance")
@@ -381,7 +389,7 @@ def test_approvals_that_have_expired_begin_nothing(ana: APIClient, orders: Pipel
 
 def test_approvals_that_have_expired_are_given_once_more(ana: APIClient, orders: Pipeline) -> None:
     ApprovalPolicy.objects.create(approvers=1, expiry_seconds=60, updated_by="root")
-    made, ben = planned(ana), client_of("ben")
+    made, ben = planned(ana), client_of("ben", Role.APPROVER)
     act(ben, made, "approve")
     Migration.objects.get().approvals.update(at=now() - timedelta(minutes=2))
     shown = {c["choice"]: c["allowed"] for c in ana.get(f"{MIGRATIONS}/{made['id']}").json()["choices"]}
@@ -393,7 +401,7 @@ def test_approvals_that_have_expired_are_given_once_more(ana: APIClient, orders:
 def test_a_plan_whose_approvals_have_expired_is_only_planned(ana: APIClient, orders: Pipeline) -> None:
     ApprovalPolicy.objects.create(approvers=1, expiry_seconds=60, updated_by="root")
     made = planned(ana)
-    act(client_of("ben"), made, "approve")
+    act(client_of("ben", Role.APPROVER), made, "approve")
     Migration.objects.get().approvals.update(at=now() - timedelta(minutes=2))
     assert act(ana, made, "plan", {}).json()["stage"] == "PLANNED"
 

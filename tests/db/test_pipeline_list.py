@@ -12,6 +12,7 @@ import pytest
 import time_machine
 from rest_framework.test import APIClient
 
+from pipelines.domain.base.roles import Role
 from pipelines.domain.base.states import DesiredState, OperationKind, OperationState, Phase, RunState, StopReason
 from pipelines.domain.runs.protocol import QueryStatus
 from pipelines.models import Pipeline
@@ -55,7 +56,7 @@ def fill() -> None:
     RunFactory.create(pipeline=names["pipeline-00"], number=3, state=RunState.ENDED, observed={"live": LIVE})
     asks_more = pipeline(30, Phase.STOPPED, DesiredState.STOPPED, host=None, labels={"team": "é"}, description='"x"')
     Pipeline.objects.filter(id=asks_more.id).update(
-        current_revision=RevisionFactory.create(pipeline=asks_more, number=2, required_role=3),
+        current_revision=RevisionFactory.create(pipeline=asks_more, number=2, required_role=Role.ADMIN),
         stop_reason=StopReason.USER,
         restart_count=4,
         restart_at=NOW,

@@ -8,16 +8,31 @@ from typing import Any
 
 import pytest
 from django.apps.registry import Apps
+from django.contrib.auth.models import Group
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
-from pipelines.models import Alert, ChannelTotals, Host, LedgerBatch, Pipeline, Receiver, Run
+from pipelines.domain.base.roles import Role
+from pipelines.models import (
+    DEFAULT_TEAM,
+    Alert,
+    ChannelTotals,
+    Host,
+    LedgerBatch,
+    Pipeline,
+    Receiver,
+    Revision,
+    RoleBinding,
+    Run,
+    Team,
+)
 
 BEFORE_STANDBYS = ("pipelines", "0016_told_at_decision")
 BEFORE_ON_TIMEOUT = ("pipelines", "0022_evacuation_rules")
 BEFORE_OPEN_BATCHES = ("pipelines", "0023_on_timeout")
 BEFORE_RECEIVERS = ("pipelines", "0026_channel_totals")
 BEFORE_CHANNEL_TOTALS = ("pipelines", "0025_glossary")
+BEFORE_TEAMS = ("pipelines", "0044_audit_forwarding")
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -62,6 +77,26 @@ def before_receivers(transactional_db: None) -> Iterator[Apps]:
 @pytest.fixture
 def before_channel_totals(transactional_db: None) -> Iterator[Apps]:
     yield from at(BEFORE_CHANNEL_TOTALS)
+
+
+@pytest.fixture
+def before_teams(transactional_db: None) -> Iterator[Apps]:
+    yield from at(BEFORE_TEAMS)
+
+
+def test_pipelines_of_before_have_the_default_team_and_groups_of_roles_become_bindings(before_teams: Apps) -> None:
+    pipeline = rows_of(before_teams, "Pipeline").create(name="orders", phase_since=NOW)
+    rows_of(before_teams, "Revision").create(pipeline=pipeline, number=1, definition={}, digest="d", required_role=3)
+    groups = before_teams.get_model("auth", "Group").objects
+    users = before_teams.get_model("auth", "User").objects
+    for name, own in {"ana": ["admin", "viewer"], "ben": ["operator"], "eva": ["oidc:orders"]}.items():
+        users.create(username=name).groups.set([groups.get_or_create(name=group)[0] for group in own])
+    migrate_to()
+    assert Pipeline.objects.get().team == Team.objects.get(name=DEFAULT_TEAM)
+    assert Revision.objects.get().required_role == Role.ADMIN
+    bound = RoleBinding.objects.order_by("user__username").values_list("user__username", "team", "role")
+    assert [*bound] == [("ana", None, Role.ADMIN.value), ("ben", None, Role.OPERATOR.value)]  # type: ignore[comparison-overlap]
+    assert [group.name for group in Group.objects.all()] == ["oidc:orders"]
 
 
 def test_runs_of_before_have_epochs_and_those_that_ended_well_whole_journals(before_standbys: Apps) -> None:

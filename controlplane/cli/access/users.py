@@ -11,7 +11,7 @@ from controlplane.cli.base.commands import Group
 from controlplane.cli.base.session import Limit, Session
 
 UserName = Annotated[str, typer.Argument(help="The user's name.", metavar="USER")]
-RoleName = Annotated[str, typer.Option("--role", metavar="ROLE", help="viewer, operator or admin.")]
+RoleName = Annotated[str, typer.Option("--role", metavar="ROLE", help="viewer, operator, approver or admin.")]
 
 app = Group("List users, create them, and let them in or not. For administrators.")
 
@@ -28,18 +28,25 @@ def list_users(session: Session, limit: Limit = 1000) -> None:
 
 
 @app.verb()
-def create(session: Session, name: UserName, role: RoleName = "viewer") -> None:
+def create(
+    session: Session,
+    name: UserName,
+    role: RoleName = "viewer",
+    team: Annotated[
+        str | None, typer.Option("--team", metavar="TEAM", help="The role counts in this team; by default in all.")
+    ] = None,
+) -> None:
     """Create a user without a password: a program that holds tokens, or a user of the provider.
 
     On the server, `headgate create-user` sets a password.
     """
-    _, made = session.client().post("users", {"username": name, "role": role})
+    _, made = session.client().post("users", {"username": name, "role": role, "team": team})
     _print(session, made)
 
 
 @app.verb()
 def set_role(session: Session, name: UserName, role: RoleName) -> None:
-    """Give a user another role."""
+    """Give a user another role in all teams. `headgate teams bind` sets the role in one."""
     _print(session, session.client().patch(_path(name), {"role": role}))
 
 
@@ -59,7 +66,7 @@ def _print(session: Session, user: dict[str, Any]) -> None:
     from controlplane.cli.base import output
 
     if not session.printed(user):
-        output.print_line(f"{user['username']}: {_state(user)}, {user['role'] or 'no role'}, {user['tokens']} tokens")
+        output.print_line(f"{user['username']}: {_state(user)}, {_roles(user) or 'no role'}, {user['tokens']} tokens")
 
 
 def _row(user: dict[str, Any]) -> tuple[object, ...]:
@@ -68,7 +75,13 @@ def _row(user: dict[str, Any]) -> tuple[object, ...]:
     ways = {"password": user["password"], "provider": user["provider"], "second factor": user["second_factor"]}
     last = ago(user["last_login_at"]) if user["last_login_at"] else "-"
     used = ", ".join(name for name, has in ways.items() if has) or "tokens alone"
-    return user["username"], user["role"] or "-", _state(user), used, user["tokens"], last
+    return user["username"], _roles(user) or "-", _state(user), used, user["tokens"], last
+
+
+def _roles(user: dict[str, Any]) -> str:
+    """The role in all teams, and those in single ones."""
+    single = (f"{each['role']} in {each['team']}" for each in user["teams"])
+    return ", ".join([*([user["role"]] if user["role"] else []), *single])
 
 
 def _state(user: dict[str, Any]) -> str:

@@ -45,6 +45,10 @@ def apply(
     file: File,
     right: Right,
     note: Annotated[str, typer.Option("--note", help="The reason, stored with the revision.")] = "",
+    team: Annotated[
+        str | None,
+        typer.Option("--team", metavar="TEAM", help="The team of a new pipeline: your only one, or default."),
+    ] = None,
 ) -> None:
     """Create a pipeline from a definition, or publish a new revision. The pipeline must be stopped for a revision."""
     from controlplane.cli.base import output
@@ -54,9 +58,17 @@ def apply(
     name = _definition_in(text).name
     if sent(session, name, "publish", {"definition": text, "note": note}, right):
         return
-    if client.find(path(name)) is None:
-        _, created = client.post("pipelines", {"definition": text, "note": note})
+    present = client.find(path(name))
+    if present is None:
+        _, created = client.post("pipelines", {"definition": text, "note": note, "team": team})
         result, revision = "created", created["revision"]
+    elif team not in (None, present["team"]):
+        raise CommandError(
+            f"{name} is in the team {present['team']}; nothing was published",
+            hint=f"headgate teams move {name} --to {team}",
+            code="other_team",
+            exit_code=ExitCode.REFUSED,
+        )
     else:
         status, published = client.post(path(name, "revisions"), {"definition": text, "note": note})
         result, revision = "revised" if status == 201 else "unchanged", published["number"]
@@ -72,6 +84,7 @@ def apply(
 def list_pipelines(
     session: Session,
     phase: Annotated[str | None, typer.Option("--phase", help="Only this phase, such as RUNNING.")] = None,
+    team: Annotated[str | None, typer.Option("--team", help="Only those of this team.")] = None,
     label: Annotated[str | None, typer.Option("--label", help="Only this label, NAME:VALUE.")] = None,
     host: OfHost = None,
     query: Annotated[str | None, typer.Option("--query", "-q", help="Part of the name or description.")] = None,
@@ -81,10 +94,10 @@ def list_pipelines(
     from controlplane.cli.base import output
 
     phase = phase.upper() if phase else None
-    found = session.client().pages("pipelines", phase=phase, label=label, host=host, q=query, limit=limit)
+    found = session.client().pages("pipelines", phase=phase, team=team, label=label, host=host, q=query, limit=limit)
     if session.printed(found):
         return
-    columns = ("name", "phase", "desired state", "records/s", "lag", "host", "revision", "since")
+    columns = ("name", "team", "phase", "desired state", "records/s", "lag", "host", "revision", "since")
     output.table(columns, map(_row, found), empty="No pipelines. Create one: headgate apply -f FILE")
 
 
@@ -94,6 +107,7 @@ def _row(pipeline: dict[str, Any]) -> tuple[object, ...]:
     live = pipeline["live"]
     return (
         pipeline["name"],
+        pipeline["team"],
         pipeline["phase"],
         pipeline["desired_state"],
         live["records_per_second"],
@@ -124,7 +138,17 @@ def show(
 def _facts(pipeline: dict[str, Any]) -> list[tuple[str, object]]:
     possible = [action["name"] for action in pipeline["allowed_actions"] if action["allowed"]]
     labels = ", ".join(f"{key}:{value}" for key, value in pipeline["labels"].items())
-    names = ("name", "description", "phase", "phase_message", "desired_state", "stop_reason", "revision", "host")
+    names = (
+        "name",
+        "team",
+        "description",
+        "phase",
+        "phase_message",
+        "desired_state",
+        "stop_reason",
+        "revision",
+        "host",
+    )
     facts = [(name.replace("_", " "), pipeline[name]) for name in names]
     return [
         *facts,

@@ -9,13 +9,16 @@ import typer
 
 from controlplane.cli.server.running import manage, options
 
-ROLES = "viewer, operator or admin"
+ROLES = "viewer, operator, approver or admin"
 User = Annotated[str, typer.Argument(metavar="USER", help="The name of the user.")]
 
 
 def create_user(
     user: User,
     role: Annotated[str | None, typer.Option(metavar="ROLE", help=f"{ROLES}; by default viewer.")] = None,
+    team: Annotated[
+        str | None, typer.Option(metavar="TEAM", help="The role counts in this team; by default in all.")
+    ] = None,
     no_password: Annotated[
         bool, typer.Option("--no-password", help="The user has tokens alone and cannot log in to the page.")
     ] = False,
@@ -27,7 +30,7 @@ def create_user(
 
     The password is asked for, or read from the environment variable HEADGATE_PASSWORD.
     """
-    manage("create_user", user, *options(role=role, no_password=no_password, keep_tokens=keep_tokens))
+    manage("create_user", user, *options(role=role, team=team, no_password=no_password, keep_tokens=keep_tokens))
 
 
 def create_token(

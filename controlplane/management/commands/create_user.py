@@ -11,7 +11,10 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
+from pipelines.domain.access.teams import EVERYTHING
 from pipelines.domain.base.roles import ROLE_NAMES, Role
+from pipelines.foundation.errors import Conflict, NotFound
+from pipelines.selectors.access.teams import get_team
 from pipelines.services.access import access
 
 PASSWORD_VARIABLE = "HEADGATE_PASSWORD"  # noqa: S105 - an environment variable's name
@@ -26,6 +29,7 @@ class Command(BaseCommand):
         """Name and role."""
         parser.add_argument("username")
         parser.add_argument("--role", choices=ROLE_NAMES, default=Role.VIEWER.word)
+        parser.add_argument("--team", help="the role counts in this team; by default in all")
         parser.add_argument("--no-password", action="store_true", help="the user has tokens only and cannot log in")
         parser.add_argument("--keep-tokens", action="store_true", help="a changed password does not revoke the tokens")
 
@@ -37,11 +41,15 @@ class Command(BaseCommand):
                 username=options["username"],
                 password=password,
                 role=Role.named(options["role"]),
+                team=get_team(options["team"], EVERYTHING) if options["team"] else None,
                 keep_tokens=options["keep_tokens"],
             )
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from error
-        self.stdout.write(f"{options['username']} is ready with the role {options['role']}.")
+        except (Conflict, NotFound) as refused:
+            raise CommandError(f"{refused.detail} {refused.hint}") from refused
+        where = f" in the team {options['team']}" if options["team"] else ""
+        self.stdout.write(f"{options['username']} is ready with the role {options['role']}{where}.")
 
 
 def _password() -> str:

@@ -59,8 +59,9 @@ export const lagQuery = (name: string, minutes: number) =>
 export const validate = (definition: string, signal?: AbortSignal) =>
   take(api.POST('/api/v1/pipelines/validate', { body: { definition }, signal }))
 
-export const createPipeline = (definition: string) =>
-  take(api.POST('/api/v1/pipelines', { params: { header: once() }, body: { definition, note: '' } }))
+/** `team` null: the only one of the user, or the default one. */
+export const createPipeline = (definition: string, team: string | null) =>
+  take(api.POST('/api/v1/pipelines', { params: { header: once() }, body: { definition, note: '', team } }))
 
 export const editPipeline = (
   name: string,

@@ -687,7 +687,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Approve the plan with this hash. 409 `plan_stale` for any other; its author may not where others have to. */
+        /**
+         * @description Approve the plan with this hash. 409 `plan_stale` for any other; its author may not where others
+         *     have to, and those need the role approver.
+         */
         post: operations["approve_migration"];
         delete?: never;
         options?: never;
@@ -811,7 +814,7 @@ export interface paths {
         /** @description List pipelines by name. */
         get: operations["list_pipelines"];
         put?: never;
-        /** @description Create a pipeline, stopped, from its definition. 422 lists every finding. */
+        /** @description Create a pipeline of a team, stopped, from its definition. 422 lists every finding. */
         post: operations["create_pipeline"];
         delete?: never;
         options?: never;
@@ -927,7 +930,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Approve the change with this hash. Its author may not where others have to. */
+        /**
+         * @description Approve the change with this hash. Its author may not where others have to, and those need
+         *     the role approver.
+         */
         post: operations["approve_change_request"];
         delete?: never;
         options?: never;
@@ -1502,6 +1508,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/pipelines/{name}/team": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Move a pipeline to another team. You have to be an administrator of both. */
+        post: operations["move_pipeline"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/pipelines/rehearse": {
         parameters: {
             query?: never;
@@ -2026,6 +2049,81 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/teams": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description List the teams that you are in by name, with your role; with a role in every team, all. */
+        get: operations["list_teams"];
+        put?: never;
+        /** @description Create a team. Nobody is in it yet but users with a role in every team. */
+        post: operations["create_team"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/teams/{team}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Show a team. */
+        get: operations["get_team"];
+        put?: never;
+        post?: never;
+        /** @description Delete a team that owns nothing, with the roles in it. 409 `team_not_empty` says what it owns. */
+        delete: operations["delete_team"];
+        options?: never;
+        head?: never;
+        /** @description Rename a team, or describe it anew. */
+        patch: operations["change_team"];
+        trace?: never;
+    };
+    "/api/v1/teams/{team}/bindings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description List who has which role in a team, or in `all`, which a single team does not repeat. */
+        get: operations["list_bindings"];
+        /**
+         * @description Grant a user or a group a role in a team, or in `all`, in place of the one that it has there. A group can be
+         *     bound before any of its users has signed in.
+         */
+        put: operations["bind_role"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/teams/{team}/bindings/{binding_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** @description Take a role back. 409 `last_administrator` where no administrator of all teams would be left. */
+        delete: operations["unbind_role"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/tokens": {
         parameters: {
             query?: never;
@@ -2096,7 +2194,10 @@ export interface paths {
         delete?: never;
         options?: never;
         head?: never;
-        /** @description Give a user another role, disable or enable it. Disabling ends its sessions and tokens for good. */
+        /**
+         * @description Give a user another role in every team, disable or enable it. Disabling ends its sessions and tokens for
+         *     good.
+         */
         patch: operations["change_user"];
         trace?: never;
     };
@@ -2588,6 +2689,54 @@ export interface components {
         AuditPage: {
             /** Results */
             results: components["schemas"]["Audit"][];
+            /** Next */
+            next: string | null;
+        };
+        /**
+         * Binding
+         * @description A role of a user or a group. `team` null: it counts in every team.
+         */
+        Binding: {
+            /** Id */
+            id: number;
+            /** Team */
+            team: string | null;
+            /** User */
+            user: string | null;
+            /** Group */
+            group: string | null;
+            /** Role */
+            role: components["schemas"]["RoleEnum"];
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Created By */
+            created_by: string;
+        };
+        /**
+         * BindingBody
+         * @description The role of a `user`, or of a `group` of the provider, which is called `oidc:` and its name there.
+         */
+        BindingBody: {
+            /**
+             * User
+             * @default null
+             */
+            user: string | null;
+            /**
+             * Group
+             * @default null
+             */
+            group: string | null;
+            /** Role */
+            role: components["schemas"]["RoleEnum"];
+        };
+        /** BindingPage */
+        BindingPage: {
+            /** Results */
+            results: components["schemas"]["Binding"][];
             /** Next */
             next: string | null;
         };
@@ -5326,15 +5475,31 @@ export interface components {
             destinations: string[] | null;
         };
         /**
+         * TeamChangeBody
+         * @description What to change of a team; what is left out stays.
+         */
+        PatchedTeamChangeBody: {
+            /**
+             * Name
+             * @default null
+             */
+            name: string | null;
+            /**
+             * Description
+             * @default null
+             */
+            description: string | null;
+        };
+        /**
          * UserChangeBody
-         * @description What to change of a user; what is left out stays. `active`: false disables.
+         * @description What to change of a user; what is left out stays. `role`: in every team. `active`: false disables.
          */
         PatchedUserChangeBody: {
             /**
              * Role
              * @default null
              */
-            role: ("viewer" | "operator" | "admin") | null;
+            role: ("viewer" | "operator" | "approver" | "admin") | null;
             /**
              * Active
              * @default null
@@ -5382,6 +5547,11 @@ export interface components {
         Pipeline: {
             /** Name */
             name: string;
+            /**
+             * Team
+             * @description The team that owns it.
+             */
+            team: string;
             /** Description */
             description: string;
             /** Labels */
@@ -5437,12 +5607,38 @@ export interface components {
             allowed_actions: components["schemas"]["AllowedAction"][];
         };
         /**
+         * PipelineBody
+         * @description A definition to make a pipeline of, why, and the `team` that owns it: by default the only one in which you are an
+         *     operator, else the default team.
+         */
+        PipelineBody: {
+            /** Definition */
+            definition: {
+                [key: string]: unknown;
+            } | string;
+            /**
+             * Note
+             * @default
+             */
+            note: string;
+            /**
+             * Team
+             * @default null
+             */
+            team: string | null;
+        };
+        /**
          * PipelineDetail
          * @description A pipeline with its current definition, as canonical JSON and as YAML.
          */
         PipelineDetail: {
             /** Name */
             name: string;
+            /**
+             * Team
+             * @description The team that owns it.
+             */
+            team: string;
             /** Description */
             description: string;
             /** Labels */
@@ -6414,7 +6610,7 @@ export interface components {
             next: string | null;
         };
         /** @enum {string} */
-        RoleEnum: "viewer" | "operator" | "admin";
+        RoleEnum: "viewer" | "operator" | "approver" | "admin";
         /**
          * Rotation
          * @description How many secrets are under the current key now, and those that no key decrypts.
@@ -6766,7 +6962,7 @@ export interface components {
          *     can sign in without a password; `problem`: why that failed the last time. `waits_for_code`: the password was right;
          *     `passkeys`: one of them can stand in for the code;
          *     `enrolment_required`: nothing is open before a second factor is set up; `proof`: how a dangerous act is
-         *     confirmed.
+         *     confirmed. `role`: the highest one in any team; `everywhere`: the one in every team.
          */
         Session: {
             /** Authenticated */
@@ -6774,7 +6970,9 @@ export interface components {
             /** User */
             user: string | null;
             /** Role */
-            role: ("viewer" | "operator" | "admin") | null;
+            role: ("viewer" | "operator" | "approver" | "admin") | null;
+            /** Everywhere */
+            everywhere: ("viewer" | "operator" | "approver" | "admin") | null;
             /** Csrf Token */
             csrf_token: string;
             provider: components["schemas"]["Provider"] | null;
@@ -7034,6 +7232,11 @@ export interface components {
         Status: {
             /** Name */
             name: string;
+            /**
+             * Team
+             * @description The team that owns it.
+             */
+            team: string;
             /** Description */
             description: string;
             /** Labels */
@@ -7178,6 +7381,68 @@ export interface components {
             /** Records */
             records: number;
         };
+        /**
+         * Team
+         * @description A team. `role`: the highest one of the user who asks in it.
+         */
+        Team: {
+            /** Name */
+            name: string;
+            /** Description */
+            description: string;
+            /** Role */
+            role: ("viewer" | "operator" | "approver" | "admin") | null;
+            /**
+             * Pipelines
+             * @description How many it owns; deleted ones do not count.
+             */
+            pipelines: number;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Created By */
+            created_by: string;
+        };
+        /**
+         * TeamBody
+         * @description A team to make.
+         */
+        TeamBody: {
+            /** Name */
+            name: string;
+            /**
+             * Description
+             * @default
+             */
+            description: string;
+        };
+        /**
+         * TeamNameBody
+         * @description The name of a team.
+         */
+        TeamNameBody: {
+            /** Team */
+            team: string;
+        };
+        /** TeamPage */
+        TeamPage: {
+            /** Results */
+            results: components["schemas"]["Team"][];
+            /** Next */
+            next: string | null;
+        };
+        /**
+         * TeamRole
+         * @description A role in a team.
+         */
+        TeamRole: {
+            /** Team */
+            team: string;
+            /** Role */
+            role: components["schemas"]["RoleEnum"];
+        };
         /** @enum {string} */
         ThenEnum: "commit" | "ask";
         /**
@@ -7239,7 +7504,7 @@ export interface components {
              * Role Cap
              * @default null
              */
-            role_cap: ("viewer" | "operator" | "admin") | null;
+            role_cap: ("viewer" | "operator" | "approver" | "admin") | null;
             /**
              * Read Only
              * @default false
@@ -7255,14 +7520,16 @@ export interface components {
         };
         /**
          * User
-         * @description A user. `password`: logs in with one; `provider`: signs in at the OpenID Connect provider; `tokens`: how many
-         *     there are.
+         * @description A user. `role`: the one in every team, `teams`: those in single teams, both by the user's groups, too.
+         *     `password`: logs in with one; `provider`: signs in at the OpenID Connect provider; `tokens`: how many there are.
          */
         User: {
             /** Username */
             username: string;
             /** Role */
-            role: string | null;
+            role: ("viewer" | "operator" | "approver" | "admin") | null;
+            /** Teams */
+            teams: components["schemas"]["TeamRole"][];
             /** Active */
             active: boolean;
             /**
@@ -7283,7 +7550,8 @@ export interface components {
         };
         /**
          * UserBody
-         * @description A user to make. Without a password it holds tokens and cannot log in, or signs in at the provider.
+         * @description A user to make. Without a password it holds tokens and cannot log in, or signs in at the provider. `role`: in
+         *     `team`, or in every team without one; null for none yet.
          */
         UserBody: {
             /** Username */
@@ -7292,7 +7560,12 @@ export interface components {
              * Role
              * @default viewer
              */
-            role: components["schemas"]["RoleEnum"];
+            role: ("viewer" | "operator" | "approver" | "admin") | null;
+            /**
+             * Team
+             * @default null
+             */
+            team: string | null;
             /**
              * Password
              * @default null
@@ -9312,6 +9585,7 @@ export interface operations {
                 limit?: number;
                 phase?: "STOPPED" | "PREFLIGHT" | "STARTING" | "RUNNING" | "DEGRADED" | "STALLED" | "PAUSING" | "PAUSED" | "STOPPING" | "BACKOFF" | "BLOCKED" | "FAILED" | "UNKNOWN";
                 q?: string;
+                team?: string;
             };
             header?: never;
             path?: never;
@@ -9350,7 +9624,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["RevisionBody"];
+                "application/json": components["schemas"]["PipelineBody"];
                 "application/yaml": string;
             };
         };
@@ -10926,6 +11200,45 @@ export interface operations {
             };
         };
     };
+    move_pipeline: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated request with the same key and body is answered by the first answer; kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TeamNameBody"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    /** @description Address of the created object. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PipelineDetail"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     rehearse_definition: {
         parameters: {
             query?: never;
@@ -12259,6 +12572,272 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Silence"];
                 };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_teams: {
+        parameters: {
+            query?: {
+                cursor?: string;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TeamPage"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    create_team: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated request with the same key and body is answered by the first answer; kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TeamBody"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    /** @description Address of the created object. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Team"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_team: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                team: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Team"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_team: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                team: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    change_team: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                team: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PatchedTeamChangeBody"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Team"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_bindings: {
+        parameters: {
+            query?: {
+                cursor?: string;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                team: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BindingPage"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    bind_role: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                team: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BindingBody"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Binding"];
+                };
+            };
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Binding"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    unbind_role: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                binding_id: string;
+                team: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description A problem. */
             default: {

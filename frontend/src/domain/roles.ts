@@ -1,6 +1,11 @@
 import type { Session } from '@/api/types'
 
-export const ROLE_WORDS = { viewer: 'Viewer', operator: 'Operator', admin: 'Administrator' } as const
+export const ROLE_WORDS = {
+  viewer: 'Viewer',
+  operator: 'Operator',
+  approver: 'Approver',
+  admin: 'Administrator',
+} as const
 
 /** Every role, for a choice. */
 export const ROLE_OPTIONS = Object.entries(ROLE_WORDS).map(([value, label]) => ({ value, label }))

@@ -36,6 +36,7 @@ export function pipeline(
 ): Pipeline {
   return {
     name: 'orders',
+    team: 'default',
     description: '',
     labels: {},
     headline: 'Running.',
@@ -129,6 +130,7 @@ export function session(role: Session['role'] = 'admin'): Session {
   return {
     user: 'ana',
     role,
+    everywhere: role,
     authenticated: true,
     csrf_token: 't',
     provider: null,

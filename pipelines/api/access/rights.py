@@ -6,11 +6,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from pipelines.api.http.base import View
 from pipelines.domain.access.rights import beyond
 from pipelines.domain.base.roles import Role
 from pipelines.foundation.errors import Forbidden
 from pipelines.models import Pipeline
-from pipelines.selectors.governance.rules import lifted_by
+from pipelines.selectors.governance.rules import approval_rule, lifted_by
 
 
 def require_rights(role: Role, definition: dict[str, Any]) -> None:
@@ -31,3 +32,10 @@ def require_governed(role: Role, pipeline: Pipeline, labels: Mapping[str, str]) 
             code="labels_govern_migrations",
             hint="Keep the label, or ask an administrator to change it.",
         )
+
+
+def require_approver(view: View, pipeline: Pipeline, *, author: str) -> None:
+    """Raises Forbidden for a caller whose approval could not count: where others than the author have to approve, they
+    are approvers in the pipeline's team."""
+    if author != view.actor.name and approval_rule(pipeline).approvers:
+        view.require(pipeline.team_id, Role.APPROVER)

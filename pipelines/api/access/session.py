@@ -24,6 +24,7 @@ from pipelines.api.http.sessions import OfSession
 from pipelines.api.http.sign_in_requests import FactorBody, PasswordBody, ProofBody
 from pipelines.models import Passkey
 from pipelines.selectors.access.sign_in import ProviderSchema, SignInProblemSchema
+from pipelines.selectors.access.teams import access_of
 from pipelines.selectors.lifecycle.schemas import SessionSchema
 from pipelines.services.access import log_in, second_factor, sessions
 from pipelines.services.base.audit import Actor
@@ -31,14 +32,15 @@ from pipelines.services.base.audit import Actor
 
 def session_schema(request: Request, user: AbstractBaseUser | AnonymousUser) -> SessionSchema:
     """What the page has to know of the session."""
-    role = scope_of(request).capped(role_of(user))
+    access = access_of(user).capped(role=scope_of(request).role_cap)
     session, limits = request._request.session, settings.HEADGATE
     problem = sessions.take_problem(session)
     waiting = None if user.is_authenticated else sessions.waiting_user(session)
     return SessionSchema(
         authenticated=user.is_authenticated,
         user=user.get_username() if user.is_authenticated else None,
-        role=role.word if role else None,
+        role=access.highest.word if access.highest else None,
+        everywhere=access.everywhere.word if access.everywhere else None,
         csrf_token=get_token(request._request),
         provider=ProviderSchema(button=limits.oidc_button) if limits.oidc_issuer else None,
         problem=SignInProblemSchema(**problem) if problem else None,

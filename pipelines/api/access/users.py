@@ -18,7 +18,8 @@ from pipelines.domain.base.findings import Finding
 from pipelines.domain.base.roles import Role
 from pipelines.foundation.errors import Conflict, Invalid
 from pipelines.selectors.access.accounts import UserSchema, user_schemas, users
-from pipelines.services.access import access
+from pipelines.selectors.access.teams import get_team
+from pipelines.services.access import access, teams
 
 
 class UserView(View):
@@ -54,7 +55,11 @@ class UserList(UserView):
         password = body.password.get_secret_value() if body.password else None
         try:
             user = access.create_user(
-                username=body.username, password=password, role=Role.named(body.role), actor=self.actor
+                username=body.username,
+                password=password,
+                role=Role.named(body.role) if body.role else None,
+                team=get_team(body.team, self.access) if body.team else None,
+                actor=self.actor,
             )
         except ValidationError as error:
             findings = [Finding(path="password", code="weak_password", message=text) for text in error.messages]
@@ -75,13 +80,14 @@ class UserDetail(UserView):
     @extend_schema(operation_id="change_user", request=UserChangeBody, responses=UserSchema)
     @transaction.atomic
     def patch(self, request: Request, username: str) -> Response:
-        """Give a user another role, disable or enable it. Disabling ends its sessions and tokens for good."""
+        """Give a user another role in every team, disable or enable it. Disabling ends its sessions and tokens for
+        good."""
         body = self.body(UserChangeBody)
         user = access.find_user(username)
         if body.role is not None:
             if user == request.user:
                 raise Conflict("You cannot change your own role.", code="own_user", hint="Ask another administrator.")
-            access.set_role(user=user, role=Role.named(body.role), actor=self.actor)
+            teams.bind(team=None, user=user, role=Role.named(body.role), actor=self.actor)
         if body.active is not None:
             change = access.enable if body.active else access.disable
             user = change(username=username, actor=self.actor)

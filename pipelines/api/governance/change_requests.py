@@ -10,6 +10,7 @@ from pydantic import Field, StringConstraints
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from pipelines.api.access.rights import require_approver
 from pipelines.api.governance.changes import CHANGES
 from pipelines.api.http.base import PipelineView, View, answer, idempotent
 from pipelines.api.http.paging import Page, PageQuery, page
@@ -130,8 +131,10 @@ class ApproveRequest(RequestView):
     @extend_schema(operation_id="approve_change_request", request=ReviewedBody, responses=ChangeRequestSchema)
     @idempotent
     def post(self, request: Request, name: str, request_id: UUID) -> Response:
-        """Approve the change with this hash. Its author may not where others have to."""
+        """Approve the change with this hash. Its author may not where others have to, and those need
+        the role approver."""
         named, row = self.body(ReviewedBody).hash, self.found()
+        require_approver(self, self.pipeline, author=row.created_by)
         change = CHANGES[ChangeKind(row.kind)]
         change.summary(self, change.read(row.arguments))
         return answer(request_schema(requests.approve(request=row, named=named, actor=self.actor)))

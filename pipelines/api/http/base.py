@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from functools import cached_property, wraps
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from django.conf import settings
 from django.http import QueryDict
@@ -17,14 +17,16 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from pipelines.api.http import rate_limits
+from pipelines.api.http.permissions import needed_role
 from pipelines.api.http.problems import request_id
 from pipelines.api.http.sessions import require_proof
 from pipelines.api.http.tracing import join, name_trace, route, traceparent
+from pipelines.domain.access.teams import Access
 from pipelines.domain.base.findings import Finding, did_you_mean, dotted, quote
 from pipelines.domain.base.roles import Role
 from pipelines.domain.base.shapes import findings_of
 from pipelines.foundation import clock
-from pipelines.foundation.errors import BadRequest, HeadgateError, Invalid, PreconditionRequired
+from pipelines.foundation.errors import BadRequest, Forbidden, HeadgateError, Invalid, PreconditionRequired
 from pipelines.models import Pipeline
 from pipelines.selectors.lifecycle.pipelines import get_pipeline
 from pipelines.services.base import audit, idempotency
@@ -135,6 +137,24 @@ class View(APIView):
         """The caller's role, as the permission found it."""
         return self.request.role  # type: ignore[attr-defined, no-any-return]
 
+    @cached_property
+    def access(self) -> Access:
+        """What the caller may reach, as the permission found it."""
+        return self.request.access  # type: ignore[attr-defined, no-any-return]
+
+    def require(self, team: int | None, role: Role | None = None) -> Role:
+        """The caller's role in a team, or in the installation for None; raises Forbidden where it is below the role
+        that the method needs."""
+        needed = role or needed_role(self, self.request.method)
+        own = self.access.role_in(team)
+        if own is None or own < needed:
+            raise Forbidden(
+                f"This needs the role {needed.word} in {'its team' if team is not None else 'every team'}.",
+                code="role_in_team_needed",
+                hint="Ask an administrator of the team, or a user with that role.",
+            )
+        return own
+
     @property
     def actor(self) -> Actor:
         """The caller, for the audit."""
@@ -222,13 +242,39 @@ def expected_version(request: Request, *, required: bool) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else -1
 
 
-class PipelineView(View):
+class TeamView(View):
+    """An address of something that a team owns, or that the installation owns for all of them. What is of a team that
+    the caller is not in is not found, whatever the method."""
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Ask for the role in the owner's team."""
+        super().initial(request, *args, **kwargs)
+        self.role = self.require(self.owner)
+
+    def permission_denied(self, request: Request, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refuse; where the caller has a role somewhere, only what is there."""
+        if self.access.highest is not None:
+            _ = self.owner
+        super().permission_denied(request, *args, **kwargs)
+
+    @property
+    def owner(self) -> int | None:
+        """Id of the team that owns what the address names, None for the installation; raises NotFound."""
+        raise NotImplementedError
+
+
+class PipelineView(TeamView):
     """An address below one pipeline."""
+
+    @property
+    def owner(self) -> int | None:
+        """The pipeline's team."""
+        return self.pipeline.team_id
 
     @cached_property
     def pipeline(self) -> Pipeline:
         """The pipeline that the address names; raises NotFound."""
-        return get_pipeline(self.kwargs["name"])
+        return get_pipeline(self.kwargs["name"], self.access)
 
 
 def idempotent(handler: Handler) -> Handler:

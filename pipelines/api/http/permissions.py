@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 
 from pipelines.domain.access.scopes import UNLIMITED, Scope
-from pipelines.domain.base.roles import ROLE_NAMES, Role
+from pipelines.domain.base.roles import Role
 from pipelines.foundation.errors import Forbidden
 from pipelines.models import AccessToken
+from pipelines.selectors.access.teams import access_of
 from pipelines.services.access.tokens import scope_of_token
 
 REQUIRED_ROLES = {
@@ -24,14 +24,12 @@ REQUIRED_ROLES = {
 }
 
 
+INSTALLATION = "installation"
+
+
 def role_of(user: Any) -> Role | None:
-    """The highest role of a user; None for anonymous and inactive ones and for users without a role."""
-    if isinstance(user, AnonymousUser) or not isinstance(user, AbstractBaseUser) or not user.is_active:
-        return None
-    if getattr(user, "is_superuser", False):
-        return Role.ADMIN
-    names = user.groups.filter(name__in=ROLE_NAMES).values_list("name", flat=True)  # type: ignore[attr-defined]
-    return max((Role.named(name) for name in names), default=None)
+    """The highest role of a user in any team; None for anonymous and inactive ones and for users without a role."""
+    return access_of(user).highest
 
 
 def scope_of(request: Request) -> Scope:
@@ -47,16 +45,23 @@ def needed_role(view: Any, method: str | None) -> Role:
 
 
 class RolePermission(BasePermission):
-    """The role that a method needs; a view may name others in `roles`. A token has that of its scope at most, and one
-    that is for reading alone sends what changes nothing: safe methods, and those in `reading` of the view."""
+    """The role that a method needs; a view may name others in `roles`.
+
+    The highest role in any team opens the view, which then asks for the role in the team whose object is named. Where
+    `scope` is INSTALLATION and the method writes, the role in every team is what counts. A token has the role of its
+    scope at most, and one that is for reading alone sends what changes nothing: safe methods, and those in `reading` of
+    the view.
+    """
 
     message = "Your role does not allow this."
 
     def has_permission(self, request: Request, view: Any) -> bool:
-        """Look the role up once per request and compare. Raises Forbidden for a write by a token for reading."""
+        """Look the roles up once per request and compare. Raises Forbidden for a write by a token for reading."""
         scope = scope_of(request)
         if scope.read_only and request.method not in {*SAFE_METHODS, *getattr(view, "reading", ())}:
             raise Forbidden("The token is for reading alone.", code="token_read_only", hint="Use another token.")
-        role = scope.capped(role_of(request.user))
-        request.role = role  # type: ignore[attr-defined]
+        access = access_of(request.user).capped(role=scope.role_cap)
+        of_all = getattr(view, "scope", "") == INSTALLATION and request.method not in SAFE_METHODS
+        role = access.everywhere if of_all else access.highest
+        request.access, request.role = access, role  # type: ignore[attr-defined]
         return role is not None and role >= needed_role(view, request.method)

@@ -38,10 +38,23 @@ class DefinitionBody(Shape):
     definition: dict[str, Any] | str
 
 
+class TeamNameBody(Shape):
+    """The name of a team."""
+
+    team: Text = Field(min_length=1, max_length=63)
+
+
 class RevisionBody(DefinitionBody):
     """A definition to publish as a revision, and why."""
 
     note: Text = Field(default="", max_length=1000)
+
+
+class PipelineBody(RevisionBody):
+    """A definition to make a pipeline of, why, and the `team` that owns it: by default the only one in which you are an
+    operator, else the default team."""
+
+    team: Text | None = Field(default=None, max_length=63)
 
 
 class SampleEvent(Shape):
@@ -215,9 +228,10 @@ class LoginBody(Shape):
 
 class PipelinesQuery(PageQuery):
     """Which pipelines. `label`: `name:value`, or `name` alone; `q`: part of the name or the description;
-    `host`: the name of the host that owns them."""
+    `host`: the name of the host that owns them; `team`: the name of the team that does."""
 
     phase: Phase | None = None
+    team: str | None = Field(default=None, max_length=63)
     host: str | None = Field(default=None, max_length=63)
     label: str | None = Field(default=None, max_length=200)
     q: str | None = Field(default=None, max_length=200)

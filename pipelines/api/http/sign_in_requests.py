@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field, SecretStr, StringConstraints
 
 from pipelines.api.http.paging import PageQuery
 from pipelines.api.http.requests import Shape, Text
 from pipelines.domain.access.scopes import TOKEN_DAYS
+from pipelines.domain.base.roles import RoleWord
 from pipelines.services.access.log_in import Given
-
-RoleWord = Literal["viewer", "operator", "admin"]
 
 
 class SignInBody(Shape):
@@ -79,15 +78,17 @@ class TokensQuery(PageQuery):
 
 
 class UserBody(Shape):
-    """A user to make. Without a password it holds tokens and cannot log in, or signs in at the provider."""
+    """A user to make. Without a password it holds tokens and cannot log in, or signs in at the provider. `role`: in
+    `team`, or in every team without one; null for none yet."""
 
     username: Annotated[str, StringConstraints(pattern=r"^\w[\w.@+-]{0,149}$")]
-    role: RoleWord = "viewer"
+    role: RoleWord | None = "viewer"
+    team: Text | None = Field(default=None, max_length=63)
     password: SecretStr | None = Field(default=None, min_length=1, max_length=4096)
 
 
 class UserChangeBody(Shape):
-    """What to change of a user; what is left out stays. `active`: false disables."""
+    """What to change of a user; what is left out stays. `role`: in every team. `active`: false disables."""
 
     role: RoleWord | None = None
     active: bool | None = None

@@ -22,23 +22,27 @@ from pipelines.api.http.base import (
 )
 from pipelines.api.http.openapi import IF_MATCH, OPTIONAL_IF_MATCH
 from pipelines.api.http.paging import Page, PageQuery, each, page
+from pipelines.api.http.permissions import needed_role
 from pipelines.api.http.rate_limits import one_of_few
 from pipelines.api.http.requests import (
     ConfirmQuery,
     DefinitionBody,
     DetailsBody,
+    PipelineBody,
     PipelinesQuery,
-    RevisionBody,
     SeriesQuery,
+    TeamNameBody,
 )
 from pipelines.domain.access.uses import reach_findings
-from pipelines.domain.base.findings import Finding
+from pipelines.domain.base.findings import Finding, listed
+from pipelines.domain.base.roles import Role
 from pipelines.domain.definitions.checks.validate import Validation, validate_data, validate_text
 from pipelines.domain.definitions.document.guarantees import guarantees
-from pipelines.foundation.errors import NotFound
-from pipelines.models import Pipeline
+from pipelines.foundation.errors import Invalid, NotFound
+from pipelines.models import DEFAULT_TEAM, Pipeline, Team
 from pipelines.selectors.access import reach, secrets
 from pipelines.selectors.access.clusters import placed
+from pipelines.selectors.access.teams import get_team, teams_with
 from pipelines.selectors.base.labels import with_label
 from pipelines.selectors.ledger import ledger
 from pipelines.selectors.ledger.schemas import SeriesSchema
@@ -96,28 +100,44 @@ class PipelineList(View):
 
     @extend_schema(
         operation_id="create_pipeline",
-        request={"application/json": RevisionBody, "application/yaml": str},
+        request={"application/json": PipelineBody, "application/yaml": str},
         responses={201: PipelineDetailSchema},
     )
     @idempotent
     def post(self, request: Request) -> Response:
-        """Create a pipeline, stopped, from its definition. 422 lists every finding."""
-        body = self.body(RevisionBody)
+        """Create a pipeline of a team, stopped, from its definition. 422 lists every finding."""
+        body = self.body(PipelineBody)
+        team = self._owner(body.team)
+        role = self.require(team.pk)
         validation = validated(body.definition)
         if validation.definition is None:
             raise definitions.invalid(validation.findings)
-        require_rights(self.role, validation.definition.plain())
+        require_rights(role, validation.definition.plain())
         text = body.definition if isinstance(body.definition, str) else ""
-        definitions.create(definition=validation.definition, text=text, note=body.note, actor=self.actor)
+        definitions.create(definition=validation.definition, text=text, note=body.note, team=team, actor=self.actor)
         pipeline = get_pipeline(validation.definition.name)
         location = f"/api/v1/pipelines/{pipeline.name}"
-        return answer(detail_schema(pipeline, self.role), 201, Location=location, ETag=etag(pipeline))
+        return answer(detail_schema(pipeline, role), 201, Location=location, ETag=etag(pipeline))
+
+    def _owner(self, name: str | None) -> Team:
+        """The team of a new pipeline; raises Invalid where it has to be named, and NotFound."""
+        if name is not None:
+            return get_team(name, self.access)
+        possible = teams_with(self.access, needed_role(self, "POST"))
+        only = possible[:1] if len(possible) == 1 else [each for each in possible if each.name == DEFAULT_TEAM]
+        if only:
+            return only[0]
+        words = f"You are an operator in several teams: {listed(each.name for each in possible)}."
+        finding = Finding(path="team", code="team_missing", message=words, suggestion="Name the one that owns it.")
+        raise Invalid("The pipeline needs a team.", code="team_missing", findings=[finding])
 
 
 def _matching(query: PipelinesQuery) -> QuerySet[Pipeline]:
     found = pipelines()
     if query.phase is not None:
         found = found.filter(phase=query.phase)
+    if query.team:
+        found = found.filter(team__name=query.team)
     if query.host:
         found = found.filter(host=query.host)
     if query.q:
@@ -164,6 +184,23 @@ class PipelineDetail(PipelineView):
         version = expected_version(request, required=False)
         archive.archive(pipeline=self.pipeline, version=version, actor=self.actor)
         return Response(status=204)
+
+
+class PipelineTeam(PipelineView):
+    """The team that owns a pipeline."""
+
+    roles = {"POST": Role.ADMIN}
+    reauthenticate = frozenset({"POST"})
+
+    @extend_schema(operation_id="move_pipeline", request=TeamNameBody, responses=PipelineDetailSchema)
+    @idempotent
+    def post(self, request: Request, name: str) -> Response:
+        """Move a pipeline to another team. You have to be an administrator of both."""
+        team = get_team(self.body(TeamNameBody).team, self.access)
+        role = self.require(team.pk)
+        definitions.move(pipeline=self.pipeline, team=team, actor=self.actor)
+        moved = get_pipeline(name)
+        return answer(detail_schema(moved, role), ETag=etag(moved))
 
 
 class PipelineStatus(PipelineView):

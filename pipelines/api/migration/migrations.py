@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field, StringConstraints
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from pipelines.api.access.rights import require_governed, require_rights
+from pipelines.api.access.rights import require_approver, require_governed, require_rights
 from pipelines.api.http.base import View, answer, idempotent
 from pipelines.api.http.paging import Page, PageQuery, each, page
 from pipelines.api.http.requests import ActionBody, Shape, Text
@@ -226,9 +226,11 @@ class ApproveMigration(MigrationBase):
     @extend_schema(operation_id="approve_migration", request=HashBody, responses=MigrationDetailSchema)
     @idempotent
     def post(self, request: Request, migration_id: UUID) -> Response:
-        """Approve the plan with this hash. 409 `plan_stale` for any other; its author may not where others have to."""
+        """Approve the plan with this hash. 409 `plan_stale` for any other; its author may not where others
+        have to, and those need the role approver."""
         named, row = self.body(HashBody).hash, get_migration(migration_id)
         self.require_rights(row)
+        require_approver(self, row.pipeline, author=row.created_by)
         return answer(detail_schema(services.approve(migration=row, named=named, actor=self.actor)))
 
 

@@ -1,8 +1,12 @@
-"""Roles of people: a viewer looks, an operator acts, an admin also deletes."""
+"""Roles of people: a viewer looks, an operator acts, an approver also approves, an administrator also deletes and
+grants."""
 
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Literal, cast
+
+RoleWord = Literal["viewer", "operator", "approver", "admin"]
 
 
 class Role(IntEnum):
@@ -10,12 +14,13 @@ class Role(IntEnum):
 
     VIEWER = 1
     OPERATOR = 2
-    ADMIN = 3
+    APPROVER = 3
+    ADMIN = 4
 
     @property
-    def word(self) -> str:
-        """The name of the role, and of its group."""
-        return self.name.lower()
+    def word(self) -> RoleWord:
+        """The name of the role."""
+        return cast("RoleWord", self.name.lower())
 
     @classmethod
     def named(cls, word: str) -> Role:

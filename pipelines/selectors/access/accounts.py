@@ -9,9 +9,10 @@ from django.contrib.auth.models import User
 from django.db.models import Count, Exists, OuterRef, Prefetch, QuerySet
 from pydantic import Field
 
-from pipelines.domain.base.roles import ROLE_NAMES, Role
+from pipelines.domain.access.teams import access_from
+from pipelines.domain.base.roles import Role, RoleWord
 from pipelines.foundation import clock
-from pipelines.models import AccessToken, Identity, Passkey, Totp
+from pipelines.models import AccessToken, Identity, Passkey, RoleBinding, Totp
 from pipelines.selectors.base.schemas import Schema
 
 
@@ -37,12 +38,20 @@ class MadeTokenSchema(TokenSchema):
     text: str
 
 
+class TeamRoleSchema(Schema):
+    """A role in a team."""
+
+    team: str
+    role: RoleWord
+
+
 class UserSchema(Schema):
-    """A user. `password`: logs in with one; `provider`: signs in at the OpenID Connect provider; `tokens`: how many
-    there are."""
+    """A user. `role`: the one in every team, `teams`: those in single teams, both by the user's groups, too.
+    `password`: logs in with one; `provider`: signs in at the OpenID Connect provider; `tokens`: how many there are."""
 
     username: str
-    role: str | None
+    role: RoleWord | None
+    teams: list[TeamRoleSchema]
     active: bool
     created_at: datetime
     last_login_at: datetime | None
@@ -54,9 +63,11 @@ class UserSchema(Schema):
 
 def users() -> QuerySet[User]:
     """Users with all that `user_schemas` shows of them."""
-    named = Prefetch("groups", to_attr="all_groups")
+    bindings = RoleBinding.objects.select_related("team")
     confirmed = Totp.objects.filter(user=OuterRef("pk"), confirmed_at__isnull=False)
-    return User.objects.prefetch_related(named).annotate(
+    return User.objects.prefetch_related(
+        Prefetch("role_bindings", bindings), Prefetch("groups__role_bindings", bindings)
+    ).annotate(
         token_count=Count("auth_token_set", distinct=True),
         has_identity=Exists(Identity.objects.filter(user=OuterRef("pk"))),
         has_totp=Exists(confirmed),
@@ -101,11 +112,17 @@ def _facts(row: AccessToken) -> dict[str, object]:
 
 
 def _user_schema(row: User) -> UserSchema:
-    found = [Role.named(each.name) for each in row.all_groups if each.name in ROLE_NAMES]  # type: ignore[attr-defined]
-    role = Role.ADMIN if row.is_superuser else max(found, default=None)
+    bindings = [*row.role_bindings.all(), *(each for group in row.groups.all() for each in group.role_bindings.all())]
+    access = access_from((each.team_id, each.role) for each in bindings)
+    role = Role.ADMIN if row.is_superuser else access.everywhere
+    names = {each.team_id: each.team.name for each in bindings if each.team}
     return UserSchema(
         username=row.username,
         role=role.word if role else None,
+        teams=sorted(
+            (TeamRoleSchema(team=names[team], role=own.word) for team, own in access.teams.items()),
+            key=lambda each: each.team,
+        ),
         active=row.is_active,
         created_at=row.date_joined,
         last_login_at=row.last_login,

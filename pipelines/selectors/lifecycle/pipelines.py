@@ -11,6 +11,7 @@ from uuid import UUID
 import yaml
 from django.db.models import Count, F, FilteredRelation, Q, QuerySet
 
+from pipelines.domain.access.teams import Access
 from pipelines.domain.base.findings import Finding
 from pipelines.domain.base.roles import Role
 from pipelines.domain.base.states import (
@@ -60,6 +61,7 @@ class Listed(NamedTuple):
     stage of the migration that holds it."""
 
     name: str
+    team_name: str
     description: str
     labels: dict[str, str]
     desired_state: str
@@ -96,6 +98,7 @@ def pipelines() -> QuerySet[Pipeline]:
         living=FilteredRelation("runs", condition=~Q(runs__state=RunState.ENDED) & Q(runs__role=RunRole.ACTIVE)),
     )
     return joined.annotate(
+        team_name=F("team__name"),
         revision_number=F("current_revision__number"),
         revision_role=F("current_revision__required_role"),
         operation_id=F("opened__id"),
@@ -112,10 +115,10 @@ def listed_pipelines(found: QuerySet[Pipeline]) -> QuerySet[Pipeline, Listed]:
     return cast("QuerySet[Pipeline, Listed]", found.values_list(*Listed._fields, named=True))
 
 
-def get_pipeline(name: str) -> Pipeline:
-    """One pipeline by its name; raises NotFound."""
-    pipeline = pipelines().select_related("current_revision", "host").filter(name=name).first()
-    if pipeline is None:
+def get_pipeline(name: str, access: Access | None = None) -> Pipeline:
+    """One pipeline by its name; raises NotFound, also for one that does not exist for this user."""
+    pipeline = pipelines().select_related("current_revision", "host", "team").filter(name=name).first()
+    if pipeline is None or (access is not None and not access.sees(pipeline.team_id)):
         raise NotFound(
             f"There is no pipeline {name!r}.", code="pipeline_not_found", hint="GET /api/v1/pipelines lists them."
         )
@@ -183,6 +186,7 @@ def _fields(
         live = live.model_copy(update={"stale": True, "lag_records": lag})
     return {
         "name": pipeline.name,
+        "team": pipeline.team_name,
         "description": pipeline.description,
         "labels": pipeline.labels,
         "headline": headline(known),

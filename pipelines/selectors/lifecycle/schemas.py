@@ -9,6 +9,7 @@ from uuid import UUID
 from pydantic import ConfigDict, Field, RootModel
 
 from pipelines.domain.base.findings import Finding
+from pipelines.domain.base.roles import RoleWord
 from pipelines.domain.base.states import DesiredState, OperationKind, OperationState, Phase, StopReason
 from pipelines.domain.definitions.document.guarantees import ChannelGuarantee
 from pipelines.domain.lifecycle.conditions import ConditionStatus, ConditionType
@@ -38,6 +39,7 @@ class PipelineSchema(Schema):
     """A pipeline: what is wanted (`desired_state`, `generation`), what was seen (`phase`, `observed_generation`)."""
 
     name: str
+    team: str = Field(description="The team that owns it.")
     description: str
     labels: dict[str, str]
     headline: str = Field(description="Its state in one sentence.")
@@ -203,11 +205,12 @@ class SessionSchema(Schema):
     can sign in without a password; `problem`: why that failed the last time. `waits_for_code`: the password was right;
     `passkeys`: one of them can stand in for the code;
     `enrolment_required`: nothing is open before a second factor is set up; `proof`: how a dangerous act is
-    confirmed."""
+    confirmed. `role`: the highest one in any team; `everywhere`: the one in every team."""
 
     authenticated: bool
     user: str | None
-    role: Literal["viewer", "operator", "admin"] | None
+    role: RoleWord | None
+    everywhere: RoleWord | None
     csrf_token: str
     provider: ProviderSchema | None
     problem: SignInProblemSchema | None

@@ -3,45 +3,32 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
 
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import User
 from django.contrib.auth.password_validation import validate_password
 from django.db import transaction
 
-from pipelines.domain.base.roles import ROLE_NAMES, Role
+from pipelines.domain.base.roles import Role
 from pipelines.foundation.errors import Conflict, NotFound
-from pipelines.services.access import sessions, tokens
+from pipelines.models import Team
+from pipelines.services.access import sessions, teams, tokens
 from pipelines.services.access.tokens import SYSTEM
 from pipelines.services.base import audit
 from pipelines.services.base.audit import Actor
 
 
-def create_role_groups(**_: Any) -> None:
-    """See to it that the group of every role exists; twice is harmless."""
-    for name in ROLE_NAMES:
-        Group.objects.get_or_create(name=name)
-
-
-@transaction.atomic
-def set_role(*, user: User, role: Role, actor: Actor = SYSTEM) -> None:
-    """Give the user this role and no other."""
-    before = list(user.groups.filter(name__in=ROLE_NAMES).values_list("name", flat=True))
-    if before == [role.word]:
-        return
-    user.groups.remove(*Group.objects.filter(name__in=ROLE_NAMES))
-    user.groups.add(Group.objects.get(name=role.word))
-    facts = {"user": user.username}
-    audit.record(
-        actor=actor, action="user.role_set", before=facts | {"roles": before}, after=facts | {"roles": [role.word]}
-    )
-
-
 @transaction.atomic
 def create_user(
-    *, username: str, password: str | None, role: Role, keep_tokens: bool = False, actor: Actor = SYSTEM
+    *,
+    username: str,
+    password: str | None,
+    role: Role | None,
+    team: Team | None = None,
+    keep_tokens: bool = False,
+    actor: Actor = SYSTEM,
 ) -> User:
     """Create a user, or change the password and role of an existing one; raises ValidationError for a weak password.
+    The role is in a team, or in all of them.
 
     Without a password the user can hold tokens and cannot log in. A changed password ends the user's tokens, unless
     `keep_tokens`, and sessions.
@@ -57,7 +44,8 @@ def create_user(
         audit.record(actor=actor, action="user.created", after={"user": username, "password": password is not None})
     elif password is not None:
         _note_password(user, keep_tokens, actor)
-    set_role(user=user, role=role, actor=actor)
+    if role is not None:
+        teams.bind(team=team, user=user, role=role, actor=actor)
     return user
 
 
@@ -84,12 +72,13 @@ def enable(*, username: str, actor: Actor) -> User:
 @transaction.atomic
 def disable(*, username: str, actor: Actor) -> User:
     """Let a user in no longer: sessions and tokens end for good, also if the user is enabled again. Raises NotFound,
-    and Conflict for the user who asks, so that an administrator is always left."""
+    and Conflict for the user who asks, and for the last administrator of all teams."""
     user = _held(username)
     if username == actor.name:
         raise Conflict("You cannot disable yourself.", code="own_user", hint="Ask another administrator.")
     if user.is_active:
-        User.objects.filter(pk=user.pk).update(is_active=False)
+        with teams.an_administrator_left():
+            User.objects.filter(pk=user.pk).update(is_active=False)
         after = {"user": username, "tokens_revoked": tokens.revoke_all(user=user, actor=actor)}
         sessions.end_all(user)
         audit.record(actor=actor, action="user.disabled", after=after)

@@ -8,7 +8,7 @@ from typing import Any
 
 from pipelines.domain.governance.changes import Right
 from pipelines.foundation import clock
-from pipelines.models import AuditRow
+from pipelines.models import AuditRow, Pipeline
 
 
 @dataclass(frozen=True)
@@ -37,19 +37,28 @@ def record(
     actor: Actor,
     action: str,
     pipeline_name: str = "",
+    team: str = "",
     before: Any = None,
     after: Any = None,
     outcome: str = "accepted",
 ) -> AuditRow:
-    """Add one row, in the transaction of what it records."""
+    """Add one row, in the transaction of what it records. `team`: whose it is; that of the pipeline unless given."""
     return AuditRow.objects.create(
         at=clock.now(),
         actor=actor.name,
         action=action,
         pipeline_name=pipeline_name,
+        team=team or _team_of(pipeline_name),
         request_id=actor.request_id,
         address=actor.address,
         before=before,
         after=after,
         outcome=outcome,
     )
+
+
+def _team_of(pipeline_name: str) -> str:
+    if not pipeline_name:
+        return ""
+    present = Pipeline.objects.filter(name=pipeline_name, archived_at=None)
+    return present.values_list("team__name", flat=True).first() or ""

@@ -10,20 +10,22 @@ from pipelines.domain.base.findings import Finding
 from pipelines.domain.definitions.document.spec import Definition
 from pipelines.foundation import clock
 from pipelines.foundation.errors import Conflict, Invalid, PreconditionFailed
-from pipelines.models import Pipeline, Revision
+from pipelines.models import DEFAULT_TEAM, Pipeline, Revision, Team
 from pipelines.selectors.access import reach, secrets
 from pipelines.selectors.governance.rules import lifted_by
+from pipelines.selectors.migration.migrations import open_migration
 from pipelines.services.access.secrets import record_users
 from pipelines.services.base import audit, events
 from pipelines.services.base.audit import Actor
 from pipelines.services.governance import governing
 
 
-def create(*, definition: Definition, text: str, note: str, actor: Actor) -> Pipeline:
-    """Store a new pipeline, stopped, with revision 1. Raises Conflict where the name is taken."""
+def create(*, definition: Definition, text: str, note: str, actor: Actor, team: Team | None = None) -> Pipeline:
+    """Store a new pipeline of a team, or the default one, stopped, with revision 1. Raises Conflict where the name is
+    taken."""
     try:
         with transaction.atomic():
-            return _create(definition, text, note, actor)
+            return _create(definition, text, note, actor, team or Team.objects.get(name=DEFAULT_TEAM))
     except IntegrityError:
         raise Conflict(
             f"The pipeline {definition.name!r} already exists.",
@@ -32,9 +34,10 @@ def create(*, definition: Definition, text: str, note: str, actor: Actor) -> Pip
         ) from None
 
 
-def _create(definition: Definition, text: str, note: str, actor: Actor) -> Pipeline:
+def _create(definition: Definition, text: str, note: str, actor: Actor, team: Team) -> Pipeline:
     pipeline = Pipeline.objects.create(
         name=definition.name,
+        team=team,
         description=definition.description,
         labels=dict(definition.labels),
         phase_since=clock.now(),
@@ -44,7 +47,7 @@ def _create(definition: Definition, text: str, note: str, actor: Actor) -> Pipel
     pipeline.current_revision = revision
     pipeline.save(update_fields=["current_revision"])
     message = f"{actor.name} created {pipeline.name}."
-    data = {"revision": revision.number, "digest": revision.digest}
+    data = {"revision": revision.number, "digest": revision.digest, "team": team.name}
     events.record(kind="pipeline.created", message=message, pipeline=pipeline, actor=actor.name, data=data)
     audit.record(actor=actor, action="pipeline.create", pipeline_name=pipeline.name, after=data)
     record_users(pipeline_name=pipeline.name, before=None, after=revision.definition, actor=actor)
@@ -89,6 +92,28 @@ def update_details(
     message = f"{actor.name} changed description or labels."
     events.record(kind="pipeline.updated", message=message, pipeline=changed, actor=actor.name, data=after)
     return changed
+
+
+@transaction.atomic
+def move(*, pipeline: Pipeline, team: Team, actor: Actor) -> None:
+    """Give a pipeline to another team; to its own changes nothing. Raises Conflict while a migration of it is open,
+    which users of its team have asked for and approve, and PreconditionFailed where it was moved meanwhile."""
+    if team.pk == pipeline.team_id:
+        return
+    if open_migration(pipeline.id) is not None:
+        raise Conflict(
+            f"{pipeline.name} has an open migration.",
+            code="migration_open",
+            hint="Cancel it, or wait until it has ended.",
+        )
+    same = Pipeline.objects.filter(id=pipeline.id, team=pipeline.team, version=pipeline.version, archived_at=None)
+    if not same.update(team=team, version=pipeline.version + 1, updated_at=clock.now()):
+        raise changed_meanwhile(pipeline)
+    before, after = {"team": pipeline.team.name}, {"team": team.name}
+    audit.record(actor=actor, action="pipeline.move", pipeline_name=pipeline.name, before=before, after=after)
+    moved = Pipeline.objects.get(id=pipeline.id)
+    message = f"{actor.name} moved {pipeline.name} to the team {team.name}."
+    events.record(kind="pipeline.moved", message=message, pipeline=moved, actor=actor.name, data=after)
 
 
 def changed_meanwhile(pipeline: Pipeline) -> PreconditionFailed:

@@ -13,10 +13,10 @@ import { ROLE_OPTIONS } from '@/domain/roles'
 export function UserDialog({ onClose }: { onClose: () => void }) {
   const client = useQueryClient()
   const [username, setUsername] = useState('')
-  const [role, setRole] = useState<UserRequest['role']>('viewer')
+  const [role, setRole] = useState<NonNullable<UserRequest['role']>>('viewer')
   const [password, setPassword] = useState('')
   const creation = useMutation({
-    mutationFn: () => createUser({ username: username.trim(), role, password: password || null }),
+    mutationFn: () => createUser({ username: username.trim(), role, team: null, password: password || null }),
     onSuccess: (user) => {
       void client.invalidateQueries({ queryKey: keys.users })
       announce(`${user.username} is created.`)
@@ -46,7 +46,7 @@ export function UserDialog({ onClose }: { onClose: () => void }) {
           label="Role"
           data={ROLE_OPTIONS}
           value={role}
-          onChange={(event) => setRole(event.currentTarget.value as UserRequest['role'])}
+          onChange={(event) => setRole(event.currentTarget.value as NonNullable<UserRequest['role']>)}
         />
         <PasswordInput
           label="Password"

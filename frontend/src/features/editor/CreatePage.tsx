@@ -82,7 +82,7 @@ export function CreatePage() {
 
 /** Once created, a start that is refused is reported on the new pipeline's own page and undoes nothing. */
 async function createAnd(start: boolean, text: string): Promise<string> {
-  const { name } = await createPipeline(text)
+  const { name } = await createPipeline(text, null)
   if (start)
     await act(name, 'start').catch((error: unknown) =>
       showRefusal(`${name} was created but not started`, error),

@@ -580,4 +580,11 @@ FAULTS = [
         f"{_STANDBYS}::test_a_takeover_survives_the_death_of_the_worker_at_every_point",
         "db/test_warm_standby.py::test_it_takes_over_from_a_killed_run_and_another_one_follows",
     ),
+    _fault(
+        83,
+        "Malformed messages and entries in Redis",
+        f"{_HEALTHY}::test_messages_that_no_process_of_headgate_wrote_end_no_worker",
+        f"{_HEALTHY}::test_a_queue_that_is_made_something_else_ends_no_worker",
+        "attacks/test_redis.py::test_a_forged_event_reaches_no_viewer_and_a_malformed_entry_ends_nothing",
+    ),
 ]

@@ -25,7 +25,8 @@ SECTIONS: dict[str, dict[str, str]] = {
         "state": "The directory of run directories, checkpoints and, with SQLite, the database.",
         "cache": "Downloads and what is built from them.",
         "database_url": "The database, such as `postgresql://headgate@db/headgate`. SQLite if not set.",
-        "redis_url": "Redis, for wake-up messages and live figures.",
+        "redis_url": "Redis, for wake-up messages and live figures: `redis://`, `rediss://` or `unix://`, with its "
+        "password; see [Run in production](../guides/run-in-production.md#protect-redis).",
         "host": "The name of this host. The machine's short name if not set.",
         "slots": "The most agents on this host. No limit if not set.",
         "disk_margin": "Room on the disk of runs and checkpoints below which Headgate warns: a size, a percentage, or "
@@ -83,7 +84,8 @@ SECTIONS: dict[str, dict[str, str]] = {
         "oidc_button": "The label of the button.",
     },
     "Secrets and references": {
-        "secret_key": "Signs sessions. Created in the state directory if not set.",
+        "secret_key": "Signs sessions and seals events: the same for all web servers and workers. Created in the state "
+        "directory if not set.",
         "secret_keys": "The keys of the secret store, separated by commas, the current one first.",
         "secret_key_file": "A file with these keys instead. `secret_store.keys` in the state directory if not set.",
         "env_references": "Variables that definitions can refer to by `${env:NAME}`, separated by commas.",

@@ -81,8 +81,8 @@ def is_failure(answer: bytes) -> bool:
 
 
 def send(port: int, message: bytes) -> bytes:
-    """Send a message. Returns the first that comes back: nothing where the other side closes the connection, stays
-    silent, or takes none, as PySpark's server of accumulators once the JVM is its one client."""
+    """Send a message. Returns the first that comes back: nothing where the other side closes the connection or stays
+    silent."""
     with suppress(OSError), socket.create_connection(("127.0.0.1", port), SECONDS) as connection:
         connection.sendall(message)
         return connection.recv(4096)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import socket
 import struct
 
 from pyspark.sql import SparkSession
 
 from controlplane.install.services.ports import free_port
-from tests.agent.listening import is_failure, is_loopback, listening, marker, one_way, request, send
+from tests.agent.listening import SECONDS, is_failure, is_loopback, listening, marker, one_way, request, send
 
 
 def busy(session: SparkSession) -> dict[int, str]:
@@ -54,6 +55,13 @@ def test_the_gateway_and_the_server_of_accumulators_ask_for_their_secret(session
     server = context._accumulatorServer
     assert server.auth_token
     assert send(server.server_address[1], b"x" * len(server.auth_token) + struct.pack(">i", 0)) == b""
+
+
+def test_a_silent_stranger_keeps_no_port_from_the_jvm(session: SparkSession) -> None:
+    server = session.sparkContext._accumulatorServer
+    port: int = server.server_address[1]  # type: ignore[assignment,index]
+    with socket.create_connection(("127.0.0.1", port), SECONDS):
+        assert send(port, str(server.auth_token).encode() + struct.pack(">i", 0)) == b"\x01"
 
 
 def test_python_workers_ask_for_their_secret(session: SparkSession) -> None:

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from socketserver import ThreadingMixIn
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -103,8 +104,20 @@ def connect(
         if value is not None:
             jconf.set(key, value)
     context = SparkContext(conf=jconf, gateway=gateway)
+    _serve_side_by_side(context._accumulatorServer)
     _end_quietly(context._accumulatorServer)
     return SparkSession(context)
+
+
+class _SideBySide(ThreadingMixIn):
+    daemon_threads = True
+    block_on_close = False
+
+
+def _serve_side_by_side(server: Any) -> None:
+    """PySpark's server of accumulators serves one client, which it asks for a secret, and then the next: a user of the
+    machine who connects first and is silent would keep the JVM waiting, and with it every job with Python."""
+    server.__class__ = type("AccumulatorServer", (_SideBySide, type(server)), {})
 
 
 def _end_quietly(server: Any) -> None:

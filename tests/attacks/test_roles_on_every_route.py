@@ -187,6 +187,17 @@ def test_methods_that_are_not_described_do_nothing(record_property: Any) -> None
     record_property("requests", tried)
 
 
+@pytest.mark.django_db
+@pytest.mark.parametrize("identity", [Identity(), Identity("token")], ids=str)
+def test_options_tell_nothing_to_strangers(identity: Identity) -> None:
+    rows = world()
+    client, own = identity.client()
+    for path, item in PATHS.items():
+        if "open" not in {promised(method.upper(), path) for method in item}:
+            answer = send(client, "OPTIONS", address(path, rows | own))
+            assert answer.status_code == (401 if identity.by == "nothing" else 403), path
+
+
 @pytest.mark.parametrize(("method", "path"), ROUTES + HEADS)
 def test_every_view_declares_what_the_page_of_roles_says(method: str, path: str) -> None:
     assert declared(method, path) == promised(method, path)

@@ -23,7 +23,7 @@ export PYTHONDONTWRITEBYTECODE =
 .PHONY: help environment setup demo wheel sbom audit-dependencies up test test-fast test-times test-postgres check chaos bench bench-control docs screenshots generate fmt clean
 
 help: ## what can be done
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-20s %s\n", $$1, $$2}' Makefile
 
 environment:
 	@echo "Set-up of Headgate"

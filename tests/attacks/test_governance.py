@@ -313,6 +313,8 @@ def test_a_run_on_a_drained_host_stays_where_its_changes_are_governed() -> None:
     assert not ownership.evacuate(run=run, living={"alpha", "beta"}, on_timeout=OnTimeout.ABORT)
     pipeline.refresh_from_db()
     assert pipeline.restart_run is None
+    (guest,) = client_of("ana").get("/api/v1/hosts/alpha").json()["pipelines"]
+    assert "a migration moves it" in guest["tied"][-1]
     FreezeWindow.objects.all().delete()
     assert ownership.evacuate(run=run, living={"alpha", "beta"}, on_timeout=OnTimeout.ABORT)
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
+import time_machine
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
@@ -13,10 +16,16 @@ from rest_framework.test import APIClient
 from pipelines.domain.base.roles import Role
 from pipelines.domain.base.states import DesiredState, Phase
 from pipelines.domain.governance.changes import ChangeKind
+from pipelines.domain.governance.requests import RequestState
 from pipelines.foundation import clock
+from pipelines.foundation.errors import Conflict
 from pipelines.models import Alert, ApprovalPolicy, AuditRow, ChangeRequest, Event, FreezeWindow, Operation, Pipeline
+from pipelines.selectors.governance.requests import get_request
+from pipelines.services.base.audit import Actor
+from pipelines.services.governance import requests
 from tests.attacks.test_governance import ROUTES, Route, client_of, freeze, running, stopped, two_approve
-from tests.factories import RevisionFactory, definition_data
+from tests.attacks.test_tokens import START, browser
+from tests.factories import RevisionFactory, UserFactory, definition_data
 
 pytestmark = pytest.mark.django_db
 ORDERS = "/api/v1/pipelines/orders"
@@ -239,10 +248,16 @@ def test_only_an_administrator_breaks_glass_and_says_why(governed: Pipeline, ana
     assert not Alert.objects.exists()
 
 
-def test_breaking_glass_needs_a_fresh_proof_of_a_session(governed: Pipeline) -> None:
-    from pipelines.api.governance.change_requests import BreakGlass
-
-    assert BreakGlass.reauthenticate == {"POST"}
+def test_breaking_glass_needs_a_fresh_log_in(governed: Pipeline) -> None:
+    UserFactory.create(username="root", role=Role.ADMIN)
+    with time_machine.travel(START, tick=False):
+        page = browser("root")
+    body = {"kind": "stop", "reason": "the sink is flooded"}
+    with time_machine.travel(START + timedelta(hours=1), tick=False):
+        answer = page.post(f"{ORDERS}/break-glass", json.dumps(body), content_type="application/json")
+    assert (answer.status_code, answer.json()["code"]) == (403, "reauthentication_required")
+    governed.refresh_from_db()
+    assert governed.desired_state == DesiredState.RUNNING
 
 
 def test_broken_glass_stops_at_once_with_an_alert_and_an_audit_row(governed: Pipeline) -> None:
@@ -353,3 +368,15 @@ def test_rules_that_bind_more_raise_no_alert() -> None:
     for approvers in (1, 2):
         assert post(admin, "/api/v1/approval-policies", {"approvers": approvers}).status_code == 201
     assert not Alert.objects.exists()
+
+
+def test_two_who_apply_at_once_apply_it_once(governed: Pipeline, ana: APIClient) -> None:
+    made = requested(ana)
+    for name in ("ben", "cleo"):
+        act(client_of(name), made, "approve")
+    seen = get_request(governed, UUID(made["id"]))
+    assert act(ana, made, "apply").status_code == 200
+    with pytest.raises(Conflict) as refused:
+        requests._end(seen, "apply", "", Actor("dan"), state=RequestState.APPLIED)
+    assert refused.value.code == "busy"
+    assert Operation.objects.count() == 1

@@ -27,6 +27,10 @@ class Rules:
         """Why nothing that the pipeline runs is changed now."""
         return policy.frozen(self.freezes, pipeline=pipeline.name, labels=pipeline.labels, now=self.at)
 
+    def govern(self, pipeline: Pipeline) -> bool:
+        """Whether users change what the pipeline runs by migrations and change requests alone."""
+        return self.of(pipeline).approvers > 0 or bool(self.frozen(pipeline))
+
 
 def load() -> Rules:
     """What is in force now, in two queries."""
@@ -54,8 +58,7 @@ def frozen(pipeline: Pipeline) -> list[str]:
 
 def is_governed(pipeline: Pipeline) -> bool:
     """Whether users change what it runs by migrations and change requests alone."""
-    rules = load()
-    return rules.of(pipeline).approvers > 0 or bool(rules.frozen(pipeline))
+    return load().govern(pipeline)
 
 
 def lifted_by(pipeline: Pipeline, labels: Mapping[str, str]) -> list[str]:

@@ -16,6 +16,7 @@ from pipelines.domain.hosts.moving import ties
 from pipelines.foundation import clock
 from pipelines.foundation.errors import NotFound
 from pipelines.models import Evacuation, Host, Migration, Pipeline, Position, Run
+from pipelines.selectors.governance.rules import load
 from pipelines.selectors.hosts.hosts import LOST_AFTER, expected, host_rows, host_schema, seen_within, supervised
 from pipelines.selectors.hosts.schemas import GuestSchema, HostDetailSchema, HostMetricsSchema, HostSchema
 from pipelines.selectors.runs import runs as run_selectors
@@ -24,6 +25,7 @@ _MEMORY = "definition__placement__launcher__driver_memory"
 _HEAP = f"current_revision__{_MEMORY}"
 CONNECTED = "HEALTHY"
 """The state of a broker connection that receives messages."""
+GOVERNED = "approvals or a freeze govern its changes; a migration moves it"
 _FORWARD = [stage.value for stage in FORWARD_STAGES]
 
 
@@ -101,13 +103,14 @@ def _guests(name: str) -> list[GuestSchema]:
     living = run_selectors.living_runs().filter(pipeline=OuterRef("pk")).values("number")[:1]
     read = Exists(Position.objects.filter(pipeline=OuterRef("pk")))
     rows = promised().filter(host=name).select_related("current_revision").annotate(live=Subquery(living), read=read)
+    rules = load()
     return [
         GuestSchema(
             name=row.name,
             phase=Phase(row.phase),
             desired_state=DesiredState(row.desired_state),
             live_run=row.live,
-            tied=_tied(row, row.read),
+            tied=[*_tied(row, row.read), *([GOVERNED] if rules.govern(row) else [])],
         )
         for row in rows.order_by("name")
     ]

@@ -208,6 +208,12 @@ def test_a_request_to_publish_says_what_changes(ana: APIClient) -> None:
     assert (revision.number, revision.definition["sinks"]["out"]["topic"]) == (2, "elsewhere")
 
 
+def test_a_request_to_start_says_what_runs(ana: APIClient) -> None:
+    stopped()
+    two_approve()
+    assert requested(ana, "start")["summary"] == "Runs revision 1."
+
+
 def test_what_needs_a_higher_role_needs_it_in_a_request_as_well(governed: Pipeline, ana: APIClient) -> None:
     answer = post(ana, REQUESTS, {"kind": "declare-lost", "arguments": {"confirm": "orders"}, "reason": "x"})
     assert answer.status_code == 403

@@ -27,7 +27,7 @@ from pipelines.api.http.requests import (
     StopBody,
 )
 from pipelines.api.http.sessions import require_proof
-from pipelines.api.lifecycle.lifecycle import perform, require_starter
+from pipelines.api.lifecycle.lifecycle import STARTING, perform, require_starter
 from pipelines.api.reprocessing import quarantine
 from pipelines.api.reprocessing.range_replays import RangeReplayBody
 from pipelines.domain.base.roles import Role
@@ -84,7 +84,8 @@ class Change:
 def _action(kind: OperationKind, shape: type[Shape]) -> Change:
     def summary(view: PipelineView, body: Shape) -> str:
         require_starter(view, kind)
-        return ""
+        present = view.pipeline.current_revision
+        return f"Runs revision {present.number}." if present and kind in STARTING else ""
 
     return Change(shape, lambda view, body, actor: perform(view, kind, body, actor), summary)
 

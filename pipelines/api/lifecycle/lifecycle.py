@@ -31,6 +31,8 @@ from pipelines.services.lifecycle import lifecycle
 
 INSPECTION_SECONDS = 0.25
 MAX_WAITING = 200
+STARTING = frozenset({OperationKind.START, OperationKind.RESTART, OperationKind.RESUME})
+"""Actions that make the definition's components run."""
 
 
 class ActionView(PipelineView):
@@ -58,7 +60,7 @@ def perform(view: PipelineView, action: OperationKind, body: Shape, actor: Actor
 def require_starter(view: PipelineView, action: OperationKind) -> None:
     """Raises Forbidden where the action starts components that the caller may not start."""
     revision = view.pipeline.current_revision
-    if revision is not None and action in {OperationKind.START, OperationKind.RESTART, OperationKind.RESUME}:
+    if revision is not None and action in STARTING:
         require_rights(view.role, revision.definition)
 
 

@@ -45,8 +45,19 @@ const outdated = ({ stale }: ChangeRequest) =>
   stale ? 'The pipeline has changed since. Cancel the request, and request the change again.' : null
 
 export function requestCall(name: string, body: ChangeBody): Call {
+  const words = commandOf(name, body)
   return {
     curl: curl('POST', '/api/v1/pipelines/{name}/change-requests', { path: { name }, body }),
-    cli: command(`${body.kind} ${shellWord(name)} --request ${shellQuote(body.reason || 'REASON')}`),
+    cli: words && command(`${words} --request ${shellQuote(body.reason || 'REASON')}`),
   }
+}
+
+const ACTIONS: readonly ChangeKind[] = ['start', 'pause', 'resume', 'stop', 'force-stop', 'restart']
+
+/** The command that has the option; null where the command needs more than the page knows here. */
+function commandOf(name: string, { kind, arguments: given = {} }: ChangeBody): string | null {
+  const onTimeout = given.on_timeout ? ` --on-timeout ${shellWord(String(given.on_timeout))}` : ''
+  if (ACTIONS.includes(kind))
+    return `${kind} ${shellWord(name)}${given.drain === false ? ' --no-drain' : ''}${onTimeout}`
+  return kind === 'positions' ? `positions apply ${shellWord(name)} ${shellWord(String(given.hash))}` : null
 }

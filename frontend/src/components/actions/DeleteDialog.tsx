@@ -3,8 +3,8 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { keys } from '@/api/keys'
 import { deletePipeline } from '@/api/pipelines'
 import type { Pipeline } from '@/api/types'
+import { ChangeError } from '@/components/governance/ChangeError'
 import { announce } from '@/components/ui/Announcer'
-import { ErrorNote } from '@/components/ui/Feedback'
 import { deleteCall } from '@/domain/calls'
 import { ConfirmByName } from './ConfirmByName'
 import { ShowCall } from './ShowCall'
@@ -41,7 +41,7 @@ export function DeleteDialog({ pipeline: { name, etag }, onDeleted, onClose }: D
           onAct={() => removal.mutate()}
           onClose={onClose}
         >
-          {removal.error && <ErrorNote error={removal.error} />}
+          {removal.error && <ChangeError error={removal.error} name={name} kind="delete" arguments={{}} />}
           <ShowCall call={deleteCall(name)} subject="Delete pipeline" />
         </ConfirmByName>
       </Stack>

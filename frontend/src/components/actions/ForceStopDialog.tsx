@@ -1,6 +1,6 @@
+import { ChangeError } from '@/components/governance/ChangeError'
 import { Modal, Stack, Text } from '@mantine/core'
 import type { Pipeline } from '@/api/types'
-import { ErrorNote } from '@/components/ui/Feedback'
 import { actionCall } from '@/domain/calls'
 import { refusal } from './allowed'
 import { ConfirmByName } from './ConfirmByName'
@@ -31,7 +31,7 @@ export function ForceStopDialog({ pipeline, onClose }: ForceStopProps) {
           onAct={() => stop.mutate({ kind: 'force-stop' }, { onSuccess: onClose })}
           onClose={onClose}
         >
-          {stop.error && <ErrorNote error={stop.error} />}
+          {stop.error && <ChangeError error={stop.error} name={name} kind="force-stop" arguments={{}} />}
           <ShowCall call={actionCall(name, 'force-stop')} subject="Force stop" />
         </ConfirmByName>
       </Stack>

@@ -1,3 +1,4 @@
+import { ChangeError } from '@/components/governance/ChangeError'
 import { TextInput } from '@mantine/core'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
@@ -77,7 +78,14 @@ function Revise({ pipeline }: { pipeline: PipelineDetail }) {
       )}
       <DefinitionEditor text={text} onChange={change} state={state}>
         <div className={classes.send}>
-          {publish.error && <ErrorNote error={publish.error} />}
+          {publish.error && (
+            <ChangeError
+              error={publish.error}
+              name={name}
+              kind="publish"
+              arguments={{ definition: text, note }}
+            />
+          )}
           <TextInput
             label="Note"
             description="What changes, and why. The note stays with the revision."

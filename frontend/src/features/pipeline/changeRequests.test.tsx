@@ -3,6 +3,7 @@ import userEvent from '@testing-library/user-event'
 import { vi } from 'vitest'
 import type { ChangeRequest } from '@/api/types'
 import { ActionButtons } from '@/components/actions/ActionButtons'
+import { DeleteDialog } from '@/components/actions/DeleteDialog'
 import { operation, pipeline, session, T0 } from '@/testing/factories'
 import { show } from '@/testing/render'
 import { given, problem } from '@/testing/server'
@@ -140,5 +141,26 @@ describe('the change requests of a pipeline', () => {
     given.get('/change-requests', () => ({ results: [], next: null }))
     const { container } = show(<ChangeRequests name="orders" />)
     await waitFor(() => expect(container.querySelector('section')).toBeNull())
+  })
+})
+
+describe('a dialog whose change is governed', () => {
+  it('leads to the request of exactly that change', async () => {
+    const asked = vi.fn()
+    given.get('/session', () => session('admin'))
+    given.delete('/pipelines/orders', () => problem(409, 'approval_required', REFUSED))
+    given.post('/pipelines/orders/change-requests', async (sent) => {
+      asked(await sent.json())
+      return request({ kind: 'delete' })
+    })
+    show(<DeleteDialog pipeline={pipeline()} onDeleted={vi.fn()} onClose={vi.fn()} />)
+    await userEvent.type(screen.getByLabelText('Type orders to confirm'), 'orders')
+    await userEvent.click(screen.getByRole('button', { name: 'Delete pipeline' }))
+    await userEvent.click(await screen.findByRole('button', { name: 'Request this change…' }))
+    await userEvent.type(await screen.findByLabelText('Reason'), 'not used')
+    await userEvent.click(screen.getByRole('button', { name: 'Request change' }))
+    await waitFor(() =>
+      expect(asked).toHaveBeenCalledWith({ kind: 'delete', arguments: {}, reason: 'not used' }),
+    )
   })
 })

@@ -5,8 +5,8 @@ import { declareLost } from '@/api/ownership'
 import type { Pipeline, Run } from '@/api/types'
 import { ConfirmByName } from '@/components/actions/ConfirmByName'
 import { ShowCall } from '@/components/actions/ShowCall'
+import { ChangeError } from '@/components/governance/ChangeError'
 import { announce } from '@/components/ui/Announcer'
-import { ErrorNote } from '@/components/ui/Feedback'
 import { declareLostCall } from '@/domain/calls'
 
 interface DeclareLostProps {
@@ -46,7 +46,14 @@ export function DeclareLostDialog({ pipeline: { name }, run, onClose }: DeclareL
           onAct={() => decision.mutate()}
           onClose={onClose}
         >
-          {decision.error && <ErrorNote error={decision.error} />}
+          {decision.error && (
+            <ChangeError
+              error={decision.error}
+              name={name}
+              kind="declare-lost"
+              arguments={{ confirm: name }}
+            />
+          )}
           <ShowCall call={declareLostCall(name)} subject="Declare run lost" />
         </ConfirmByName>
       </Stack>

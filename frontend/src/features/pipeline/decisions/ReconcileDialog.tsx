@@ -6,8 +6,8 @@ import { reconcile } from '@/api/ownership'
 import type { SourceOfTruth, Pipeline } from '@/api/types'
 import { ConfirmByName } from '@/components/actions/ConfirmByName'
 import { ShowCall } from '@/components/actions/ShowCall'
+import { ChangeError } from '@/components/governance/ChangeError'
 import { announce } from '@/components/ui/Announcer'
-import { ErrorNote } from '@/components/ui/Feedback'
 import { reconcileCall } from '@/domain/calls'
 
 interface ReconcileProps {
@@ -64,7 +64,14 @@ export function ReconcileDialog({ pipeline: { name, host }, onClose }: Reconcile
           onAct={() => decision.mutate()}
           onClose={onClose}
         >
-          {decision.error && <ErrorNote error={decision.error} />}
+          {decision.error && (
+            <ChangeError
+              error={decision.error}
+              name={name}
+              kind="reconcile"
+              arguments={{ source_of_truth, reason }}
+            />
+          )}
           <ShowCall call={reconcileCall(name, source_of_truth, reason)} subject="Reconcile" />
         </ConfirmByName>
       </Stack>

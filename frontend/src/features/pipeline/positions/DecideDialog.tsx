@@ -6,6 +6,7 @@ import type { PositionPlan } from '@/api/types'
 import { ConfirmByName } from '@/components/actions/ConfirmByName'
 import { ShowCall } from '@/components/actions/ShowCall'
 import { Moves } from '@/components/positions/Moves'
+import { ChangeError } from '@/components/governance/ChangeError'
 import { announce } from '@/components/ui/Announcer'
 import { ErrorNote, Loading } from '@/components/ui/Feedback'
 import { applyPositionsCall } from '@/domain/calls'
@@ -38,7 +39,9 @@ export function DecideDialog({ name, to, onClose }: DecideProps) {
         {plan.isPending && <Loading />}
         {plan.error && <ErrorNote error={plan.error} onRetry={() => void plan.refetch()} />}
         {plan.data && <Consequences plan={plan.data} />}
-        {decision.error && <ErrorNote error={decision.error} />}
+        {decision.error && hash && (
+          <ChangeError error={decision.error} name={name} kind="positions" arguments={{ hash }} />
+        )}
         {hash && <ShowCall call={applyPositionsCall(name, hash)} subject="Apply position" />}
         <ConfirmByName
           name={name}

@@ -7,9 +7,9 @@ import { putInQuarantine } from '@/api/quarantine'
 import type { QuarantineRequest, Suspect } from '@/api/types'
 import { ConfirmByName } from '@/components/actions/ConfirmByName'
 import { ShowCall } from '@/components/actions/ShowCall'
+import { ChangeError } from '@/components/governance/ChangeError'
 import { announce } from '@/components/ui/Announcer'
 import { Check } from '@/components/ui/Check'
-import { ErrorNote } from '@/components/ui/Feedback'
 import { FindingList } from '@/components/ui/Findings'
 import { SourceToChannel } from '@/components/ui/SourceToChannel'
 import { Table } from '@/components/ui/Table'
@@ -90,7 +90,9 @@ export function QuarantineDialog({ name, offered, onClose }: QuarantineProps) {
           onAct={() => put.mutate()}
           onClose={onClose}
         >
-          {put.error && <ErrorNote error={put.error} />}
+          {put.error && (
+            <ChangeError error={put.error} name={name} kind="quarantine" arguments={{ ...body }} />
+          )}
           {put.error instanceof Problem && <FindingList findings={put.error.findings} />}
           <ShowCall call={quarantineCall(name, body)} subject="Quarantine records" />
         </ConfirmByName>

@@ -6,6 +6,7 @@ import { planRangeReplay, replayRange } from '@/api/rangeReplays'
 import type { Positions, RangePlan, ReplayRange } from '@/api/types'
 import { ConfirmByName } from '@/components/actions/ConfirmByName'
 import { ShowCall } from '@/components/actions/ShowCall'
+import { ChangeError } from '@/components/governance/ChangeError'
 import { announce } from '@/components/ui/Announcer'
 import { ErrorNote } from '@/components/ui/Feedback'
 import { ReasonButton } from '@/components/ui/ReasonButton'
@@ -65,7 +66,14 @@ export function RangeDialog({ name, partitions, onClose }: RangeDialogProps) {
               maxLength={1000}
               onChange={(event) => setReason(event.currentTarget.value)}
             />
-            {replay.error && <ErrorNote error={replay.error} />}
+            {replay.error && (
+              <ChangeError
+                error={replay.error}
+                name={name}
+                kind="replay"
+                arguments={{ ...wanted, hash: plan.data.hash, reason }}
+              />
+            )}
             <ShowCall call={rangeReplayCall(name, wanted, plan.data.hash, reason)} subject="Replay range" />
             <ConfirmByName
               name={name}

@@ -27,6 +27,7 @@ from pipelines.selectors.access.sign_in import ProviderSchema, SignInProblemSche
 from pipelines.selectors.access.teams import access_of
 from pipelines.selectors.lifecycle.schemas import SessionSchema
 from pipelines.services.access import log_in, second_factor, sessions
+from pipelines.services.base import audit
 from pipelines.services.base.audit import Actor
 
 
@@ -97,6 +98,8 @@ class Session(View):
     @extend_schema(operation_id="log_out", responses={204: None})
     def delete(self, request: Request) -> Response:
         """Log out."""
+        if request.user.is_authenticated:
+            audit.record(actor=self.actor, action="session.logout")
         logout(request._request)
         return Response(status=204)
 

@@ -10,7 +10,8 @@ from typing import Any, NoReturn, TypeVar
 from django.conf import settings
 from django.http import QueryDict
 from pydantic import BaseModel, ValidationError
-from rest_framework.exceptions import ParseError
+from rest_framework.authentication import get_authorization_header
+from rest_framework.exceptions import AuthenticationFailed, ParseError
 from rest_framework.parsers import BaseParser, JSONParser
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -29,6 +30,7 @@ from pipelines.foundation import clock
 from pipelines.foundation.errors import BadRequest, Forbidden, HeadgateError, Invalid, PreconditionRequired
 from pipelines.models import Pipeline
 from pipelines.selectors.lifecycle.pipelines import get_pipeline
+from pipelines.services.access import refusals
 from pipelines.services.base import audit, idempotency
 from pipelines.services.base.audit import Actor
 from pipelines.services.governance.governing import Governed
@@ -121,7 +123,7 @@ class View(APIView):
         return answered
 
     def handle_exception(self, exc: Exception) -> Response:
-        """Record that a governed change was refused; the transaction of what was refused is over by now."""
+        """Record what was refused; the transaction of it is over by now."""
         if isinstance(exc, Governed):
             audit.record(
                 actor=self.actor,
@@ -130,7 +132,13 @@ class View(APIView):
                 after={"code": exc.code, "detail": exc.detail},
                 outcome="refused",
             )
-        return super().handle_exception(exc)
+        answered = super().handle_exception(exc)
+        if isinstance(exc, AuthenticationFailed) and (text := _presented_token(self.request)):
+            refusals.record_token(actor=self.actor, text=text)
+        elif answered.status_code == Forbidden.status:
+            name = str(self.kwargs.get("name", ""))
+            refusals.record_request(actor=self.actor, code=str(answered.data["code"]), pipeline_name=name)
+        return answered
 
     @cached_property
     def role(self) -> Role:
@@ -187,6 +195,12 @@ class View(APIView):
         if not isinstance(self._query, shape):
             raise TypeError(f"{type(self).__name__}.queries has no {shape.__name__} for {self.request.method}.")
         return self._query
+
+
+def _presented_token(request: Request) -> str:
+    """The token of the header, whatever it is worth; empty without one."""
+    kind, _, text = get_authorization_header(request).decode("ascii", "replace").partition(" ")
+    return text.strip() if kind.lower() == "token" else ""
 
 
 def read_query(given: QueryDict, shape: type[Body]) -> Body:

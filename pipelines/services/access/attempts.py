@@ -49,6 +49,11 @@ def admit_sign_in(address: str) -> None:
         raise _too_many("Too many sign-ins were started in your network.")
 
 
+def counted(*parts: str) -> int:
+    """Count something else by its name; returns how often the window has it. In the caller's transaction."""
+    return _count(_key(*parts), clock.now())
+
+
 def forgive(actor: Actor, *, of: int = 1) -> None:
     """Take back what the last attempts counted, since they were right: only wrong ones are counted."""
     (own, _), *shared = _limits(actor)

@@ -135,8 +135,8 @@ class View(APIView):
         answered = super().handle_exception(exc)
         if isinstance(exc, AuthenticationFailed) and (text := _presented_token(self.request)):
             refusals.record_token(actor=self.actor, text=text)
-        elif answered.status_code == Forbidden.status:
-            name = str(self.kwargs.get("name", ""))
+        elif answered.status_code == Forbidden.status and answered.data["code"] not in refusals.NOT_RECORDED:
+            name = str(self.kwargs.get("name", "")) if isinstance(self, PipelineView) else ""
             refusals.record_request(actor=self.actor, code=str(answered.data["code"]), pipeline_name=name)
         return answered
 

@@ -16,7 +16,7 @@ from pipelines.services.base.audit import Actor
 MOST = 30
 """Rows for one user, or one network where the user is not known, in five minutes. The last one says that it is."""
 NOT_RECORDED = frozenset({"reauthentication_required", "enrolment_required"})
-"""Steps of a log-in, not refusals."""
+"""Codes of what is a step of a log-in, and no refusal; of one there is no user yet."""
 _TOKEN_KEY = re.compile(r"hg_[0-9a-f]{12}")
 
 log = structlog.get_logger(__name__)
@@ -24,9 +24,8 @@ log = structlog.get_logger(__name__)
 
 def record_request(*, actor: Actor, code: str, pipeline_name: str = "") -> None:
     """Record a request that was refused for the rights of its user."""
-    if code not in NOT_RECORDED:
-        asked = {"method": actor.request["method"], "route": actor.request["route"], "code": code}
-        _record(actor, "request.refused", asked, pipeline_name)
+    asked = {"method": actor.request["method"], "route": actor.request["route"], "code": code}
+    _record(actor, "request.refused", asked, pipeline_name)
 
 
 def record_token(*, actor: Actor, text: str) -> None:

@@ -159,7 +159,11 @@ def test_what_is_refused_to_a_user_leaves_a_row(viewer: APIClient, rows: Rows) -
     stop, audit_list = AuditRow.objects.order_by("pk")
     assert stop.pipeline_name == "orders"
     assert stop.after == {"method": "POST", "route": "/api/v1/pipelines/<name:name>/stop", "code": "forbidden"}
-    assert audit_list.after["route"] == "/api/v1/audit"
+    assert _content(audit_list)["route"] == "/api/v1/audit"
+
+
+def _content(row: AuditRow) -> dict[str, Any]:
+    return dict(row.after or {})
 
 
 def _with(text: str) -> APIClient:
@@ -182,7 +186,7 @@ def test_tokens_leave_rows_when_they_are_made_expired_revoked_and_unknown(admin:
     ):
         assert _with(text).get("/api/v1/pipelines").status_code == 401
         assert rows() == [(who, "token.refused", "refused", HERE)]
-        after = AuditRow.objects.latest("pk").after
+        after = _content(AuditRow.objects.latest("pk"))
         assert after["reason"] == reason
         assert after["token"] in (text[:15], "")
         assert "hunter2" not in json.dumps(after)
@@ -205,7 +209,7 @@ def test_refusals_do_not_fill_the_database(viewer: APIClient, rows: Rows) -> Non
     found = rows()
     assert found.count(("viewer", "request.refused", "refused", HERE)) == refusals.MOST
     assert found.count(("", "token.refused", "refused", HERE)) == refusals.MOST
-    assert "more" in AuditRow.objects.latest("pk").after
+    assert "more" in _content(AuditRow.objects.latest("pk"))
 
 
 SECRET_FIELD = re.compile(r"password|secret|digest|hash|key|cipher|value|signature|session_data|code", re.IGNORECASE)

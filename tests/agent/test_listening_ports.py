@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import struct
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -12,11 +12,19 @@ from controlplane.install.services.ports import free_port
 from tests.agent.listening import SECONDS, is_failure, is_loopback, listening, marker, one_way, request, send
 
 
+def ports(session: SparkSession) -> dict[int, str]:
+    """What listens in the JVM and its Python workers, and for them in this process, which has ports of other tests."""
+    context = session.sparkContext
+    server: Any = context._accumulatorServer
+    address, port = server.server_address
+    return listening(context._jvm.java.lang.ProcessHandle.current().pid()) | {port: address}  # type: ignore[union-attr]
+
+
 def busy(session: SparkSession) -> dict[int, str]:
     """What listens once tasks, a shuffle and Python workers have been at work."""
     assert session.range(100).repartition(3).count() == 100
     assert session.range(10).rdd.map(lambda row: row.id + 1).sum() == 55
-    return listening(os.getpid())
+    return ports(session)
 
 
 def spark_ports(session: SparkSession) -> set[int]:
@@ -40,7 +48,7 @@ def test_no_port_reads_a_serialised_object_of_a_stranger(session: SparkSession) 
     opened = free_port()
     found = busy(session)
     answers = {port: send(port, one_way(port, marker(opened)) + request(marker(opened))) for port in found}
-    assert opened not in listening(os.getpid()), "a stranger's object was deserialised"
+    assert opened not in ports(session), "a stranger's object was deserialised"
     assert spark_ports(session) <= {port for port, answer in answers.items() if is_failure(answer)}, answers
 
 

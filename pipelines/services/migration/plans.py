@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from pipelines.domain.access.uses import reach_findings
 from pipelines.domain.base.findings import Finding
 from pipelines.domain.base.plain import clean
 from pipelines.domain.base.states import DesiredState, InspectionState, MigrationKind, Phase
@@ -26,6 +27,7 @@ from pipelines.domain.positions.cluster_move import ClusterMove, PartitionTransl
 from pipelines.domain.positions.plan import PlannedMove, Target
 from pipelines.foundation.errors import Conflict, Invalid
 from pipelines.models import Host, Pipeline, PositionInspection, Revision
+from pipelines.selectors.access import reach
 from pipelines.selectors.access.clusters import placed
 from pipelines.selectors.governance.rules import frozen
 from pipelines.selectors.hosts.capacity import need_by, need_of, rooms
@@ -93,6 +95,9 @@ def _elsewhere(spec: ClusterSpec, old: Definition, host: str) -> PlanTarget:
     if isinstance(changed, Finding):
         return PlanTarget(None, None, host, (changed,))
     validation = validate_data(changed)
+    refused = reach_findings(validation.definition, reach.policy()) if validation.definition else []
+    if refused:  # the host is not even asked
+        return PlanTarget(None, None, host, tuple(refused))
     return PlanTarget(validation.definition, None, host, tuple(validation.findings))
 
 

@@ -15,8 +15,12 @@ from uuid import UUID
 import structlog
 from django.db import connections
 
+from pipelines.domain.access.on_host import Resolve, look_up, server_problem
+from pipelines.domain.access.reach import ALLOW_NETWORK
+from pipelines.domain.access.uses import servers
 from pipelines.domain.base.causes import explain
 from pipelines.domain.base.positions import TopicPartition
+from pipelines.domain.definitions.document.references import substituted
 from pipelines.domain.migration.progress import MigrationStepState
 from pipelines.domain.positions.cluster_move import ClusterMove
 from pipelines.domain.positions.plan import Goal, InspectionRequest, InspectionResult, Plan, Target, plan
@@ -44,6 +48,7 @@ class InspectionContext:
     host: str
     launcher: Launcher
     surveys: Surveys
+    resolve: Resolve = look_up
 
     def take(self, inspection: PositionInspection) -> None:
         """Look, and answer."""
@@ -84,6 +89,7 @@ class InspectionContext:
         there = self.launcher.references.resolve(move.to, moved)
         if there.findings:
             raise Unresolved(there.findings[0].message)
+        self._require_reach(substituted(move.to, there.values)["bootstrap_servers"])
         more = there.handover()
         answer = self.surveys.inspect(
             InspectionRequest(
@@ -96,6 +102,18 @@ class InspectionContext:
         if answer.translation is None:
             raise _away(answer)
         positions.answer_move(inspection=inspection, found=answer.translation, seen=seen)
+
+    def _require_reach(self, bootstrap_servers: str) -> None:
+        """Raises InspectionFailed before the other cluster is asked, where pipelines may not reach it."""
+        policy = self.launcher.reach()
+        try:
+            named = servers("to.bootstrap_servers", bootstrap_servers)
+        except ValueError:
+            words = "What to.bootstrap_servers stands for names no servers."
+            raise InspectionFailed("invalid_servers", words, "Write HOST:PORT, separated by commas.") from None
+        problems = (server_problem(each, policy, self.resolve) for each in named)
+        if problem := next((problem for problem in problems if problem), ""):
+            raise InspectionFailed("address_not_allowed", problem, ALLOW_NETWORK)
 
     def _question(self, inspection: PositionInspection, target: Target | None) -> InspectionRequest:
         live = live_run(inspection.pipeline) is not None

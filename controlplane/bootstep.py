@@ -42,9 +42,10 @@ from workers.adapters.process_watch import PidfdWatch
 from workers.adapters.processes import HostProcesses
 from workers.adapters.push_sources import HttpPushSources
 from workers.adapters.rundirs import LocalRunDirs
-from workers.adapters.secrets import StoredSecrets
+from workers.adapters.secrets import StoredSecrets, backends
 from workers.adapters.surveys import ChildSurveys
-from workers.ports import AuditReceiver, Now, SpanExport
+from workers.adapters.vault import VaultSecrets
+from workers.ports import AuditReceiver, Now, Secrets, SpanExport
 from workers.supervisor.background.attempts import Attempts
 from workers.supervisor.background.audit_forwarder import AuditForwarder
 from workers.supervisor.background.broker_connection import EXIT_BROKER_UNRESPONSIVE, BrokerConnection, Canary
@@ -53,6 +54,7 @@ from workers.supervisor.background.janitor import Janitor
 from workers.supervisor.background.loop import BackgroundLoop
 from workers.supervisor.background.pruning import Limits
 from workers.supervisor.background.retry import Replayer, Way
+from workers.supervisor.background.secret_versions import SecretVersions
 from workers.supervisor.background.surveyor import InspectionContext, Surveyor
 from workers.supervisor.background.ticker import Ticker
 from workers.supervisor.background.tracing import TraceSender
@@ -115,6 +117,8 @@ def background_loops(worker: Any) -> Sequence[BackgroundLoop]:
     canaries = canary(worker, partial(_end_unresponsive, ticks))
     loops = [canaries, ticks, replayer(), surveyor(), watcher(), janitor(), delivery_sender(), audit_sealer()]
     loops += [audit_checker(), *audit_forwarders()]
+    if (backend := vault()) is not None:
+        loops.append(version_watch(backend))
     return [*loops, trace_sender()] if settings.HEADGATE.traces else loops
 
 
@@ -319,13 +323,26 @@ def references() -> References:
     """What references of definitions see on this host."""
     environment = settings.HEADGATE
     variables = {name: os.environ[name] for name in environment.env_references if name in os.environ}
-    return References(
+    known = backends(
         variables,
         environment.file_references,
         StoredSecrets(environment.keyring),
         StoredSecrets(environment.keyring, Purpose.CLUSTERS),
-        development=environment.development,
+        vault(),
     )
+    return References(known, development=environment.development)
+
+
+@cache
+def vault() -> Secrets | None:
+    """Vault, where this host has one."""
+    environment = settings.HEADGATE
+    return VaultSecrets(environment) if environment.vault_addr else None
+
+
+def version_watch(backend: Secrets) -> BackgroundLoop:
+    """Notices new versions of what runs of this host were given from Vault."""
+    return SecretVersions(settings.HEADGATE.host, "vault", backend).loop()
 
 
 def _look_up() -> None:

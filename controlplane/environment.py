@@ -22,6 +22,7 @@ from pipelines.domain.access.audit_settings import AuditSettings
 from pipelines.domain.access.reach_settings import ReachSettings
 from pipelines.domain.access.secrets import NAME
 from pipelines.domain.access.sign_in import SignInSettings
+from pipelines.domain.access.vault_settings import VaultSettings
 from pipelines.domain.base.addresses import Network
 from pipelines.domain.base.values import byte_size
 from pipelines.domain.hosts.disk import Margin
@@ -55,7 +56,7 @@ def is_installed(package: str) -> bool:
     return True
 
 
-class Environment(AuditSettings, SignInSettings, ReachSettings, BaseSettings):
+class Environment(AuditSettings, SignInSettings, ReachSettings, VaultSettings, BaseSettings):
     """Every setting that is not the same in each installation.
 
     `state`: directory of run directories, checkpoints and, embedded, the database. `database_url`: SQLite below `state`
@@ -306,7 +307,7 @@ class Environment(AuditSettings, SignInSettings, ReachSettings, BaseSettings):
         """Paths that no pipeline reaches: what Headgate keeps, what it runs, and what holds keys."""
         code = Path(__file__).resolve().parents[1]
         own = [code / "controlplane", code / "pipelines", code / "workers", code / "manage.py", Path(sys.prefix)]
-        kept = [self.state, self.cache, *self.private_files, *map(Path, self.interceptor_path)]
+        kept = [self.state, self.cache, *self.private_files, *map(Path, self.interceptor_path), *self.vault_files]
         return with_real([*own, *kept, *([self.file_references] if self.file_references else [])])
 
     @cached_property

@@ -6,7 +6,7 @@ The real adapters are in `workers.adapters`; the tests' fakes pass the same cont
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -197,6 +197,16 @@ class HostStorage(Protocol):
 
 
 @dataclass(frozen=True)
+class SecretValue:
+    """A value as its backend has it. `version`: as the backend counts, 0 where it does not; `changed_at`: since when it
+    is of this version."""
+
+    text: str = field(repr=False)
+    version: int = 0
+    changed_at: datetime | None = None
+
+
+@dataclass(frozen=True)
 class Unreadable:
     """A secret that this host cannot have: why, and what to do. Never a value."""
 
@@ -215,10 +225,11 @@ def missing(name: str, purpose: Purpose) -> Unreadable:
 
 
 class Secrets(Protocol):
-    """The secret store, as far as it is for one purpose."""
+    """A backend of secrets: the store as far as it is for one purpose, Vault, variables, or files."""
 
-    def read(self, names: Collection[str]) -> Mapping[str, str | Unreadable]:
-        """The value of each name, or why there is none; all of them at once."""
+    def read(self, names: Collection[str]) -> Mapping[str, SecretValue | Unreadable]:
+        """The value of each name, or why there is none; all of them at once, within bounded time. Raises nothing that
+        has a value in it."""
 
 
 class Exclusive(Protocol):

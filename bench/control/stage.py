@@ -17,7 +17,7 @@ from pipelines.foundation.collector import spare_what_stays
 from pipelines.services.runs.observations import HostFacts
 from workers.adapters.filelock import FileLock
 from workers.adapters.rundirs import LocalRunDirs
-from workers.adapters.secrets import StoredSecrets
+from workers.adapters.secrets import StoredSecrets, backends
 from workers.supervisor.launch.launch import Launcher
 from workers.supervisor.launch.references import References
 from workers.supervisor.tick.act import Actor
@@ -86,7 +86,9 @@ def _supervisor(host: SimulatedHost, clock: SkippingClock) -> Supervisor:
     processes, rundirs, memory = OwnProcesses(host.pids), LocalRunDirs(host.state_dir), Memory()
     facts = HostFacts(host.name, str(host.state_dir), "0", 1, 2**30, processes.current().model_dump())
     secrets = StoredSecrets(settings.HEADGATE.keyring)
-    launcher = Launcher(host.name, host.state_dir, References({}, None, secrets), lambda: SparkSettings(classpath=[]))
+    launcher = Launcher(
+        host.name, host.state_dir, References(backends({}, None, secrets)), lambda: SparkSettings(classpath=[])
+    )
     return Supervisor(
         host=host.name,
         clock=clock,

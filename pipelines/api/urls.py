@@ -17,7 +17,7 @@ from pipelines.api.monitoring import alerts, events, receivers, silences, watchi
 from pipelines.api.positions import positions
 from pipelines.api.reprocessing import dead_letters, quarantine, range_replays
 from pipelines.api.runs import stacks
-from pipelines.domain.access.secrets import NAME
+from pipelines.domain.access.secrets import ELSEWHERE, NAME
 
 
 class NameConverter(StringConverter):
@@ -27,9 +27,9 @@ class NameConverter(StringConverter):
 
 
 class SecretConverter(StringConverter):
-    """The name of a secret; slashes may structure it."""
+    """The name of a secret, in which slashes may be, or of a value that is kept elsewhere."""
 
-    regex = NAME
+    regex = rf"{ELSEWHERE}|{NAME}"
 
 
 class DeadLetterIdConverter(StringConverter):

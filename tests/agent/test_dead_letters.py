@@ -29,7 +29,8 @@ from tests.factories import PipelineFactory, RevisionFactory, RunFactory
 from tests.waiting import wait_for
 from workers.adapters.clusters import KafkaClusters
 from workers.adapters.push_sources import HttpPushSources
-from workers.ports import Secrets, Unreadable
+from workers.adapters.secrets import backends
+from workers.ports import Secrets, SecretValue, Unreadable
 from workers.supervisor.background.retry import Replayer, Way
 from workers.supervisor.launch.references import References
 
@@ -41,7 +42,7 @@ LARGE = 300_000
 class NoSecrets:
     """A store without any."""
 
-    def read(self, names: Any) -> dict[str, str | Unreadable]:
+    def read(self, names: Any) -> dict[str, SecretValue | Unreadable]:
         return {}
 
 
@@ -101,7 +102,7 @@ def take_in(run: Run, row: RunRow) -> None:
 
 def replayer() -> Replayer:
     secrets: Secrets = NoSecrets()
-    return Replayer(Way("alpha", KafkaClusters(), HttpPushSources(), References({}, None, secrets)))
+    return Replayer(Way("alpha", KafkaClusters(), HttpPushSources(), References(backends({}, None, secrets))))
 
 
 def carried_out(operation: Operation, by: Replayer) -> Operation:

@@ -20,6 +20,8 @@ from pipelines.services.base.audit import Actor
 from tests.db.test_schema_migrations import at, rows_of
 from tests.factories import PipelineFactory, RevisionFactory, RunFactory, UserFactory
 from tests.unit.definitions import changed
+from workers.adapters.secrets import backends
+from workers.ports import SecretValue
 from workers.supervisor.launch.launch import Launcher
 from workers.supervisor.launch.references import References
 
@@ -117,7 +119,7 @@ def bound(names: Collection[str]) -> dict[str, SecretBinding]:
 
 class NoSecrets:
     def read(self, names: Any) -> dict[str, Any]:
-        return dict.fromkeys(names, "a-secret-of-the-cluster")
+        return dict.fromkeys(names, SecretValue("a-secret-of-the-cluster"))
 
 
 def test_a_launch_has_the_cluster_as_it_was_and_its_secret_as_a_reference(analytics: Cluster) -> None:
@@ -126,7 +128,7 @@ def test_a_launch_has_the_cluster_as_it_was_and_its_secret_as_a_reference(analyt
     pipeline = PipelineFactory.create(name="orders")
     revision = RevisionFactory.create(pipeline=pipeline, number=7, definition=plain)
     run: Run = RunFactory.create(pipeline=pipeline, revision=revision, host__name="alpha", cluster_version=1)
-    references = References({}, None, NoSecrets(), NoSecrets(), bindings=bound)
+    references = References(backends({}, None, NoSecrets(), NoSecrets()), bindings=bound)
     launcher = Launcher("alpha", Path("/state"), references, lambda: SparkSettings(classpath=[]))
     launch, handover, _ = launcher.launch(run)
     assert launch.cluster is not None

@@ -16,6 +16,8 @@ from pipelines.domain.base.findings import Finding
 from pipelines.domain.runs.protocol import SparkSettings
 from tests.attacks.test_exposure import definition
 from tests.factories import PipelineFactory
+from workers.adapters.secrets import backends
+from workers.ports import SecretValue
 from workers.supervisor.launch.launch import Launcher
 from workers.supervisor.launch.references import References
 
@@ -30,13 +32,13 @@ class Stored:
     def __init__(self) -> None:
         self.times = 0
 
-    def read(self, names: Collection[str]) -> Mapping[str, str]:
+    def read(self, names: Collection[str]) -> Mapping[str, SecretValue]:
         self.times += 1
-        return {name: VALUES[name] for name in names}
+        return {name: SecretValue(VALUES[name]) for name in names}
 
 
 def against(parts: dict[str, Any], policy: ReachPolicy, store: Stored) -> list[Finding]:
-    references = References({}, None, store, bindings=lambda names: dict.fromkeys(names, EVERYWHERE))
+    references = References(backends({}, None, store), bindings=lambda names: dict.fromkeys(names, EVERYWHERE))
     launcher = Launcher("alpha", Path("/state"), references, lambda: SparkSettings(classpath=[]), reach=lambda: policy)
     return launcher.against(PipelineFactory.create(name="attack"), definition(**parts))
 

@@ -22,8 +22,8 @@ from pipelines.services.runs import runs
 from tests.attacks.test_exposure import definition
 from tests.db.test_schema_migrations import at, rows_of
 from tests.factories import PipelineFactory, RevisionFactory, RunFactory
-from workers.adapters.secrets import StoredSecrets
-from workers.ports import Unreadable
+from workers.adapters.secrets import StoredSecrets, backends
+from workers.ports import SecretValue, Unreadable
 from workers.supervisor.background.external_groups import GroupWatch, Unresolved
 from workers.supervisor.launch import launch, references
 from workers.supervisor.launch.launch import Launcher
@@ -61,7 +61,7 @@ def store(settings: Any, purpose: Purpose = Purpose.PIPELINES) -> StoredSecrets:
 
 
 def launcher(settings: Any, **more: Any) -> Launcher:
-    made = References({}, None, store(settings), store(settings, Purpose.CLUSTERS), **more)
+    made = References(backends({}, None, store(settings), store(settings, Purpose.CLUSTERS)), **more)
     return Launcher("alpha", Path("/state"), made, lambda: SparkSettings(classpath=[]))
 
 
@@ -124,7 +124,7 @@ def test_a_secret_that_may_not_go_is_not_even_read(stored: Secret, settings: Any
             return super().read(names)
 
     bad = run_of(LISTENER, "other")
-    made = References({}, None, Watched(settings.HEADGATE.keyring))
+    made = References(backends({}, None, Watched(settings.HEADGATE.keyring)))
     resolved = made.resolve(bad.revision.definition, launch.asker(bad.pipeline, bad.revision.definition))
     assert (asked, resolved.values, resolved.handover().masked) == ([], {}, [])
 
@@ -139,7 +139,7 @@ def test_an_address_that_only_the_host_knows_is_checked_there(admin: APIClient, 
         ("evil.example:443", True),
         ("good.example:443,evil.example", True),
     ):
-        made = References({"DATABASE": host}, None, store(settings))
+        made = References(backends({"DATABASE": host}, None, store(settings)))
         found = made.resolve(run.revision.definition, launch.asker(run.pipeline, run.revision.definition))
         assert bool(found.findings) is refused, host
         assert bool(found.values) is not refused
@@ -149,7 +149,7 @@ def test_a_consumer_group_of_the_operator_gets_no_secret(stored: Secret, setting
     """On the old code the worker logged in at the operator's broker with the value."""
     options = {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN", "sasl.password": "${secret:s}"}
     group = ExternalGroup(name="g", bootstrap_servers="good.example:443", options=options, interval=60)
-    watch = GroupWatch("alpha", None, References({}, None, store(settings)), None)  # type: ignore[arg-type]
+    watch = GroupWatch("alpha", None, References(backends({}, None, store(settings))), None)  # type: ignore[arg-type]
     with pytest.raises(Unresolved, match="not bound to consumer-groups/g"):
         watch._cluster(group)
     wanted = secrets.Wanted(pipelines=["consumer-groups/g"])
@@ -182,7 +182,9 @@ def test_one_name_is_three_secrets(admin: APIClient, settings: Any) -> None:
     for purpose in Purpose:
         body = {"value": f"{VALUE}-{purpose}", "purpose": purpose, **(BOUND if purpose == "pipelines" else {})}
         assert admin.put(SECRET, body, format="json").status_code == 201
-    assert [str(store(settings, each).read({"s"})["s"]) for each in Purpose] == [f"{VALUE}-{each}" for each in Purpose]
+    assert [store(settings, each).read({"s"})["s"] for each in Purpose] == [
+        SecretValue(f"{VALUE}-{each}", 1, Secret.objects.get(purpose=each).updated_at) for each in Purpose
+    ]
     assert len(admin.get("/api/v1/secrets").json()["results"]) == 3
     assert admin.delete(f"{SECRET}?purpose=receivers").status_code == 204
     assert sorted(Secret.objects.values_list("purpose", flat=True)) == ["clusters", "pipelines"]
@@ -273,15 +275,15 @@ def test_labels_bind(admin: APIClient, settings: Any) -> None:
 def test_nothing_else_asks_the_store() -> None:
     """Who resolves references says for whom: there is no other way to a value."""
     with pytest.raises(TypeError):
-        References({}, None, None).resolve({})  # type: ignore[call-arg,arg-type]
-    unknown = References({}, None, None, bindings=lambda _: {})  # type: ignore[arg-type]
+        References(backends({}, None, None)).resolve({})  # type: ignore[call-arg,arg-type]
+    unknown = References(backends({}, None, None), bindings=lambda _: {})  # type: ignore[arg-type]
     asker = references.listener(SecretUser(name="x"), "source/http")
     assert [each.code for each in unknown.resolve({"a": "${secret:s}"}, asker).findings] == ["UNRESOLVED_REFERENCE"]
 
 
 def test_a_value_in_the_handover_needs_a_binding_of_its_own_name() -> None:
     binding = SecretBinding(pipelines=("x",), destinations=("source/http",))
-    asked = References({}, None, None, bindings=lambda _: {"other": binding})  # type: ignore[arg-type]
+    asked = References(backends({}, None, None), bindings=lambda _: {"other": binding})  # type: ignore[arg-type]
     asker = references.listener(SecretUser(name="x"), "source/http")
     assert asked.resolve({"a": "${secret:s}"}, asker).values == {}
 

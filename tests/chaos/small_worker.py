@@ -90,7 +90,7 @@ def _supervisor() -> Supervisor:
     from workers.adapters.filelock import FileLock
     from workers.adapters.processes import HostProcesses
     from workers.adapters.rundirs import LocalRunDirs
-    from workers.adapters.secrets import StoredSecrets
+    from workers.adapters.secrets import StoredSecrets, backends
     from workers.supervisor.launch.launch import Launcher
     from workers.supervisor.launch.references import References
     from workers.supervisor.tick.act import Actor
@@ -104,7 +104,7 @@ def _supervisor() -> Supervisor:
     processes = HostProcesses((sys.executable, "-m", "tests.chaos.small_worker", "keep"))
     rundirs, memory = LocalRunDirs(here.state), Memory()
     facts = HostFacts(here.host, str(here.state), "0", 2, 8 << 30, processes.current().model_dump())
-    references = References({}, None, StoredSecrets(here.keyring), development=here.development)
+    references = References(backends({}, None, StoredSecrets(here.keyring)), development=here.development)
     launcher = Launcher(here.host, here.state, references, lambda: SparkSettings(classpath=[]))
     return Supervisor(
         host=here.host,

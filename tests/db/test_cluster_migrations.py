@@ -25,7 +25,8 @@ from pipelines.services.positions import positions
 from tests.db.test_migrations import MIGRATIONS, act, ana, client_of, orders, planned, post
 from tests.factories import now
 from tests.fakes.surveys import FakeSurveys, Unhurried
-from workers.ports import Unreadable
+from workers.adapters.secrets import backends
+from workers.ports import SecretValue, Unreadable
 from workers.supervisor.background.surveyor import InspectionContext, Surveyor
 from workers.supervisor.launch.launch import Launcher
 from workers.supervisor.launch.references import References
@@ -207,8 +208,8 @@ def test_secrets_of_the_new_cluster_are_shown_nowhere(ana: APIClient, read: Pipe
 class Store:
     """A secret store in memory."""
 
-    def read(self, names: Collection[str]) -> dict[str, str | Unreadable]:
-        return dict.fromkeys(names, "swordfish")
+    def read(self, names: Collection[str]) -> dict[str, SecretValue | Unreadable]:
+        return dict.fromkeys(names, SecretValue("swordfish"))
 
 
 class Asked(Unhurried):
@@ -228,7 +229,7 @@ def test_the_host_resolves_the_references_of_both_sides(ana: APIClient, read: Pi
     there = SecretBinding(pipelines=("orders",), destinations=(NEW["bootstrap_servers"],))
     made = planned(ana, kind="cluster", spec=source_spec(to=to))
     surveys = Asked()
-    references = References({}, None, Store(), bindings=lambda names: dict.fromkeys(names, there))
+    references = References(backends({}, None, Store()), bindings=lambda names: dict.fromkeys(names, there))
     launcher = Launcher("alpha", Path("/state"), references, lambda: SparkSettings(classpath=[]))
     InspectionContext("alpha", launcher, surveys).take(PositionInspection.objects.get())
     (question,) = surveys.questions
@@ -291,7 +292,9 @@ def test_a_plan_is_begun_with_both_definitions_stored(ana: APIClient, read: Pipe
 
 def test_the_host_is_ready_for_the_translation_that_data_waits_for(ana: APIClient, read: Pipeline) -> None:
     surveys = FakeSurveys()
-    launcher = Launcher("alpha", Path("/state"), References({}, None, Store()), lambda: SparkSettings(classpath=[]))
+    launcher = Launcher(
+        "alpha", Path("/state"), References(backends({}, None, Store())), lambda: SparkSettings(classpath=[])
+    )
     surveyor = Surveyor(InspectionContext("alpha", launcher, surveys))
 
     def ready() -> bool:

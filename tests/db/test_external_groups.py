@@ -19,6 +19,7 @@ from pipelines.services.monitoring.watching import ExternalGroupSettings
 from tests.db.test_lag import NoSecrets
 from tests.factories import HostFactory, PipelineFactory, PositionFactory
 from tests.fakes.brokers import AtOnce, FakeBrokers
+from workers.adapters.secrets import backends
 from workers.supervisor.background.external_groups import GroupWatch
 from workers.supervisor.launch.references import References
 
@@ -41,7 +42,7 @@ class Bench:
         self.watch = GroupWatch(
             "alpha",
             self.brokers,
-            References({}, None, NoSecrets()),
+            References(backends({}, None, NoSecrets())),
             AtOnce(),
             seconds=lambda: self.seconds,
             wall=lambda: BEGIN + self.seconds,
@@ -160,7 +161,7 @@ def test_a_worker_that_starts_anew_goes_on_where_the_last_one_was(bench: Bench) 
     bench.watch = GroupWatch(
         "alpha",
         bench.brokers,
-        References({}, None, NoSecrets()),
+        References(backends({}, None, NoSecrets())),
         AtOnce(),
         seconds=lambda: bench.seconds,
         wall=lambda: BEGIN + bench.seconds,

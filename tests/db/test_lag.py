@@ -20,6 +20,7 @@ from pipelines.services.monitoring import lag
 from pipelines.services.monitoring.lag import LagRetention
 from tests.factories import PipelineFactory, PositionFactory, RunFactory
 from tests.fakes.brokers import AtOnce, FakeBrokers
+from workers.adapters.secrets import backends
 from workers.supervisor.background.watch_lag import LagWatch
 from workers.supervisor.launch.references import References
 
@@ -36,7 +37,7 @@ class NoSecrets:
 
 
 def watch(brokers: FakeBrokers) -> LagWatch:
-    return LagWatch("alpha", brokers, References({}, None, NoSecrets()), AtOnce())
+    return LagWatch("alpha", brokers, References(backends({}, None, NoSecrets())), AtOnce())
 
 
 @pytest.fixture

@@ -38,6 +38,7 @@ from pipelines.services.positions import positions
 from pipelines.services.runs.runs import NextRun, Overtaken, create_run
 from tests.factories import LedgerBatchFactory, PipelineFactory, PositionFactory, RunFactory, now
 from tests.fakes.surveys import FakeSurveys
+from workers.adapters.secrets import backends
 from workers.ports import InspectionFailed
 from workers.supervisor.background.surveyor import InspectionContext
 from workers.supervisor.launch.launch import Launcher
@@ -53,7 +54,9 @@ class NoSecrets:
 
 
 def a_launcher() -> Launcher:
-    return Launcher("alpha", Path("/state"), References({}, None, NoSecrets()), lambda: SparkSettings(classpath=[]))
+    return Launcher(
+        "alpha", Path("/state"), References(backends({}, None, NoSecrets())), lambda: SparkSettings(classpath=[])
+    )
 
 
 @pytest.fixture

@@ -20,7 +20,8 @@ from pipelines.services.reprocessing import retries
 from pipelines.services.reprocessing.retries import Repair, RetryRequest
 from tests.factories import DeadLetterFactory, PipelineFactory, RevisionFactory, RunFactory, definition
 from tests.fakes.clusters import FakeClusters, FakePushSources
-from workers.ports import Closed, Secrets, Unreadable
+from workers.adapters.secrets import backends
+from workers.ports import Closed, Secrets, SecretValue, Unreadable
 from workers.supervisor.background.retry import Replayer, Way
 from workers.supervisor.launch.references import References
 
@@ -31,8 +32,9 @@ ANA = Actor("ana")
 class FakeSecrets:
     """A store with one secret."""
 
-    def read(self, names: Any) -> dict[str, str | Unreadable]:
-        return {name: "hunter2" if name == "shop" else Unreadable("there is none.", "Store it.") for name in names}
+    def read(self, names: Any) -> dict[str, SecretValue | Unreadable]:
+        gone = Unreadable("there is none.", "Store it.")
+        return {name: SecretValue("hunter2") if name == "shop" else gone for name in names}
 
 
 class Free:
@@ -56,7 +58,7 @@ class Host:
     def worker(self) -> Replayer:
         secrets: Secrets = FakeSecrets()
         bound = SecretBinding(pipelines=("orders",), destinations=("127.0.0.1:9092", "source/http", "source/kafka"))
-        references = References({}, None, secrets, bindings=lambda names: dict.fromkeys(names, bound))
+        references = References(backends({}, None, secrets), bindings=lambda names: dict.fromkeys(names, bound))
         way = Way("alpha", self.clusters, self.ingest_buffers, references, lambda: self.seconds)
         return Replayer(way)
 

@@ -24,7 +24,8 @@ from tests.factories import EventFactory, HostFactory, PipelineFactory, Position
 from tests.fakes.agents import Agents
 from tests.fakes.host import FakeHost, FakeProcess
 from tests.fakes.supervisor import supervisor
-from workers.ports import Unreadable
+from workers.adapters.secrets import backends
+from workers.ports import SecretValue, Unreadable
 from workers.supervisor.launch.references import References
 from workers.supervisor.tick.lease import TTL
 from workers.supervisor.tick.tick import Supervisor
@@ -202,7 +203,8 @@ def test_values_are_handed_over_and_the_launch_holds_the_references(stage: Stage
     pipeline.current_revision.definition["sources"]["shop"]["bootstrap_servers"] = "${env:BROKER}"
     pipeline.current_revision.save()
     launcher = stage.supervisor._actor.launcher
-    object.__setattr__(launcher, "references", References({"BROKER": "b:1"}, None, launcher.references.secrets))
+    known = backends({"BROKER": "b:1"}, None, launcher.references.backends["secret"])
+    object.__setattr__(launcher, "references", References(known))
     stage.ask(pipeline, OperationKind.START)
     stage.pass_time(1)
     launch = stage.host.launch(stage.host.path(pipeline.name, 1))
@@ -334,10 +336,10 @@ class Vanishing:
 
     reads: int
 
-    def read(self, names: Collection[str]) -> dict[str, str | Unreadable]:
+    def read(self, names: Collection[str]) -> dict[str, SecretValue | Unreadable]:
         self.reads -= 1
         gone = Unreadable("there is no secret shop.", "Store it: `headgate secrets set shop`.")
-        return dict.fromkeys(names, "canary" if self.reads >= 0 else gone)
+        return dict.fromkeys(names, SecretValue("canary") if self.reads >= 0 else gone)
 
 
 @pytest.mark.parametrize(("reads", "runs"), [(0, 0), (1, 1)])
@@ -353,7 +355,7 @@ def test_a_secret_that_is_not_there_blocks_the_start_whenever_it_vanishes(stage:
         return dict.fromkeys(names, SecretBinding(pipelines=(pipeline.name,), destinations=(servers,)))
 
     object.__setattr__(
-        stage.supervisor._actor.launcher, "references", References({}, None, Vanishing(reads), bindings=bound)
+        stage.supervisor._actor.launcher, "references", References(backends({}, None, Vanishing(reads)), bindings=bound)
     )
     stage.ask(pipeline, OperationKind.START)
     stage.pass_time(12)

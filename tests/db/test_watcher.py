@@ -18,6 +18,7 @@ from tests.factories import HostFactory, PipelineFactory, RunFactory
 from tests.fakes.brokers import FakeBrokers
 from tests.fakes.receivers import FreeLock
 from tests.waiting import wait_for
+from workers.adapters.secrets import backends
 from workers.supervisor.background.watch import watch
 from workers.supervisor.launch.references import References
 
@@ -32,7 +33,7 @@ def test_lag_alerts_and_groups_are_watched_until_the_worker_ends(tmp_path: Path)
     watching.watch(wanted=ExternalGroupSettings("billing", "broker:9092", interval=1.0), actor=Actor("ana"))
     key = TopicPartition("orders-in", 0)
     brokers = FakeBrokers(times={key: [time.time()] * 100}, committed={key: 40})
-    watcher = watch("alpha", tmp_path, brokers, References({}, None, NoSecrets())).loop(FreeLock())
+    watcher = watch("alpha", tmp_path, brokers, References(backends({}, None, NoSecrets()))).loop(FreeLock())
     watcher.start()
     wait_for(lambda: Alert.objects.filter(rule="blocked", key="bills").exists(), "an alert")
     wait_for(lambda: LagPoint.objects.filter(pipeline=run.pipeline, records=10).exists(), "a point of lag")

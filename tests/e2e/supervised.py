@@ -38,6 +38,7 @@ from tests.factories import (
     now,
 )
 from tests.fakes.surveys import Unhurried
+from workers.adapters.secrets import backends
 from workers.supervisor.background.surveyor import InspectionContext
 from workers.supervisor.launch.launch import Launcher
 from workers.supervisor.launch.references import References
@@ -286,7 +287,7 @@ class NoSecrets:
 
 def witness() -> None:
     """What the worker of alpha would answer, look by look."""
-    references = References({}, None, NoSecrets())
+    references = References(backends({}, None, NoSecrets()))
     launcher = Launcher("alpha", Path("/nowhere"), references, lambda: SparkSettings(classpath=[]))
     context = InspectionContext("alpha", launcher, Witnesses())
     while True:

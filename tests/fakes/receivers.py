@@ -14,7 +14,7 @@ from pipelines.foundation import clock
 from pipelines.models import Event, Receiver
 from pipelines.selectors.monitoring.events import newest_event
 from tests.factories import EventFactory
-from workers.ports import Mail, Unreadable
+from workers.ports import Mail, SecretValue, Unreadable
 from workers.supervisor.background.attempts import Attempts
 from workers.supervisor.background.deliveries import DeliverySender
 
@@ -69,11 +69,11 @@ class FakeSecrets:
     values: dict[str, str] = field(default_factory=lambda: {"new": NEW, "old": OLD})
     reads: int = 0
 
-    def read(self, names: Collection[str]) -> Mapping[str, str | Unreadable]:
+    def read(self, names: Collection[str]) -> Mapping[str, SecretValue | Unreadable]:
         """All at once."""
         self.reads += 1
         gone = Unreadable("there is no such secret.", "Store it.")
-        return {name: self.values.get(name, gone) for name in names}
+        return {name: SecretValue(self.values[name]) if name in self.values else gone for name in names}
 
 
 class FreeLock:

@@ -7,7 +7,7 @@ from django.conf import settings
 from pipelines.domain.runs.protocol import SparkSettings
 from pipelines.services.runs.observations import HostFacts
 from tests.fakes.host import FakeHost, FakeLock, FakeProcess
-from workers.adapters.secrets import StoredSecrets
+from workers.adapters.secrets import StoredSecrets, backends
 from workers.ports import ProcessWatch
 from workers.supervisor.launch.launch import Launcher
 from workers.supervisor.launch.references import References
@@ -34,7 +34,7 @@ def supervisor(
     launcher = Launcher(
         name,
         host.state_dir,
-        References({}, None, StoredSecrets(settings.HEADGATE.keyring)),
+        References(backends({}, None, StoredSecrets(settings.HEADGATE.keyring))),
         lambda: SparkSettings(classpath=[]),
     )
     host.worker = owner

@@ -34,7 +34,7 @@ from tests.fakes.surveys import Unhurried
 from tests.simulation.test_migrations_survive_everything import ANA, FORWARD, over, present
 from tests.simulation.world import World
 from workers import crash_points
-from workers.adapters.secrets import StoredSecrets
+from workers.adapters.secrets import StoredSecrets, backends
 from workers.supervisor.background.surveyor import InspectionContext
 from workers.supervisor.launch.launch import Launcher
 from workers.supervisor.launch.references import References
@@ -97,7 +97,7 @@ class TwoClusters(World):
 
     def pass_time(self, seconds: float = 1.0, *, worker_first: bool = False) -> None:
         super().pass_time(seconds, worker_first=worker_first)
-        nothing = References({}, None, StoredSecrets(django_settings.HEADGATE.keyring))
+        nothing = References(backends({}, None, StoredSecrets(django_settings.HEADGATE.keyring)))
         launcher = Launcher("alpha", self.host.state_dir, nothing, lambda: SparkSettings(classpath=[]))
         for inspection in PositionInspection.objects.filter(state=InspectionState.PENDING).select_related("pipeline"):
             InspectionContext("alpha", launcher, self.mirror).take(inspection)

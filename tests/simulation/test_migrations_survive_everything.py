@@ -50,7 +50,7 @@ from tests.fakes.surveys import Unhurried
 from tests.simulation.test_supervisor_survives_everything import Supervision
 from tests.simulation.world import World
 from workers import crash_points
-from workers.adapters.secrets import StoredSecrets
+from workers.adapters.secrets import StoredSecrets, backends
 from workers.supervisor.background.surveyor import InspectionContext
 from workers.supervisor.launch.launch import Launcher
 from workers.supervisor.launch.references import References
@@ -753,7 +753,7 @@ class Counted(World):
         super().pass_time(seconds, worker_first=worker_first)
         if self.blind:
             return
-        nothing = References({}, None, StoredSecrets(django_settings.HEADGATE.keyring))
+        nothing = References(backends({}, None, StoredSecrets(django_settings.HEADGATE.keyring)))
         launcher = Launcher("alpha", self.host.state_dir, nothing, lambda: SparkSettings(classpath=[]))
         due = PositionInspection.objects.filter(state=InspectionState.PENDING, deadline__gt=clock.now())
         for inspection in due.select_related("pipeline"):

@@ -62,10 +62,20 @@ def set_secret(
     purpose: For = Purpose.PIPELINES,
 ) -> None:
     """Store a value from a prompt without echo, from standard input, or from a file without its last line feed. A new
-    secret of pipelines names them, and where it may go."""
+    secret of pipelines names them, and where it may go. Names such as vault:kv/shop#password, env:NAME and file:NAME
+    bind what is kept there, without a value."""
     client = session.client()
-    body = {"value": _value(name, from_file), "purpose": purpose, **_lists(pipeline, destination)}
-    _print(session, client.put(_path(name), body))
+    if _is_kept_elsewhere(name):
+        if from_file is not None:
+            raise CommandError.of_usage(f"The value of {name} is kept elsewhere: leave out --from-file")
+        value = {}
+    else:
+        value = {"value": _value(name, from_file)}
+    _print(session, client.put(_path(name), {**value, "purpose": purpose, **_lists(pipeline, destination)}))
+
+
+def _is_kept_elsewhere(name: str) -> bool:
+    return ":" in name
 
 
 @app.verb()
@@ -121,7 +131,7 @@ def _row(secret: dict[str, Any]) -> tuple[object, ...]:
     return (
         secret["name"],
         secret["purpose"],
-        secret["version"],
+        secret["version"] or None,
         ago(secret["updated_at"]),
         secret["updated_by"],
         readable,
@@ -146,6 +156,8 @@ def rotate(
             raise CommandError.of_usage("--from-file needs the NAME of a secret")
         _rotate_keys(session, client)
         return
+    if _is_kept_elsewhere(name):
+        raise CommandError.of_usage(f"The value of {name} is kept elsewhere: change it there")
     _require_known(name, [secret["name"] for secret in client.pages("secrets") if secret["purpose"] == purpose])
     _print(session, client.put(_path(name), {"value": _value(name, from_file), "purpose": purpose}))
 
@@ -198,13 +210,18 @@ def _print(session: Session, secret: dict[str, Any]) -> None:
 
     if session.printed(secret):
         return
-    output.print_line(f"{secret['name']}: version {secret['version']}")
+    output.print_line(f"{secret['name']}: {_version(secret)}")
     if secret["pipelines"]:
         to, by = ", ".join(secret["destinations"]), ", ".join(secret["pipelines"])
         output.print_line(f"It goes to {to}, for {by}.")
     if users := secret["used_by"]:
         read = "reads it at its" if len(users) == 1 else "read it at their"
         output.print_line(f"{', '.join(users)} {read} next start.")
+
+
+def _version(secret: dict[str, Any]) -> str:
+    kept = "" if secret["backend"] == "store" else f"kept in {secret['backend']}"
+    return ", ".join(filter(None, [f"version {secret['version']}" if secret["version"] else "", kept]))
 
 
 def _path(name: str) -> str:

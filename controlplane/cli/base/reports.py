@@ -55,6 +55,10 @@ def status(found: Document) -> Group:
         parts.append(output.findings_grid(found["findings"]))
     if found.get("choices"):
         parts.append(choices(found["name"], found["choices"]))
+    if outdated := found.get("outdated_secrets"):
+        older = [(each["name"], each["running"], each["current"]) for each in outdated]
+        parts.append(output.grid(("older secret in use", "version", "current"), older))
+        parts.append(Text(f"headgate restart {found['name']} takes the current values, and so does a migration."))
     return Group(*parts)
 
 

@@ -90,6 +90,15 @@ SECTIONS: dict[str, dict[str, str]] = {
         "secret_key_file": "A file with these keys instead. `secret_store.keys` in the state directory if not set.",
         "env_references": "Variables that definitions can refer to by `${env:NAME}`, separated by commas.",
         "file_references": "The directory of files that definitions can refer to by `${file:NAME}`.",
+        "vault_addr": "The Vault or OpenBao server of `${vault:}` references, such as "
+        "`https://vault.example.com:8200`; see [Secrets](../guides/secrets.md#values-that-are-kept-elsewhere). "
+        "`http://` is for loopback alone.",
+        "vault_ca_file": "The authorities to trust for its certificate, instead of the system's.",
+        "vault_namespace": "The namespace of the server's secrets.",
+        "vault_token_file": "A file with the token of this host, which other users cannot read.",
+        "vault_role_id_file": "Instead of a token: a file with the role id of AppRole.",
+        "vault_secret_id_file": "A file with the secret id that belongs to it.",
+        "vault_timeout": "The longest that one request to it can take, in seconds; at most 30.",
         "interceptors": "Classes that `python` interceptors can name, as `module:Class`, separated by commas.",
         "interceptor_path": "Absolute directories in which their modules can lie, separated by colons. The "
         "worker's user or root owns them, and no other user can write to them. Installed packages come first.",

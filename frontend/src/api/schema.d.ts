@@ -2692,6 +2692,8 @@ export interface components {
             /** Next */
             next: string | null;
         };
+        /** @enum {string} */
+        BackendEnum: "store" | "vault" | "env" | "file";
         /**
          * Binding
          * @description A role of a user or a group. `team` null: it counts in every team.
@@ -6849,11 +6851,17 @@ export interface components {
         };
         /**
          * Secret
-         * @description A secret without its value. `readable`: a key of this server decrypts it; null while the store has no key.
+         * @description A secret without its value. `readable`: a key of this server decrypts it; null while the store has no key, and of
+         *     what is kept elsewhere. `version`: 0 where the backend counts none, and while none was read.
          */
         Secret: {
             /** Name */
             name: string;
+            /**
+             * Backend
+             * @description Where the value is kept.
+             */
+            backend: components["schemas"]["BackendEnum"];
             /** @description Who uses it; names are of a purpose. */
             purpose: components["schemas"]["Purpose"];
             /**
@@ -6917,14 +6925,14 @@ export interface components {
         };
         /**
          * SecretBody
-         * @description A value to keep as a secret.
+         * @description A value to keep as a secret. What is kept elsewhere (`vault:`, `env:`, `file:`) is bound without one.
          */
         SecretBody: {
             /**
              * Value
-             * Format: password
+             * @default null
              */
-            value: string;
+            value: string | null;
             /**
              * @description Who uses it; names are of a purpose.
              * @default pipelines
@@ -11791,7 +11799,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": components["schemas"]["SecretBody"];
             };

@@ -17,8 +17,8 @@ export const secretsQuery = queryOptions({
 /** What a secret of pipelines is bound to. */
 export type Binding = Pick<Secret, 'pipelines' | 'destinations'>
 
-/** Stores a value. Without a binding, a secret that is there keeps the one that it has. */
-export const putSecret = (name: string, value: string, purpose: Purpose, binding?: Binding) =>
+/** Stores a value, null where it is kept elsewhere. Without a binding, a secret that is there keeps the one that it has. */
+export const putSecret = (name: string, value: string | null, purpose: Purpose, binding?: Binding) =>
   take(
     api.PUT('/api/v1/secrets/{name}', {
       params: { path: { name } },

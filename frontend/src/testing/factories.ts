@@ -200,6 +200,7 @@ export function ledgerTotals(fields: Partial<LedgerSummary> = {}): LedgerSummary
 export function secret(fields: Partial<Secret> = {}): Secret {
   return {
     name: 'shop',
+    backend: 'store',
     purpose: 'pipelines',
     pipelines: ['orders'],
     destinations: ['broker:9093'],

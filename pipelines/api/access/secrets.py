@@ -14,9 +14,11 @@ from pipelines.api.http.base import View, answer, idempotent
 from pipelines.api.http.paging import Page, PageQuery, page
 from pipelines.api.http.requests import ActionBody, ForceQuery, Shape
 from pipelines.domain.access.secret_bindings import Purpose
+from pipelines.domain.access.secrets import backend_of
+from pipelines.domain.base.findings import Finding
 from pipelines.domain.base.roles import Role
 from pipelines.domain.definitions.parts.client_options import LONGEST_VALUE
-from pipelines.foundation.errors import Conflict
+from pipelines.foundation.errors import Conflict, Invalid
 from pipelines.foundation.keyring import Keyring, StoreClosed
 from pipelines.models import Secret
 from pipelines.selectors.access.schemas import RotationSchema, SecretSchema
@@ -48,9 +50,9 @@ class SecretBindingBody(Shape):
 
 
 class SecretBody(Shape):
-    """A value to keep as a secret."""
+    """A value to keep as a secret. What is kept elsewhere (`vault:`, `env:`, `file:`) is bound without one."""
 
-    value: SecretStr = Field(min_length=1, max_length=LONGEST_VALUE)
+    value: SecretStr | None = Field(default=None, min_length=1, max_length=LONGEST_VALUE)
     purpose: Purpose = Field(default=Purpose.PIPELINES, description="Who uses it; names are of a purpose.")
     pipelines: SecretUsers | None = None
     destinations: SecretDestinations | None = None
@@ -77,6 +79,17 @@ def opened_if_possible() -> Keyring | None:
         return _opened()
     except Conflict:
         return None
+
+
+def _value_problem(name: str, body: SecretBody) -> Finding | None:
+    """A value is given where it is kept here, and nowhere else."""
+    backend = backend_of(name)
+    if (backend == "store") is (body.value is not None):
+        return None
+    words, advice = ("The value is missing.", "Send value.")
+    if backend != "store":
+        words, advice = f"Its value is kept in {backend}.", "Leave out value, and change it there."
+    return Finding(path="value", code="bad_secret_value", message=words, suggestion=advice)
 
 
 class SecretList(View):
@@ -107,9 +120,14 @@ class SecretDetail(View):
         may use it, and where it may go. A run takes it at its next start."""
         body = self.body(SecretBody)
         wanted = secrets.Wanted(body.purpose, body.pipelines, body.destinations)
-        value, keyring = body.value.get_secret_value(), _opened()
-        secret, created = secrets.put(name=name, value=value, keyring=keyring, actor=self.actor, wanted=wanted)
-        (view,) = secret_schemas([secret], keyring)
+        if problem := _value_problem(name, body):
+            raise Invalid(f"{name} was not stored: {problem.message}", code="secret_invalid", findings=[problem])
+        if body.value is None:
+            secret, created = secrets.declare(name=name, actor=self.actor, wanted=wanted)
+        else:
+            value = body.value.get_secret_value()
+            secret, created = secrets.put(name=name, value=value, keyring=_opened(), actor=self.actor, wanted=wanted)
+        (view,) = secret_schemas([secret], opened_if_possible())
         return answer(view, 201 if created else 200)
 
     @extend_schema(operation_id="bind_secret", request=SecretBindingBody, responses=SecretSchema)

@@ -27,7 +27,7 @@ def secret_findings(
     at_launch: bool,
     development: bool,
 ) -> list[Finding]:
-    """What stands against the uses of stored secrets; of others, the store says that there are none, and those of
+    """What stands against the uses of values that are bound; others are told of where they are read, and those of
     clusters are for administrators to place. `at_launch`: all references are replaced, so what nothing says is refused.
     `development`: loopback needs no encryption."""
     found: list[Finding] = []
@@ -43,6 +43,10 @@ def _of_use(
 ) -> Iterator[Finding]:
     if not binding.allows(user):
         yield _not_bound(use, f"to {user.name}", f"--pipeline {user.name}")
+    if not use.hidden:
+        message = f"The secret {use.name} is not allowed here, since logs, pages or records would show it."
+        advice = "Use it where a component takes a secret, such as token, password, headers and log-in options."
+        yield Finding(path=use.path, code="secret_not_allowed", message=message, suggestion=advice)
     yield from _of_destination(use, binding, at_launch)
     yield from _of_encryption(use, binding, at_launch, development)
 

@@ -1,4 +1,5 @@
-"""Where a definition sends its secrets: each reference with its component, its servers and their encryption."""
+"""Where a definition sends its secrets, and what may be bound as one: each reference with its component, its servers
+and their encryption."""
 
 from __future__ import annotations
 
@@ -9,9 +10,10 @@ from urllib.parse import urlsplit
 from pipelines.domain.access.uses import database_hosts, database_parts, reach_of
 from pipelines.domain.base.findings import PathParts, dotted
 from pipelines.domain.base.positions import Frozen
-from pipelines.domain.definitions.document.references import REFERENCE, texts
-from pipelines.domain.definitions.document.secret_fields import Place, place_of
+from pipelines.domain.definitions.document.references import REFERENCE, bound_name, texts
+from pipelines.domain.definitions.document.secret_fields import Place, place_of, takes_secret
 from pipelines.domain.definitions.document.spec import Definition
+from pipelines.domain.definitions.parts.client_options import SECRET_CAPABLE_OPTIONS
 from pipelines.domain.definitions.parts.component import ComponentSpec, Spec
 
 Server = tuple[str, int]
@@ -30,8 +32,9 @@ class Unknown(Exception):
 
 
 class SecretUse(Frozen):
-    """A reference to a secret. `servers` None: nothing says where it goes; empty: its component connects to nothing.
-    `encrypted` None: nothing says. `own`: the secret is the whole address, so its owner has said where it goes."""
+    """A reference to a secret, or to what may be bound as one. `name`: under which it is bound. `servers` None: nothing
+    says where it goes; empty: its component connects to nothing. `encrypted` None: nothing says. `own`: the secret is
+    the whole address, so its owner has said where it goes. `hidden`: it stands where no log and no page shows it."""
 
     path: str
     name: str
@@ -39,16 +42,18 @@ class SecretUse(Frozen):
     servers: tuple[Server, ...] | None = ()
     encrypted: bool | None = True
     own: bool = False
+    hidden: bool = True
 
 
 def secret_uses(data: Mapping[str, Any], definition: Definition | None) -> list[SecretUse]:
-    """Every reference to a secret in a definition, and in that of the cluster beside it. `definition`: the same, its
+    """Every reference in a definition, and in that of the cluster beside it. `definition`: the same, its
     references replaced where they can be; None where it is no valid one."""
     return [
-        _use(path, text, name, place_of(path, data), definition)
+        _use(path, text, bound_name(kind, name), place_of(path, data), definition).model_copy(
+            update={"hidden": takes_secret(path, data)}
+        )
         for path, text in texts(data)
         for kind, name in REFERENCE.findall(text)
-        if kind == "secret"
     ]
 
 
@@ -62,11 +67,15 @@ def client_uses(data: Mapping[str, Any], resolved: Mapping[str, Any], component:
 def listening_uses(data: Mapping[str, Any], component: str) -> list[SecretUse]:
     """The same of a component that connects to no server."""
     return [
-        SecretUse(path=dotted(path), name=name, component=component)
+        SecretUse(path=dotted(path), name=bound_name(kind, name), component=component, hidden=_is_hidden(path))
         for path, text in texts(data)
         for kind, name in REFERENCE.findall(text)
-        if kind == "secret"
     ]
+
+
+def _is_hidden(path: PathParts) -> bool:
+    """Whether no client shows what stands there; of its own parts, those of the log-in alone."""
+    return path[0] != "options" or path[-1] in SECRET_CAPABLE_OPTIONS
 
 
 def _use(path: PathParts, text: str, name: str, place: Place | None, definition: Definition | None) -> SecretUse:

@@ -8,9 +8,12 @@ from collections.abc import Iterable
 from typing import Any
 from urllib.parse import quote, unquote
 
+from pipelines.domain.definitions.document.references import VAULT
 from pipelines.domain.definitions.parts.client_options import CONTROL, LONGEST_VALUE
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9._/-]{0,127}"
+ELSEWHERE = rf"vault:{VAULT}|(?:env|file):(?=.{{1,120}}$){NAME}"
+"""Names of values that are kept elsewhere and bound here, as references write them."""
 REDACTED = "[redacted]"
 PROSE = frozenset({"cause", "detail", "error", "hint", "message", "reason", "suggestion"})
 """Keys of texts for people, where the words of somebody else's exception may stand."""
@@ -20,6 +23,12 @@ _PASSWORD_INSIDE = re.compile(
     r"""\bpassword\s*=\s*(?:'([^']+)'|"([^"]+)"|([^\s;&'"]+))|^[a-z][a-z0-9+.-]*://[^/@:]*:([^/@]+)@""", re.IGNORECASE
 )
 _SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def backend_of(name: str) -> str:
+    """Where the value of a bound name is kept: `store`, `vault`, `env` or `file`."""
+    kind, colon, _ = name.partition(":")
+    return kind if colon else "store"
 
 
 def value_problem(value: str) -> str:

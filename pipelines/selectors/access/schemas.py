@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -12,9 +12,11 @@ from pipelines.selectors.base.schemas import Schema
 
 
 class SecretSchema(Schema):
-    """A secret without its value. `readable`: a key of this server decrypts it; null while the store has no key."""
+    """A secret without its value. `readable`: a key of this server decrypts it; null while the store has no key, and of
+    what is kept elsewhere. `version`: 0 where the backend counts none, and while none was read."""
 
     name: str
+    backend: Literal["store", "vault", "env", "file"] = Field(description="Where the value is kept.")
     purpose: Purpose = Field(description="Who uses it; names are of a purpose.")
     pipelines: list[str] = Field(
         description="Pipelines that may use it: names with * and ?, label:key=value, consumer-groups/NAME."

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from datetime import datetime
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.db.models import TextField
@@ -13,6 +14,7 @@ from django.db.models.functions import Cast
 from pipelines.domain.access.secret_bindings import GROUPS, Purpose, SecretBinding, SecretUser
 from pipelines.domain.access.secret_findings import secret_findings
 from pipelines.domain.access.secret_uses import secret_uses
+from pipelines.domain.access.secrets import backend_of
 from pipelines.domain.base.findings import Finding
 from pipelines.domain.base.states import RunState
 from pipelines.domain.definitions.document.references import references
@@ -23,10 +25,20 @@ from pipelines.models import Cluster, ExternalGroup, Pipeline, Receiver, Run, Se
 from pipelines.selectors.access.schemas import OutdatedSecretSchema, SecretSchema
 
 
-def ciphertexts(names: Collection[str], purpose: Purpose) -> dict[str, str]:
+class Stored(NamedTuple):
+    """What is stored of a secret, and since when it has this value."""
+
+    ciphertext: str
+    version: int
+    updated_at: datetime
+
+
+def stored(names: Collection[str], purpose: Purpose) -> dict[str, Stored]:
     """What is stored under these names of a purpose, by name, in one query."""
-    rows = Secret.objects.filter(purpose=purpose, name__in=names)
-    return dict(rows.values_list("name", "ciphertext")) if names else {}
+    if not names:
+        return {}
+    rows = Secret.objects.filter(purpose=purpose, name__in=names).exclude(ciphertext="")
+    return {row.name: Stored(row.ciphertext, row.version, row.updated_at) for row in rows}
 
 
 def bindings(names: Collection[str], purpose: Purpose = Purpose.PIPELINES) -> dict[str, SecretBinding]:
@@ -62,7 +74,7 @@ def definition_findings(definition: Definition) -> list[Finding]:
 def users() -> dict[str, list[str]]:
     """Secret of pipelines -> pipelines whose current definition refers to it, and consumer groups that do."""
     text = Cast("current_revision__definition", TextField())
-    rows = Pipeline.objects.filter(archived_at=None).annotate(text=text).filter(text__contains="${secret:")
+    rows = Pipeline.objects.filter(archived_at=None).annotate(text=text).filter(text__contains="${")
     found: dict[str, list[str]] = defaultdict(list)
     for pipeline, definition in rows.order_by("name").values_list("name", "current_revision__definition"):
         for name in secret_names(definition):
@@ -74,8 +86,8 @@ def users() -> dict[str, list[str]]:
 
 
 def secret_names(data: Mapping[str, Any]) -> set[str]:
-    """The secrets that a definition, or a part of one, refers to."""
-    return {reference.name for reference in references(data) if reference.kind == "secret"}
+    """The secrets that a definition, or a part of one, refers to, and what may be bound as one."""
+    return {reference.bound for reference in references(data)}
 
 
 def clusters_of_secrets() -> dict[str, list[str]]:
@@ -111,6 +123,13 @@ def outdated_of(run: Run | None) -> list[OutdatedSecretSchema]:
     ]
 
 
+def given_from(backend: str, host: str) -> set[str]:
+    """The names from a backend whose values living runs of a host were given."""
+    rows = Run.objects.filter(host=host).exclude(state=RunState.ENDED).exclude(secret_versions={})
+    names = {name for given in rows.values_list("secret_versions", flat=True) for name in given}
+    return {name for name in names if backend_of(name) == backend}
+
+
 def receivers_of_secrets() -> dict[str, list[int]]:
     """Secret -> receivers that refer to it, in one query."""
     found: dict[str, list[int]] = defaultdict(list)
@@ -127,7 +146,8 @@ def secret_schemas(rows: Sequence[Secret], keyring: Keyring | None) -> list[Secr
     return [
         SecretSchema(
             **{name: getattr(row, name) for name in _SHOWN},
-            readable=None if keyring is None else _readable(row, keyring),
+            backend=backend_of(row.name),
+            readable=_readable(row, keyring),
             used_by=used_by.get(Purpose(row.purpose), {}).get(row.name, []),
             receivers=signed.get(row.name, []) if row.purpose == Purpose.RECEIVERS else [],
             outdated=waiting.get(row.name, []) if row.purpose == Purpose.PIPELINES else [],
@@ -152,7 +172,9 @@ _SHOWN = (
 )
 
 
-def _readable(row: Secret, keyring: Keyring) -> bool:
+def _readable(row: Secret, keyring: Keyring | None) -> bool | None:
+    if keyring is None or not row.ciphertext:
+        return None
     try:
         keyring.decrypt(row.ciphertext)
     except Undecryptable:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.db import IntegrityError, transaction
 
 from pipelines.domain.access.secret_bindings import Purpose, binding_findings
-from pipelines.domain.access.secrets import value_problem
+from pipelines.domain.access.secrets import backend_of, value_problem
 from pipelines.domain.base.findings import Finding, listed
 from pipelines.domain.definitions.document.references import references
 from pipelines.foundation import clock
@@ -83,6 +84,38 @@ def _put(name: str, ciphertext: str, wanted: Wanted, actor: Actor) -> tuple[Secr
 
 
 @transaction.atomic
+def declare(*, name: str, actor: Actor, wanted: Wanted = Wanted()) -> tuple[Secret, bool]:
+    """Bind a value that is kept elsewhere, by its name there; returns the secret and whether it is new. Raises
+    Invalid."""
+    present = Secret.objects.filter(purpose=Purpose.PIPELINES, name=name).first()
+    if present is not None:
+        return (bind(name=name, wanted=wanted, actor=actor) if wanted.changes else present), False
+    if wanted.purpose is not Purpose.PIPELINES:
+        raise _invalid(name, [_for_pipelines_alone(wanted.purpose)])
+    bound, stamp = _bound(name, None, wanted), {"at": clock.now(), "by": actor.name}
+    stamps = {f"{each}_{key}": value for each in ("created", "updated") for key, value in stamp.items()}
+    secret = Secret.objects.create(name=name, ciphertext="", version=0, **bound, **stamps)
+    _emit(actor, "secret.created", f"{actor.name} bound {name}.", name, after=_binding(secret))
+    return secret, True
+
+
+def record_version(*, name: str, version: int, changed_at: datetime | None) -> bool:
+    """A backend has a newer version than was known; False where it has none, or another host has said so."""
+    row = Secret.objects.filter(purpose=Purpose.PIPELINES, name=name, version__lt=version).first()
+    if row is None:
+        return False
+    backend = backend_of(name)
+    with transaction.atomic():
+        same = Secret.objects.filter(pk=row.pk, version=row.version)
+        if not same.update(version=version, updated_at=changed_at or clock.now(), updated_by=backend):
+            return False
+        message = f"{name} has version {version}."
+        told = {"version": row.version}, {"version": version}
+        _emit(Actor(backend), "secret.replaced", message, name, before=told[0], after=told[1])
+    return True
+
+
+@transaction.atomic
 def bind(*, name: str, wanted: Wanted, actor: Actor) -> Secret:
     """Change what a secret of pipelines is bound to. What runs keeps its value; what starts is checked. Raises NotFound
     and Invalid."""
@@ -110,6 +143,15 @@ def _bound(name: str, present: Secret | None, wanted: Wanted) -> dict[str, Any]:
     if found := binding_findings(pipelines, destinations) if wanted.changes or not (pipelines and destinations) else []:
         raise _invalid(name, found)
     return {"pipelines": pipelines, "destinations": destinations, **({"unencrypted": []} if wanted.changes else {})}
+
+
+def _for_pipelines_alone(purpose: Purpose) -> Finding:
+    return Finding(
+        path="purpose",
+        code="secret_binding_invalid",
+        message=f"What is kept elsewhere is bound to pipelines; {purpose} have secrets of the store alone.",
+        suggestion="Store the value: headgate secrets set NAME --for " + purpose,
+    )
 
 
 def _not_for_pipelines(purpose: Purpose) -> Finding:
@@ -150,7 +192,7 @@ def delete(*, name: str, force: bool, actor: Actor, purpose: Purpose = Purpose.P
         raise Conflict(
             f"The secret {name} is used by {listed(used_by)}; without it they cannot start again.",
             code="secret_in_use",
-            hint=f"Remove ${{secret:{name}}} from their definitions first, or force it with ?force=true: running "
+            hint=f"Remove {_written(name)} from their definitions first, or force it with ?force=true: running "
             "pipelines keep the value that they have, and every later start is refused.",
             used_by=used_by,
         )
@@ -171,7 +213,7 @@ class Rotated:
 def rotate(*, keyring: Keyring, actor: Actor) -> Rotated:
     """Encrypt every value anew under the current key; the values, and their versions, stay as they are."""
     changed, unreadable = [], []
-    for secret in Secret.objects.select_for_update().order_by("name"):
+    for secret in Secret.objects.select_for_update().exclude(ciphertext="").order_by("name"):
         try:
             secret.ciphertext = keyring.rotate(secret.ciphertext)
             changed.append(secret)
@@ -198,9 +240,12 @@ def _referred(definition: Mapping[str, Any] | None) -> dict[str, list[str]]:
     """The secrets of a definition, each with its places."""
     found: dict[str, list[str]] = {}
     for reference in references(definition) if definition else []:
-        if reference.kind == "secret":
-            found.setdefault(reference.name, []).append(reference.path)
+        found.setdefault(reference.bound, []).append(reference.path)
     return found
+
+
+def _written(name: str) -> str:
+    return f"${{{name}}}" if backend_of(name) != "store" else f"${{secret:{name}}}"
 
 
 def unknown(name: str, purpose: Purpose = Purpose.PIPELINES) -> NotFound:

@@ -29,7 +29,7 @@ from pipelines.foundation import clock
 from pipelines.foundation.errors import Conflict, Invalid, PreconditionFailed
 from pipelines.foundation.keyring import Keyring, Undecryptable
 from pipelines.models import Delivery, Event, Receiver
-from pipelines.selectors.access.secrets import ciphertexts
+from pipelines.selectors.access.secrets import Stored, stored
 from pipelines.selectors.monitoring.events import newest_event
 from pipelines.selectors.monitoring.receivers import get_delivery, get_receiver, server, target
 from pipelines.services.base import audit, bulk, events
@@ -228,8 +228,8 @@ def _check(settings: ReceiverSettings, installation: Installation) -> None:
 def _of_stored(wanted: Wanted, installation: Installation) -> list[Finding]:
     """What is wrong with the secrets that are referred to; never a value."""
     names = {index: name for index, each in enumerate(wanted.secrets) if (name := secret_name(each))}
-    stored = ciphertexts(set(names.values()), Purpose.RECEIVERS)
-    problems = {index: _problem(wanted.kind, name, stored.get(name), installation) for index, name in names.items()}
+    found = stored(set(names.values()), Purpose.RECEIVERS)
+    problems = {index: _problem(wanted.kind, name, found.get(name), installation) for index, name in names.items()}
     return [
         Finding(path=f"secrets[{index}]", code=code, message=message, suggestion=suggestion)
         for index, (code, message, suggestion) in problems.items()
@@ -245,15 +245,15 @@ _VALUES = {
 }
 
 
-def _problem(kind: ReceiverKind, name: str, ciphertext: str | None, installation: Installation) -> tuple[str, str, str]:
+def _problem(kind: ReceiverKind, name: str, row: Stored | None, installation: Installation) -> tuple[str, str, str]:
     """Code, words and what to do; an empty code where nothing is wrong."""
-    if ciphertext is None:
+    if row is None:
         hint = f"Store it: `headgate secrets set {name} --for receivers`."
         return "secret_not_found", f"There is no secret {name} for receivers.", hint
     if installation.keyring is None:
         return "", "", ""
     try:
-        problem = value_problem(kind, installation.keyring.decrypt(ciphertext), installation.reach)
+        problem = value_problem(kind, installation.keyring.decrypt(row.ciphertext), installation.reach)
     except Undecryptable:
         return "secret_unreadable", f"No key of this server decrypts the secret {name}.", "Store it again."
     return (problem[0], f"The secret {name} {problem[1]}.", _VALUES[kind]) if problem else ("", "", "")

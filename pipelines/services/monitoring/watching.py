@@ -96,7 +96,7 @@ def unwatch(*, group: ExternalGroup, actor: Actor) -> None:
 
 def _told(group: ExternalGroup) -> dict[str, Any]:
     """A group as the audit tells of it, with the secrets that it uses."""
-    used = sorted({each.name for each in references(group.options) if each.kind == "secret"})
+    used = sorted({each.bound for each in references(group.options)})
     return {"group": group.name, "servers": group.bootstrap_servers, **({"secrets": used} if used else {})}
 
 

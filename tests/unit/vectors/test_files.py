@@ -19,6 +19,7 @@ from pipelines.domain.flume.reading.report import Report
 from tests.unit.definitions import changed
 from tests.unit.flume.agents import WHOLE, below, imported, written
 from tests.vectors import Vector, drives
+from workers.adapters.secrets import backends
 from workers.supervisor.launch.references import References, of_pipeline
 
 CODES = {
@@ -144,7 +145,7 @@ def test_a_variable_of_the_environment_is_resolved_on_the_host(vector: Vector, t
     variables = config.pop("env")
     ((name, value),) = config.items()
     source = {"type": "http", "port": translate(value, {}).text}
-    references = References(variables, tmp_path, pytest.fail)  # type: ignore[arg-type]
+    references = References(backends(variables, tmp_path, pytest.fail), bindings=lambda _: {})  # type: ignore[arg-type]
     resolved = substituted(
         {"sources": {"r1": source}},
         references.resolve({"sources": {"r1": source}}, of_pipeline(SecretUser(name="a"))).values,

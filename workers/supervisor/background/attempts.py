@@ -14,9 +14,9 @@ from pipelines.domain.monitoring.receivers import PAGERDUTY_URL, MailServer, Rec
 from pipelines.domain.monitoring.webhooks import DeliveryResponse, Reach, key_of, secret_name, signed_headers
 from pipelines.foundation import clock
 from pipelines.services.monitoring.deliveries import Job
-from workers.ports import Mail, Mails, Posts, Unreadable, missing
+from workers.ports import Mail, Mails, Posts, SecretValue, Unreadable, missing
 
-Values = Mapping[str, str | Unreadable]
+Values = Mapping[str, SecretValue | Unreadable]
 LOCAL = "headgate.invalid"
 """Where a sender has no domain that message ids could be of."""
 
@@ -98,9 +98,9 @@ class Attempts:
         reference = f"${{secret:{name}}}"
         if isinstance(value, Unreadable):
             raise Unusable(f"{reference} cannot be resolved: {value.reason} {value.hint}")
-        if problem := value_problem(kind, value, self._reach):
+        if problem := value_problem(kind, value.text, self._reach):
             raise Unusable(f"{reference} {problem[1]}.")
-        return value
+        return value.text
 
 
 def _headers() -> dict[str, str]:

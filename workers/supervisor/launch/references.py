@@ -1,11 +1,11 @@
-"""References of a definition, resolved on the host: `${secret:}` from the store, `${env:}` by an allow-list, `${file:}`
-below one directory. The values are for the agent alone: they are handed over to it, and never written into a file."""
+"""References of a definition, resolved on the host: each kind by its backend, and secrets as far as they are bound. The
+values are for the agent alone: they are handed over to it, and never written into a file."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
@@ -16,35 +16,21 @@ from pipelines.domain.access.secret_uses import CLUSTER, SecretUse, client_uses,
 from pipelines.domain.access.secrets import forms
 from pipelines.domain.base.findings import Finding
 from pipelines.domain.definitions.checks.value_checks import SECRET_KEYS
-from pipelines.domain.definitions.document.references import Reference, references, substituted
+from pipelines.domain.definitions.document.references import ALWAYS_SECRET, Reference, references, substituted
 from pipelines.domain.definitions.document.spec import Definition
 from pipelines.domain.definitions.parts.client_options import SECRET_OPTIONS
 from pipelines.domain.runs.protocol import Handover
 from pipelines.selectors.access.secrets import bindings as bindings_of
-from workers.ports import Secrets, Unreadable, missing
+from workers.ports import Secrets, SecretValue, Unreadable, missing
 
-_LARGEST_FILE = 64 * 1024
-_KNOWN_HERE = "A pipeline does not start with an unresolved reference; define it on this host."
-
-
-@dataclass(frozen=True)
-class _Stored:
-    """What was read, of pipelines and of clusters."""
-
-    secrets: Mapping[str, str | Unreadable]
-    clusters: Mapping[str, str | Unreadable]
-
-    def of(self, reference: Reference) -> str | Unreadable:
-        """The value of a reference; the definition of a cluster has secrets of clusters."""
-        of_cluster = reference.path.startswith(f"{CLUSTER}.")
-        known, purpose = (self.clusters, Purpose.CLUSTERS) if of_cluster else (self.secrets, Purpose.PIPELINES)
-        return known.get(reference.name, missing(reference.name, purpose))
+Read = Mapping[str, Mapping[str, SecretValue | Unreadable]]
+"""What backends have said, by kind and name."""
 
 
 class Unresolved(Exception):
     """A reference that this host cannot resolve; the text says why, `hint` what to do. Never a value."""
 
-    def __init__(self, message: str, hint: str = _KNOWN_HERE) -> None:
+    def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
         self.hint = hint
 
@@ -52,7 +38,7 @@ class Unresolved(Exception):
 @dataclass
 class Resolved:
     """Values by reference as it is written, those that must never be shown, and a finding for each that is missing.
-    `versions`: of the secrets of pipelines among them."""
+    `versions`: of those that are bound, 0 where their backend counts none."""
 
     values: dict[str, str] = field(default_factory=dict, repr=False)
     hidden: set[str] = field(default_factory=set, repr=False)
@@ -97,44 +83,42 @@ def _definition(data: Mapping[str, Any]) -> Definition | None:
 
 @dataclass(frozen=True)
 class References:
-    """What references may see. `variables`: values of the allowed names. `directory`: of `${file:}`, or None.
-    `cluster_secrets`: those of the clusters that definitions name. `bindings`: of secrets of pipelines, by name; others
-    do not exist. `development`: loopback needs no encryption."""
+    """What references may see. `backends`: by the kind of reference that they answer, `cluster` for secrets of the
+    definitions of clusters. `bindings`: by the name under which a value is bound; secrets of pipelines without one do
+    not exist, variables and files are then open to all. `development`: loopback needs no encryption."""
 
-    variables: Mapping[str, str]
-    directory: Path | None
-    secrets: Secrets
-    cluster_secrets: Secrets | None = None
+    backends: Mapping[str, Secrets]
     bindings: Callable[[Collection[str]], Mapping[str, SecretBinding]] = bindings_of
     development: bool = False
 
     def resolve(self, definition: Mapping[str, Any], asker: Asker) -> Resolved:
-        """Every reference of a definition; the store is asked once for all secrets together. A secret that may not go
+        """Every reference of a definition; each backend is asked once for all of its own. A secret that may not go
         where the definition sends it is a finding, and no value: before it is read, as far as it shows then, and once
         more when all is known."""
-        found = references(definition)
         uses = asker.uses(definition, definition)
-        clusters = {use.name for use in uses if use.component == CLUSTER}
         bound = self.bindings({use.name for use in uses if use.component != CLUSTER})
         resolved = Resolved(findings=self._against(uses, asker, bound, at_launch=False))
         refused = {use.name for use in uses if use.path in {each.path for each in resolved.findings}}
-        stored = _Stored(self._read(self.secrets, bound.keys() - refused), self._read(self.cluster_secrets, clusters))
+        found = [each for each in references(definition) if each.bound not in refused]
+        read = self._read(found, bound)
         for reference in found:
-            if reference.kind == "secret" and reference.name in refused:
-                continue
             try:
-                self._resolve(reference, stored, resolved)
+                self._resolve(reference, read, bound, resolved)
             except Unresolved as error:
                 resolved.findings.append(_finding(reference, error))
         resolved.findings += self._at_launch(definition, asker, bound, resolved)
         if resolved.findings:
             resolved.values.clear()
-        resolved.versions = {name: bound[name].version for name in bound}
         return resolved
 
-    @staticmethod
-    def _read(store: Secrets | None, names: Collection[str]) -> Mapping[str, str | Unreadable]:
-        return store.read(names) if names and store else {}
+    def _read(self, found: Sequence[Reference], bound: Mapping[str, SecretBinding]) -> Read:
+        """What the backends say; a secret of a pipeline that is bound to nothing is not even asked for."""
+        asked: dict[str, set[str]] = defaultdict(set)
+        for each in found:
+            kind = _backend(each)
+            if kind not in ALWAYS_SECRET or each.bound in bound:
+                asked[kind].add(each.name)
+        return {kind: self.backends[kind].read(names) for kind, names in asked.items() if kind in self.backends}
 
     def _at_launch(
         self, data: Mapping[str, Any], asker: Asker, bound: Mapping[str, SecretBinding], resolved: Resolved
@@ -151,45 +135,34 @@ class References:
         found = secret_findings(uses, asker.user, bound, at_launch=at_launch, development=self.development)
         return [each for each in found if each.is_error]
 
-    def _resolve(self, reference: Reference, stored: _Stored, resolved: Resolved) -> None:
-        value = self._value(reference, stored)
+    @staticmethod
+    def _resolve(reference: Reference, read: Read, bound: Mapping[str, SecretBinding], resolved: Resolved) -> None:
         written = f"${{{reference.kind}:{reference.name}}}"
-        if resolved.values.setdefault(written, value) != value:
+        kind = _backend(reference)
+        value = read.get(kind, {}).get(reference.name) or _missing(reference)
+        if isinstance(value, Unreadable):
+            raise Unresolved(f"{written} cannot be resolved: {value.reason}", value.hint)
+        if resolved.values.setdefault(written, value.text) != value.text:
             message = f"{written} is a secret of the cluster, too, with another value."
             raise Unresolved(message, "Store one of them under another name.")
-        if reference.kind == "secret" or _is_secret(reference.path):
-            resolved.hidden.add(value)
+        is_bound = kind != CLUSTER and reference.bound in bound
+        if is_bound:
+            resolved.versions[reference.bound] = value.version
+        if is_bound or reference.kind in ALWAYS_SECRET or _is_secret(reference.path):
+            resolved.hidden.add(value.text)
 
-    def _value(self, reference: Reference, stored: _Stored) -> str:
-        if reference.kind == "env":
-            return self._variable(reference.name)
-        if reference.kind == "file":
-            return self._file(reference.name)
-        value = stored.of(reference)
-        if isinstance(value, Unreadable):
-            raise Unresolved(f"${{secret:{reference.name}}} cannot be resolved: {value.reason}", value.hint)
-        return value
 
-    def _variable(self, name: str) -> str:
-        if name not in self.variables:
-            raise Unresolved(f"${{env:{name}}} is not set, or is not in HEADGATE_ENV_REFERENCES.")
-        return self.variables[name]
+def _backend(reference: Reference) -> str:
+    """The kind of backend that answers; the definition of a cluster has secrets of clusters."""
+    of_cluster = reference.kind == "secret" and reference.path.startswith(f"{CLUSTER}.")
+    return CLUSTER if of_cluster else reference.kind
 
-    def _file(self, name: str) -> str:
-        """The file's text without its last line feed; links and dots must not lead out of the directory."""
-        if self.directory is None:
-            raise Unresolved(f"${{file:{name}}} needs HEADGATE_FILE_REFERENCES, the directory of such files.")
-        path = (self.directory / name).resolve()
-        if not path.is_relative_to(self.directory.resolve()):
-            raise Unresolved(f"${{file:{name}}} is outside the directory of such files.")
-        try:
-            with path.open(encoding="utf-8") as file:
-                text = file.read(_LARGEST_FILE + 1)
-        except (OSError, UnicodeDecodeError):
-            raise Unresolved(f"${{file:{name}}} cannot be read on this host.") from None
-        if len(text) > _LARGEST_FILE:
-            raise Unresolved(f"${{file:{name}}} is longer than {_LARGEST_FILE} characters.")
-        return text.removesuffix("\n")
+
+def _missing(reference: Reference) -> Unreadable:
+    if reference.kind == "secret":
+        return missing(reference.name, Purpose.CLUSTERS if _backend(reference) == CLUSTER else Purpose.PIPELINES)
+    hint = f"Bind it: `headgate secrets set {reference.bound} --pipeline NAME --destination HOST:PORT`."
+    return Unreadable("it is bound to nothing, or this host has no such backend.", hint)
 
 
 def _is_secret(path: str) -> bool:

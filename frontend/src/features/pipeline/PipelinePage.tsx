@@ -16,6 +16,7 @@ import { Headline } from './Headline'
 import { MigrationNote } from './MigrationNote'
 import { MoreMenu } from './MoreMenu'
 import { OperationPanel } from './OperationPanel'
+import { OutdatedSecrets } from './OutdatedSecrets'
 import { Stats } from './Stats'
 import { TabBar } from './TabBar'
 import { usePhaseAnnouncements } from './usePhaseAnnouncements'
@@ -62,6 +63,7 @@ export function PipelinePage() {
         />
       )}
       {status.data && <Findings findings={status.data.findings} title="Findings" />}
+      {status.data && <OutdatedSecrets status={status.data} />}
       {status.data && <Decisions pipeline={pipeline.data} status={status.data} />}
       <Stats pipeline={pipeline.data} status={status.data} />
       <TabBar name={name} />

@@ -11,24 +11,30 @@ import { BindingFields, bindingOf, missingBinding } from './BindingFields'
 import { PURPOSES } from './purposes'
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$/
+const PART = '[A-Za-z0-9_][A-Za-z0-9._-]*'
+const ELSEWHERE = new RegExp(
+  `^(?:vault:(?=.{3,120}$)${PART}(?:/${PART})+#${PART}|(?:env|file):[A-Za-z0-9][A-Za-z0-9._/-]{0,119})$`,
+)
 
-/** Stores a value under a new name or, with `secret`, a new value under its name. */
+/** Stores a value under a new name or, with `secret`, a new value under its name; or binds what is kept elsewhere. */
 export function SecretDialog({ secret, onClose }: { secret?: Secret; onClose: () => void }) {
   const client = useQueryClient()
   const [name, setName] = useState(secret?.name ?? '')
   const [value, setValue] = useState('')
   const [purpose, setPurpose] = useState<Purpose>(secret?.purpose ?? 'pipelines')
   const [binding, setBinding] = useState({ pipelines: '', destinations: '' })
+  const elsewhere = name.includes(':')
   const binds = !secret && purpose === 'pipelines'
   const save = useMutation({
-    mutationFn: () => putSecret(name, value, purpose, binds ? bindingOf(binding) : undefined),
+    mutationFn: () =>
+      putSecret(name, elsewhere ? null : value, purpose, binds ? bindingOf(binding) : undefined),
     onSuccess: ({ version }) => {
       void client.invalidateQueries({ queryKey: keys.secrets })
-      announce(`${name} is stored, version ${version}.`)
+      announce(elsewhere ? `${name} is bound.` : `${name} is stored, version ${version}.`)
       onClose()
     },
   })
-  const reason = missing(name, value) ?? (binds ? missingBinding(binding) : null)
+  const reason = missing(name, elsewhere ? null : value) ?? (binds ? missingBinding(binding) : null)
   return (
     <Modal opened onClose={onClose} title={secret ? `Replace ${secret.name}` : 'Set secret'}>
       <Stack
@@ -42,9 +48,9 @@ export function SecretDialog({ secret, onClose }: { secret?: Secret; onClose: ()
         {!secret && (
           <TextInput
             label="Name"
-            description="An existing name gets the new value"
+            description="An existing name gets the new value. vault:MOUNT/PATH#KEY, env:NAME and file:NAME bind what is kept there"
             value={name}
-            error={name !== '' && !NAME.test(name) ? NAME_RULE : null}
+            error={name === '' ? null : nameProblem(name)}
             onChange={(event) => setName(event.currentTarget.value)}
             autoComplete="off"
             spellCheck={false}
@@ -61,18 +67,22 @@ export function SecretDialog({ secret, onClose }: { secret?: Secret; onClose: ()
           />
         )}
         {binds && <BindingFields draft={binding} onChange={setBinding} />}
-        <PasswordInput
-          label="Value"
-          value={value}
-          onChange={(event) => setValue(event.currentTarget.value)}
-          autoComplete="new-password"
-          visibilityToggleButtonProps={{ 'aria-label': 'Show or hide the value', tabIndex: 0 }}
-          data-autofocus={secret ? true : undefined}
-        />
-        <Text size="sm" c="dimmed">
-          The value is stored encrypted and never shown again. For a value of several lines, use{' '}
-          <code>headgate secrets set {name || 'NAME'} --from-file FILE</code>.
-        </Text>
+        {!elsewhere && (
+          <>
+            <PasswordInput
+              label="Value"
+              value={value}
+              onChange={(event) => setValue(event.currentTarget.value)}
+              autoComplete="new-password"
+              visibilityToggleButtonProps={{ 'aria-label': 'Show or hide the value', tabIndex: 0 }}
+              data-autofocus={secret ? true : undefined}
+            />
+            <Text size="sm" c="dimmed">
+              The value is stored encrypted and never shown again. For a value of several lines, use{' '}
+              <code>headgate secrets set {name || 'NAME'} --from-file FILE</code>.
+            </Text>
+          </>
+        )}
         {secret && secret.used_by.length > 0 && (
           <Text size="sm">{secret.used_by.join(', ')} use the new value from their next start on.</Text>
         )}
@@ -92,7 +102,15 @@ export function SecretDialog({ secret, onClose }: { secret?: Secret; onClose: ()
 
 const NAME_RULE = 'Letters, digits and . _ - /, at most 128, a letter or digit first.'
 
-function missing(name: string, value: string): string | null {
-  if (!NAME.test(name)) return name === '' ? 'Enter a name first.' : NAME_RULE
-  return value === '' ? 'Enter the value first.' : null
+const ELSEWHERE_RULE = 'Write vault:MOUNT/PATH#KEY, env:NAME or file:NAME, at most 125 characters.'
+
+function nameProblem(name: string): string | null {
+  if (name.includes(':')) return ELSEWHERE.test(name) ? null : ELSEWHERE_RULE
+  return NAME.test(name) ? null : NAME_RULE
+}
+
+/** `value` null: none is needed. */
+function missing(name: string, value: string | null): string | null {
+  if (name === '') return 'Enter a name first.'
+  return nameProblem(name) ?? (value === '' ? 'Enter the value first.' : null)
 }

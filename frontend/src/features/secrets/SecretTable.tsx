@@ -41,10 +41,10 @@ export function SecretTable({ secrets, readOnly, onBind, onReplace, onDelete }: 
       {secrets.map((secret) => (
         <tr key={`${secret.purpose} ${secret.name}`}>
           <th scope="row" className="mono">
-            {secret.name} <Unreadable readable={secret.readable} />
+            {secret.name} {secret.backend === 'store' && <Unreadable readable={secret.readable} />}
           </th>
           <td>{PURPOSES[secret.purpose]}</td>
-          <td className="num">{count(secret.version)}</td>
+          <td className="num">{secret.version === 0 ? '-' : count(secret.version)}</td>
           <td>
             <Ago at={secret.updated_at} />
           </td>
@@ -71,15 +71,17 @@ export function SecretTable({ secrets, readOnly, onBind, onReplace, onDelete }: 
                   Bind
                 </ReasonButton>
               )}
-              <ReasonButton
-                variant="default"
-                size="compact-xs"
-                reason={readOnly}
-                aria-label={`Replace ${secret.name}`}
-                onClick={() => onReplace(secret)}
-              >
-                Replace
-              </ReasonButton>
+              {secret.backend === 'store' && (
+                <ReasonButton
+                  variant="default"
+                  size="compact-xs"
+                  reason={readOnly}
+                  aria-label={`Replace ${secret.name}`}
+                  onClick={() => onReplace(secret)}
+                >
+                  Replace
+                </ReasonButton>
+              )}
               <ReasonButton
                 variant="default"
                 size="compact-xs"

@@ -1,6 +1,7 @@
 import { screen, waitFor, within } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
 import { vi } from 'vitest'
+import { OutdatedSecrets } from '@/features/pipeline/OutdatedSecrets'
 import { secret } from '@/testing/factories'
 import { show, showRouted } from '@/testing/render'
 import { given, problem } from '@/testing/server'
@@ -109,6 +110,49 @@ describe('the list of secrets', () => {
     expect(screen.queryByRole('button', { name: 'Bind hooks' })).toBeNull()
     await userEvent.click(screen.getByRole('button', { name: 'Bind shop' }))
     expect(bound).toHaveBeenCalledWith(rows[0])
+  })
+})
+
+describe('what is kept elsewhere', () => {
+  it('is bound without a value', async () => {
+    const asked = vi.fn()
+    given.put('/secrets/:name', async (request) => {
+      asked(decodeURIComponent(new URL(request.url).pathname), await request.json())
+      return secret({ name: 'vault:kv/shop#password', backend: 'vault', version: 0 })
+    })
+    show(<SecretDialog onClose={() => {}} />)
+    const name = await screen.findByLabelText('Name')
+    await userEvent.type(name, 'vault:kv/../shop#x')
+    expect(screen.getAllByText(/Write vault:MOUNT/)[0]).toBeVisible()
+    expect(screen.queryByLabelText('Value')).toBeNull()
+    await userEvent.clear(name)
+    await userEvent.type(name, 'vault:kv/shop#password')
+    await userEvent.type(screen.getByLabelText('Pipelines'), 'orders')
+    await userEvent.type(screen.getByLabelText('Destinations'), 'broker:9093')
+    await userEvent.click(screen.getByRole('button', { name: 'Set secret' }))
+    await waitFor(() =>
+      expect(asked).toHaveBeenCalledWith(
+        '/api/v1/secrets/vault:kv/shop#password',
+        expect.objectContaining({ value: null, pipelines: ['orders'], destinations: ['broker:9093'] }),
+      ),
+    )
+  })
+
+  it('has no version until one is known, and is not replaced here', async () => {
+    const rows = [secret({ name: 'env:PASSWORD', backend: 'env', version: 0, readable: null })]
+    const no = () => {}
+    showRouted(<SecretTable secrets={rows} readOnly={null} onBind={no} onReplace={no} onDelete={no} />)
+    expect(await screen.findByRole('button', { name: 'Bind env:PASSWORD' })).toBeVisible()
+    expect(screen.queryByRole('button', { name: 'Replace env:PASSWORD' })).toBeNull()
+    expect(screen.queryByText('Store locked')).toBeNull()
+  })
+})
+
+describe('a run with older values', () => {
+  it('is said on the page of its pipeline', async () => {
+    const outdated_secrets = [{ name: 'shop', running: 1, current: 3 }]
+    show(<OutdatedSecrets status={{ outdated_secrets }} />)
+    expect(await screen.findByText(/version 1, the current one is 3/)).toBeVisible()
   })
 })
 

@@ -13,7 +13,7 @@ from pipelines.domain.base.plain import clean
 from pipelines.domain.definitions.checks.structure import structural_findings
 from pipelines.domain.definitions.document.outline import Outline, parts
 from pipelines.domain.definitions.document.outline import error as error_at
-from pipelines.domain.definitions.document.references import REFERENCE, texts
+from pipelines.domain.definitions.document.references import ALWAYS_SECRET, REFERENCE, texts
 from pipelines.domain.definitions.document.spec import Definition
 from pipelines.domain.definitions.parts.clusters import ClusterSpec
 from pipelines.domain.definitions.parts.launchers import SparkLauncher
@@ -79,7 +79,7 @@ def placement_findings(definition: Definition, clusters: Mapping[str, dict[str, 
     if cluster is None:
         message = f"The cluster {quote(launcher.cluster)} cannot be used: {wrong[0].path}: {wrong[0].message}"
         return [error_at(path, "cluster_invalid", message, "An administrator corrects it: headgate clusters apply.")]
-    secrets = any(kind == "secret" for _, text in texts(definition.plain()) for kind, _ in REFERENCE.findall(text))
+    secrets = any(kind in ALWAYS_SECRET for _, text in texts(definition.plain()) for kind, _ in REFERENCE.findall(text))
     if not secrets or not cluster.standalone or cluster.cluster_secret is not None:
         return []
     return [

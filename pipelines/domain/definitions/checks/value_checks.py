@@ -12,7 +12,7 @@ from pipelines.domain.base.findings import Finding, quote
 from pipelines.domain.base.values import seconds
 from pipelines.domain.definitions.checks.exposure_checks import client_options
 from pipelines.domain.definitions.document.outline import Outline, error, warning
-from pipelines.domain.definitions.document.references import REFERENCE, WRONG_REFERENCE, texts
+from pipelines.domain.definitions.document.references import ALWAYS_SECRET, REFERENCE, WRONG_REFERENCE, texts
 from pipelines.domain.definitions.document.secret_fields import takes_secret
 from pipelines.domain.definitions.document.spec import Lifecycle
 from pipelines.domain.definitions.parts.client_options import SECRET_CAPABLE_OPTIONS, SECRET_OPTIONS, value_problems
@@ -27,7 +27,7 @@ def references_are_well_written(outline: Outline) -> Iterator[Finding]:
         for match in WRONG_REFERENCE.finditer(text):
             if not REFERENCE.fullmatch(match[0]):
                 message = f"{quote(match[0])} is not a reference."
-                suggestion = "Write ${secret:NAME}, ${env:NAME} or ${file:NAME}."
+                suggestion = "Write ${secret:NAME}, ${vault:MOUNT/PATH#KEY}, ${env:NAME} or ${file:NAME}."
                 yield error(path, "bad_reference", message, suggestion)
 
 
@@ -42,7 +42,7 @@ _OF_CLUSTERS = ("placement", "launcher", "cluster_secret")
 def secrets_stay_in_their_keys(outline: Outline) -> Iterator[Finding]:
     """A secret goes where it is never shown: into a key whose component says that it is made for one."""
     for path, text in texts(outline.data):
-        referred = any(kind == "secret" for kind, _ in REFERENCE.findall(text))
+        referred = any(kind in ALWAYS_SECRET for kind, _ in REFERENCE.findall(text))
         if referred and path != _OF_CLUSTERS and not takes_secret(path, outline.data):
             message = "A secret is not allowed here, since logs, pages or records would show it."
             suggestion = (

@@ -1,4 +1,5 @@
-"""References in a definition, resolved on the host at launch: `${secret:NAME}`, `${env:NAME}`, `${file:NAME}`."""
+"""References in a definition, resolved on the host at launch: `${secret:NAME}`, `${vault:MOUNT/PATH#KEY}`,
+`${env:NAME}`, `${file:NAME}`."""
 
 from __future__ import annotations
 
@@ -11,7 +12,15 @@ from pipelines.domain.base.findings import PathParts, dotted
 from pipelines.domain.base.positions import Frozen
 from pipelines.domain.definitions.document.spec import Definition
 
-REFERENCE = re.compile(r"\$\{(secret|env|file):([A-Za-z0-9][A-Za-z0-9._/-]{0,127})\}")
+ReferenceKind = Literal["secret", "vault", "env", "file"]
+ALWAYS_SECRET = frozenset({"secret", "vault"})
+"""Kinds whose values are secrets wherever they stand, and exist for nothing that they are not bound to."""
+
+_PLAIN = r"[A-Za-z0-9][A-Za-z0-9._/-]{0,127}"
+_PART = r"[A-Za-z0-9_][A-Za-z0-9._-]*"
+VAULT = rf"(?=[^}}]{{3,120}}(?:\}}|$)){_PART}(?:/{_PART})+#{_PART}"
+"""`mount/path#key`: no part is empty or begins with a dot, and so none leads elsewhere."""
+REFERENCE = re.compile(rf"\$\{{(secret|vault|env|file):((?<!vault:){_PLAIN}|(?<=vault:){VAULT})\}}")
 WRONG_REFERENCE = re.compile(r"\$\{[^}]*\}?")
 
 _PROSE = frozenset({"description", "regex", "labels"})
@@ -21,8 +30,18 @@ class Reference(Frozen):
     """Where a definition refers to something that only the host knows."""
 
     path: str
-    kind: Literal["secret", "env", "file"]
+    kind: ReferenceKind
     name: str
+
+    @property
+    def bound(self) -> str:
+        """The name under which its value is bound."""
+        return bound_name(self.kind, self.name)
+
+
+def bound_name(kind: str, name: str) -> str:
+    """The name under which a value is bound: that of a stored secret, else `vault:mount/path#key` and so on."""
+    return name if kind == "secret" else f"{kind}:{name}"
 
 
 def references(definition: Definition | Mapping[str, Any]) -> list[Reference]:

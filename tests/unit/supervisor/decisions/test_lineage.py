@@ -15,7 +15,8 @@ from pipelines.domain.definitions.components.channel.file import FileChannel
 from pipelines.domain.definitions.document.references import substituted
 from pipelines.domain.definitions.document.spec import Definition
 from pipelines.domain.runs.lineage import Before, Lineage, continue_from
-from workers.ports import Unreadable
+from workers.adapters.secrets import backends
+from workers.ports import SecretValue, Unreadable
 from workers.supervisor.launch.references import References, listener
 
 
@@ -116,8 +117,9 @@ BOUND = SecretBinding(pipelines=("orders",), destinations=("source/http",))
 class FakeSecrets(dict[str, str]):
     """A store in memory."""
 
-    def read(self, names: Collection[str]) -> dict[str, str | Unreadable]:
-        return {name: self.get(name, Unreadable("no such secret", "Store it.")) for name in names}
+    def read(self, names: Collection[str]) -> dict[str, SecretValue | Unreadable]:
+        gone = Unreadable("no such secret", "Store it.")
+        return {name: SecretValue(self[name]) if name in self else gone for name in names}
 
 
 @pytest.fixture
@@ -125,7 +127,9 @@ def references(tmp_path: Path) -> References:
     (tmp_path / "password").write_text("from a file\n")
     (tmp_path / "link").symlink_to("/etc/hostname")
     store = FakeSecrets({"known": "s3cret/value"})
-    return References({"BROKER": "a:9092"}, tmp_path, store, bindings=lambda names: {"known": BOUND} if names else {})
+    return References(
+        backends({"BROKER": "a:9092"}, tmp_path, store), bindings=lambda names: {"known": BOUND} if names else {}
+    )
 
 
 def test_references_become_values(references: References) -> None:

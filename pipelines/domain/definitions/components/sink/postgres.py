@@ -19,7 +19,7 @@ Dsn = Annotated[
     str,
     Syntax(
         "invalid_dsn",
-        r"postgres(?:ql)?://[^\s\x00-\x1f]{1,4096}|\$\{(?:secret|env|file):[A-Za-z0-9][A-Za-z0-9._/-]{0,127}\}",
+        r"postgres(?:ql)?://[^\s\x00-\x1f]{1,4096}|\$\{(?:secret|vault|env|file):[A-Za-z0-9][^\s{}]{0,127}\}",
         'Write "postgresql://user@host:5432/database", or a reference to a secret that holds such an address.',
     ),
 ]

@@ -13,6 +13,7 @@ from pipelines.domain.runs.protocol import SparkSettings
 from pipelines.models import Pipeline, PositionInspection
 from tests.db.test_cluster_migrations import Asked, Store, read, source_spec
 from tests.db.test_migrations import MIGRATIONS, ana, body, orders, planned, post
+from workers.adapters.secrets import backends
 from workers.supervisor.background.surveyor import InspectionContext
 from workers.supervisor.launch.launch import Launcher
 from workers.supervisor.launch.references import References
@@ -39,7 +40,8 @@ def test_a_name_that_leads_inside_is_refused_before_the_host_connects(ana: APICl
     inside = address_of("169.254.169.254")
     assert inside is not None
     surveys = Asked()
-    launcher = Launcher("alpha", Path("/state"), References({}, None, Store()), lambda: SparkSettings(classpath=[]))
+    known = References(backends({}, None, Store()))
+    launcher = Launcher("alpha", Path("/state"), known, lambda: SparkSettings(classpath=[]))
     InspectionContext("alpha", launcher, surveys, lambda *_: [inside]).take(PositionInspection.objects.get())
     assert surveys.questions == []
     error = PositionInspection.objects.get().error

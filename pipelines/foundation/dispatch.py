@@ -22,6 +22,8 @@ from pipelines.foundation.entries import seal
 from pipelines.foundation.redis_py import NoBackoff, Retry, redis
 
 STREAM = "headgate:events"
+OWNER = "team_id"
+"""In a payload: the team that may see it, null where only those may who see every team; open pages do not get it."""
 STREAM_LENGTH = 10_000
 PUBLISH_SECONDS = 0.5
 WAKE_SECONDS = 1.0

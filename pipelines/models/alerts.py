@@ -19,6 +19,14 @@ class Alert(models.Model):
     pipeline = models.ForeignKey(
         "pipelines.Pipeline", null=True, blank=True, on_delete=models.CASCADE, related_name="alerts"
     )
+    team = models.ForeignKey(
+        "pipelines.Team",
+        null=True,
+        blank=True,
+        on_delete=models.CASCADE,
+        related_name="+",
+        help_text="Whose it is where it is about no pipeline; without both, it is the installation's.",
+    )
     state = models.CharField(max_length=16, choices=choices(AlertState), default=AlertState.OPEN)
     message = models.TextField()
     data = models.JSONField(default=dict)

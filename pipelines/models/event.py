@@ -13,6 +13,14 @@ class Event(models.Model):
     pipeline = models.ForeignKey(
         "pipelines.Pipeline", null=True, blank=True, on_delete=models.CASCADE, related_name="events"
     )
+    team = models.ForeignKey(
+        "pipelines.Team",
+        null=True,
+        blank=True,
+        on_delete=models.CASCADE,
+        related_name="+",
+        help_text="Whose it is where it is about no pipeline; without both, it is the installation's.",
+    )
     run = models.ForeignKey("pipelines.Run", null=True, blank=True, on_delete=models.CASCADE, related_name="events")
     actor = models.CharField(max_length=150, default="system")
     message = models.TextField()

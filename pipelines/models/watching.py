@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db import models
+from django.db.models import Q
 
 from pipelines.models.series import SeriesPoint
 
@@ -39,7 +40,12 @@ class ExternalGroup(models.Model):
     class Meta:
         db_table = "pipelines_watchedgroup"
         constraints = [
-            models.UniqueConstraint(fields=["name", "bootstrap_servers"], name="a_group_is_watched_once"),
+            models.UniqueConstraint(
+                fields=["team", "name", "bootstrap_servers"], name="a_group_is_watched_once_by_a_team"
+            ),
+            models.UniqueConstraint(
+                fields=["name", "bootstrap_servers"], condition=Q(team=None), name="a_group_of_no_team_is_watched_once"
+            ),
         ]
 
     def __str__(self) -> str:

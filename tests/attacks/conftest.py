@@ -20,10 +20,11 @@ from tests.waiting import wait_for
 
 @dataclass(frozen=True)
 class Web:
-    """The web server as `headgate web` runs it, over a state of its own, with a viewer's token."""
+    """The web server as `headgate web` runs it, over a state of its own, with tokens of viewer and administrator."""
 
     port: int
     token: str
+    admin: str
 
     @property
     def url(self) -> str:
@@ -43,7 +44,7 @@ def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web]:
         return subprocess.run(argv, env=env, check=True, capture_output=True, text=True, timeout=120).stdout
 
     manage("migrate", "--verbosity", "0")
-    token = manage("create_token", "viewer", "--role", "viewer").split()[-1]
+    token, admin = (manage("create_token", role, "--role", role).split()[-1] for role in ("viewer", "admin"))
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -51,7 +52,7 @@ def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web]:
         process = subprocess.Popen(web_argv(address="127.0.0.1", port=port), env=env, stdout=log, stderr=log)
         try:
             wait_for(lambda: _answers(port), "the web server answers", timeout=60)
-            yield Web(port, token)
+            yield Web(port, token, admin)
         finally:
             process.terminate()
             process.wait(20)

@@ -10,6 +10,7 @@ import pytest
 from rest_framework.test import APIClient
 
 from pipelines.domain.access.secret_bindings import SecretBinding
+from pipelines.domain.access.teams import Access
 from pipelines.domain.base.roles import Role
 from pipelines.domain.definitions.document.spec import Definition
 from pipelines.domain.runs.protocol import SparkSettings
@@ -135,7 +136,7 @@ def test_a_launch_has_the_cluster_as_it_was_and_its_secret_as_a_reference(analyt
     assert launch.cluster.spec["cluster_secret"] == "${secret:SPARK}"
     assert "a-secret-of-the-cluster" not in launch.model_dump_json()
     assert launch.on_cluster(handover.values).cluster.spec["cluster_secret"] == "a-secret-of-the-cluster"  # type: ignore[union-attr]
-    assert pending() == {"analytics": ["orders"]}
+    assert pending(Access(Role.ADMIN)) == {"analytics": ["orders"]}
     Cluster.objects.all().delete()
     assert [each.code for each in launcher.against(pipeline, plain)] == ["unknown_cluster"]
 

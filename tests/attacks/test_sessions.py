@@ -10,6 +10,7 @@ from django.contrib.sessions.models import Session
 from django.test import Client
 
 from pipelines.api.monitoring.stream import Subscription, still_allowed
+from pipelines.domain.access.teams import Access
 from pipelines.domain.base.roles import Role
 from pipelines.services.access import sessions
 from tests.factories import UserFactory
@@ -65,7 +66,7 @@ def test_a_session_from_before_an_update_ends_too(db: None) -> None:
 
 
 def test_a_stream_ends_with_its_idle_session(page: Client) -> None:
-    held = Subscription("", "ana", page.session.session_key, None, None, 0)
+    held = Subscription("", "ana", page.session.session_key, None, Access(Role.VIEWER), None, 0)
     with time_machine.travel(START + timedelta(hours=7), tick=False):
         assert still_allowed(held)
     with time_machine.travel(START + timedelta(hours=8), tick=False):

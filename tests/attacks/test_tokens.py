@@ -13,6 +13,7 @@ from rest_framework.test import APIClient
 
 from pipelines.api.monitoring.stream import Subscription, still_allowed
 from pipelines.domain.access.scopes import Scope
+from pipelines.domain.access.teams import Access
 from pipelines.domain.base.roles import Role
 from pipelines.models import AccessToken, AuditRow
 from pipelines.services.access import access, tokens
@@ -138,7 +139,7 @@ def test_an_administrator_makes_tokens_of_programs_and_of_no_other_person() -> N
 def test_a_revoked_token_ends_its_stream() -> None:
     user = UserFactory.create(role=Role.VIEWER)
     token = tokens.create(user=user, name="t", expires=None).token
-    held = Subscription("", user.username, None, token.digest, None, 0)
+    held = Subscription("", user.username, None, token.digest, Access(Role.VIEWER), None, 0)
     assert still_allowed(held)
     tokens.revoke(token_key=token.token_key, tokens=AccessToken.objects.all(), actor=EVE)
     assert not still_allowed(held)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pipelines.domain.access.teams import Access
 from pipelines.domain.base.roles import Role
 from pipelines.domain.base.states import OperationKind, Phase
 from pipelines.models import Event, Pipeline
@@ -25,7 +26,7 @@ def told(pipeline: Pipeline) -> list[tuple[str, str]]:
 
 def headline(pipeline: Pipeline) -> str:
     """Without what is said of the host, whose clock is the simulation's."""
-    found = detail_schema(get_pipeline(pipeline.name), Role.VIEWER).headline
+    found = detail_schema(get_pipeline(pipeline.name), Access(Role.VIEWER)).headline
     return found.partition(" The supervisor on ")[0]
 
 

@@ -24,6 +24,10 @@ Output = Annotated[Format, typer.Option("--output", "-o", help="The output forma
 Name = Annotated[str, typer.Argument(help="The pipeline's name.", metavar="NAME")]
 OfHost = Annotated[str | None, typer.Option("--host", help="Only pipelines of this host.", metavar="NAME")]
 Limit = Annotated[int, typer.Option("--limit", min=1, max=100_000, help="The maximum number of entries.")]
+OwnerTeam = Annotated[
+    str | None,
+    typer.Option("--team", metavar="TEAM", help="The team that owns it: your only one, or with a role in all, none."),
+]
 Reason = Annotated[str, typer.Option("--reason", help="The reason, recorded in the audit log.")]
 
 

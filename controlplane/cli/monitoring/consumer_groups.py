@@ -9,7 +9,7 @@ import typer
 from controlplane.cli.base.commands import Group
 from controlplane.cli.base.errors import CommandError
 from controlplane.cli.base.inputs import pairs
-from controlplane.cli.base.session import Limit, Session
+from controlplane.cli.base.session import Limit, OwnerTeam, Session
 from controlplane.cli.monitoring.lag import Since, Step, print_partitions, print_points
 
 GroupName = Annotated[str, typer.Argument(help="The consumer group.", metavar="GROUP")]
@@ -43,6 +43,7 @@ def add(
         typer.Option("--lag-jump", min=1, help="Record an event when the lag grows by this within one measurement."),
     ] = None,
     host: Annotated[str | None, typer.Option("--host", help="The host whose worker measures. Default: any.")] = None,
+    team: OwnerTeam = None,
 ) -> None:
     """Monitor a consumer group: its commits, lag, coordinator and members."""
     from controlplane.cli.base import output
@@ -55,6 +56,7 @@ def add(
         "max_rate": max_rate,
         "leap_records": lag_jump,
         "host": host,
+        "team": team,
     }
     given = {name: value for name, value in body.items() if value is not None}
     _, made = session.client().post("consumer-groups", given)

@@ -10,7 +10,7 @@ import typer
 
 from controlplane.cli.base.commands import Group
 from controlplane.cli.base.errors import CommandError, ExitCode
-from controlplane.cli.base.session import Limit, Session
+from controlplane.cli.base.session import Limit, OwnerTeam, Session
 from controlplane.cli.monitoring.matchers import Chosen, words
 
 TEST_SECONDS = 30.0
@@ -110,9 +110,11 @@ def create(
     secret: Secrets = None,
     description: Description = None,
     disabled: Annotated[bool, typer.Option("--disabled", help="Add it disabled.")] = False,
+    team: OwnerTeam = None,
 ) -> None:
     """Add a receiver. It gets new alerts, a webhook all new events: all of them, or those of the options."""
-    body = {"kind": kind, **_changes(url, event, secret, description, chosen, mail), "enabled": not disabled}
+    owner = {"team": team} if team else {}
+    body = {"kind": kind, **owner, **_changes(url, event, secret, description, chosen, mail), "enabled": not disabled}
     _, made = session.client().post("receivers", body)
     _print(session, made)
 

@@ -9,7 +9,7 @@ import typer
 
 from controlplane.cli.base.commands import Group
 from controlplane.cli.base.errors import CommandError
-from controlplane.cli.base.session import Limit, Session
+from controlplane.cli.base.session import Limit, OwnerTeam, Session
 from controlplane.cli.monitoring.matchers import Chosen, words
 
 _LASTING = re.compile(r"([0-9]{1,6})([smhd])")
@@ -50,12 +50,14 @@ def create(
         str | None,
         typer.Option("--until", help="The end (RFC 3339; in this machine's time zone where it has none)."),
     ] = None,
+    team: OwnerTeam = None,
 ) -> None:
     """Hold back messages about the alerts that match. The alerts stay visible; those that still fire at the end are
     delivered then."""
     from controlplane.cli.base import output
 
     body = {"matchers": chosen.body(), "ends_at": _end(lasting, until), "comment": comment}
+    body |= {"team": team} if team else {}
     _, made = session.client().post("silences", body)
     if not session.printed(made):
         output.print_line(f"Silence {made['id']} until {made['ends_at']}: {words(made['matchers'])}")

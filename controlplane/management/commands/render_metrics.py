@@ -15,7 +15,7 @@ stale.*
 web server answers for the whole installation, and all answer alike: scrape one of them, or the load balancer.
 [Monitor with Prometheus and Grafana](../guides/monitor-with-prometheus.md) shows the configuration.
 
-- **Access**: a token of a user with the role viewer or higher, or an address in `HEADGATE_METRICS_NETWORKS`
+- **Access**: a token of a user with a role in every team, or an address in `HEADGATE_METRICS_NETWORKS`
   ([Settings](settings.md#web-server)).
 - **Series** have names of pipelines, sources, channels, hosts, states and rules as labels. No label has a partition, a
   topic or the number of a run. A deleted pipeline has no series.

@@ -15,6 +15,7 @@ from controlplane.devstack.console import Console
 from controlplane.devstack.up import Options, run
 from controlplane.install.services.kafka import bootstrap_servers
 from controlplane.install.tools.errors import SetupError
+from pipelines.domain.access.teams import EVERYTHING
 from pipelines.selectors.hosts.capacity import hosts
 
 REDIS_PORT = 16379
@@ -78,7 +79,9 @@ def _options(given: dict[str, Any]) -> Options:
 
 
 def _host_seen_since(started: datetime) -> bool:
-    return any(h.name == settings.HEADGATE.host and h.seen_at is not None and h.seen_at >= started for h in hosts())
+    return any(
+        h.name == settings.HEADGATE.host and h.seen_at is not None and h.seen_at >= started for h in hosts(EVERYTHING)
+    )
 
 
 def _port(text: str) -> int:

@@ -18,6 +18,7 @@ export const watchGroup = (group: string, servers: string) =>
     api.POST('/api/v1/consumer-groups', {
       params: { header: { 'Idempotency-Key': randomKey() } },
       body: {
+        team: null,
         group,
         bootstrap_servers: servers,
         options: {},

@@ -3736,11 +3736,13 @@ export interface components {
         /**
          * ExternalGroup
          * @description An external consumer group that is monitored, with its last measurement. `simple`: it never has members;
-         *     offsets are committed from outside.
+         *     offsets are committed from outside. `team`: who owns it; null: the installation.
          */
         ExternalGroup: {
             /** Id */
             id: number;
+            /** Team */
+            team: string | null;
             /** Group */
             group: string;
             /** Bootstrap Servers */
@@ -3782,6 +3784,8 @@ export interface components {
         ExternalGroupDetail: {
             /** Id */
             id: number;
+            /** Team */
+            team: string | null;
             /** Group */
             group: string;
             /** Bootstrap Servers */
@@ -3987,6 +3991,11 @@ export interface components {
          *     one measurement. `options`: as those of a Kafka source, secrets by reference.
          */
         GroupBody: {
+            /**
+             * Team
+             * @default null
+             */
+            team: string | null;
             /** Group */
             group: string;
             /** Bootstrap Servers */
@@ -6256,11 +6265,13 @@ export interface components {
          * Receiver
          * @description Who gets messages. `target`: where they go, without secrets; `email`: of kind email alone. `waiting`: deliveries
          *     that are not over; `failing_since`: no attempt has succeeded since then; `disabled_reason`: why it was disabled by
-         *     itself, else empty.
+         *     itself, else empty. `team`: whose messages it gets; null: everything.
          */
         Receiver: {
             /** Id */
             id: number;
+            /** Team */
+            team: string | null;
             kind: components["schemas"]["ReceiverKind"];
             /** Url */
             url: string;
@@ -6308,9 +6319,14 @@ export interface components {
          * ReceiverBody
          * @description Who gets messages. `url`: of a webhook, or another address of PagerDuty. `events`: types, beginnings of types
          *     (`migration.*`) or `*`; those that are usual for the kind unless given. `secrets`: references `${secret:NAME}` to
-         *     what the kind needs. `matchers`: which alerts.
+         *     what the kind needs. `matchers`: which alerts. One of a `team` gets what that team may see.
          */
         ReceiverBody: {
+            /**
+             * Team
+             * @default null
+             */
+            team: string | null;
             /** @default webhook */
             kind: components["schemas"]["ReceiverKind"];
             /**
@@ -7052,13 +7068,15 @@ export interface components {
         };
         /**
          * Silence
-         * @description Alerts of which nobody is told until `ends_at`. `suppressed`: deliveries that it holds back, or that were never
-         *     sent because of it.
+         * @description Alerts of which nobody is told until `ends_at`; without a `team` it is the installation's. `suppressed`:
+         *     deliveries that it holds back, or that were never sent because of it.
          */
         Silence: {
             /** Id */
             id: number;
             state: components["schemas"]["SilenceState"];
+            /** Team */
+            team: string | null;
             matchers: components["schemas"]["Matchers"];
             /** Comment */
             comment: string;
@@ -7081,9 +7099,14 @@ export interface components {
         };
         /**
          * SilenceBody
-         * @description Of which alerts nobody is told, until when, and why.
+         * @description Of which alerts nobody is told, until when, and why. One of a `team` is about what that team owns.
          */
         SilenceBody: {
+            /**
+             * Team
+             * @default null
+             */
+            team: string | null;
             /**
              * @default {
              *       "pipelines": [],

@@ -306,6 +306,7 @@ export function alert(fields: Partial<Alert> = {}): Alert {
 export function silence(fields: Partial<Silence> = {}): Silence {
   return {
     id: 3,
+    team: null,
     state: 'ACTIVE',
     matchers: { pipelines: ['orders'], labels: [], rules: [], severities: [] },
     comment: 'Works.',
@@ -322,6 +323,7 @@ export function silence(fields: Partial<Silence> = {}): Silence {
 export function receiver(fields: Partial<Receiver> = {}): Receiver {
   return {
     id: 1,
+    team: null,
     kind: 'webhook',
     url: 'https://ops.example.com/hook',
     target: 'https://ops.example.com',

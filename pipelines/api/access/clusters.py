@@ -10,6 +10,7 @@ from rest_framework.response import Response
 
 from pipelines.api.http.base import View, answer
 from pipelines.api.http.paging import Page, PageQuery, page
+from pipelines.api.http.permissions import INSTALLATION
 from pipelines.api.http.requests import Shape
 from pipelines.domain.base.roles import Role
 from pipelines.models import Cluster
@@ -33,12 +34,15 @@ class ClusterList(View):
     @extend_schema(operation_id="list_clusters", responses=Page[ClusterSchema])
     def get(self, request: Request) -> Response:
         """List clusters by name, with the pipelines that are placed on them."""
-        return page(Cluster.objects.all(), ["name"], self.query(PageQuery), cluster_schemas)
+        return page(
+            Cluster.objects.all(), ["name"], self.query(PageQuery), lambda rows: cluster_schemas(rows, self.access)
+        )
 
 
 class ClusterDetail(View):
     """One cluster."""
 
+    scope = INSTALLATION
     roles = {"GET": Role.OPERATOR, "PUT": Role.ADMIN}
     reauthenticate = frozenset({"PUT", "DELETE"})
 
@@ -48,14 +52,14 @@ class ClusterDetail(View):
         row = Cluster.objects.filter(name=name).first()
         if row is None:
             raise clusters.unknown(name)
-        (found,) = cluster_schemas([row])
+        (found,) = cluster_schemas([row], self.access)
         return answer(found)
 
     @extend_schema(operation_id="put_cluster", request=ClusterBody, responses={200: ClusterSchema, 201: ClusterSchema})
     def put(self, request: Request, name: str) -> Response:
         """Define a cluster, or change it: pipelines take the change at their next start. 422 lists every finding."""
         row, new = clusters.put(name=name, spec=self.body(ClusterBody).spec, actor=self.actor)
-        (found,) = cluster_schemas([row])
+        (found,) = cluster_schemas([row], self.access)
         return answer(found, 201 if new else 200)
 
     @extend_schema(operation_id="delete_cluster", responses={204: None})

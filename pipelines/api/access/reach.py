@@ -11,6 +11,7 @@ from rest_framework.response import Response
 
 from pipelines.api.http.base import View, answer, idempotent
 from pipelines.api.http.paging import Page, PageQuery, each, page
+from pipelines.api.http.permissions import INSTALLATION
 from pipelines.api.http.requests import Shape, Text
 from pipelines.domain.base.roles import Role
 from pipelines.selectors.access import reach as reading
@@ -37,6 +38,7 @@ class AllowedNetworkBody(Shape):
 class AllowedRootList(View):
     """All allowed roots."""
 
+    scope = INSTALLATION
     roles = {"GET": Role.OPERATOR, "POST": Role.ADMIN}
     reauthenticate = frozenset({"POST"})
     queries = {"GET": PageQuery}
@@ -58,6 +60,7 @@ class AllowedRootList(View):
 class AllowedRootDetail(View):
     """One allowed root."""
 
+    scope = INSTALLATION
     roles = {"DELETE": Role.ADMIN}
     reauthenticate = frozenset({"DELETE"})
 
@@ -71,6 +74,7 @@ class AllowedRootDetail(View):
 class AllowedNetworkList(View):
     """All allowed networks."""
 
+    scope = INSTALLATION
     roles = {"GET": Role.OPERATOR, "POST": Role.ADMIN}
     reauthenticate = frozenset({"POST"})
     queries = {"GET": PageQuery}
@@ -95,6 +99,7 @@ class AllowedNetworkList(View):
 class AllowedNetworkDetail(View):
     """One allowed network."""
 
+    scope = INSTALLATION
     roles = {"DELETE": Role.ADMIN}
     reauthenticate = frozenset({"DELETE"})
 

@@ -12,6 +12,7 @@ from rest_framework.response import Response
 
 from pipelines.api.http.base import View, answer, idempotent
 from pipelines.api.http.paging import Page, PageQuery, page
+from pipelines.api.http.permissions import INSTALLATION
 from pipelines.api.http.requests import ActionBody, ForceQuery, Shape
 from pipelines.domain.access.secret_bindings import Purpose
 from pipelines.domain.access.secrets import backend_of
@@ -20,9 +21,9 @@ from pipelines.domain.base.roles import Role
 from pipelines.domain.definitions.parts.client_options import LONGEST_VALUE
 from pipelines.foundation.errors import Conflict, Invalid
 from pipelines.foundation.keyring import Keyring, StoreClosed
-from pipelines.models import Secret
 from pipelines.selectors.access.schemas import RotationSchema, SecretSchema
 from pipelines.selectors.access.secrets import secret_schemas
+from pipelines.selectors.access.secrets import secrets as visible_secrets
 from pipelines.services.access import secrets
 
 Pattern = Annotated[str, StringConstraints(min_length=1, max_length=400)]
@@ -102,14 +103,14 @@ class SecretList(View):
     def get(self, request: Request) -> Response:
         """List secrets by name, with what they are bound to and what refers to them; never a value."""
         keyring = opened_if_possible()
-        return page(
-            Secret.objects.all(), ["name", "purpose"], self.query(PageQuery), lambda rows: secret_schemas(rows, keyring)
-        )
+        query, rows = self.query(PageQuery), visible_secrets(self.access)
+        return page(rows, ["name", "purpose"], query, lambda found: secret_schemas(found, keyring, self.access))
 
 
 class SecretDetail(View):
     """One secret."""
 
+    scope = INSTALLATION
     roles = {"PUT": Role.ADMIN, "PATCH": Role.ADMIN}
     reauthenticate = frozenset({"PUT", "PATCH", "DELETE"})
     queries = {"DELETE": DeleteSecretQuery}
@@ -127,7 +128,7 @@ class SecretDetail(View):
         else:
             value = body.value.get_secret_value()
             secret, created = secrets.put(name=name, value=value, keyring=_opened(), actor=self.actor, wanted=wanted)
-        (view,) = secret_schemas([secret], opened_if_possible())
+        (view,) = secret_schemas([secret], opened_if_possible(), self.access)
         return answer(view, 201 if created else 200)
 
     @extend_schema(operation_id="bind_secret", request=SecretBindingBody, responses=SecretSchema)
@@ -135,7 +136,8 @@ class SecretDetail(View):
         """Change which pipelines may use a secret, and where it may go; a list that is left out stays as it is."""
         body = self.body(SecretBindingBody)
         wanted = secrets.Wanted(pipelines=body.pipelines, destinations=body.destinations)
-        (view,) = secret_schemas([secrets.bind(name=name, wanted=wanted, actor=self.actor)], opened_if_possible())
+        bound = secrets.bind(name=name, wanted=wanted, actor=self.actor)
+        (view,) = secret_schemas([bound], opened_if_possible(), self.access)
         return answer(view)
 
     @extend_schema(operation_id="delete_secret", responses={204: None})
@@ -149,6 +151,7 @@ class SecretDetail(View):
 class SecretRotation(View):
     """The exchange of keys."""
 
+    scope = INSTALLATION
     roles = {"POST": Role.ADMIN}
     reauthenticate = frozenset({"POST"})
 

@@ -41,7 +41,12 @@ class TokenView(View):
     def visible(self) -> QuerySet[AccessToken]:
         """The caller's tokens; all of them for an administrator."""
         rows: QuerySet[AccessToken] = AccessToken.objects.select_related("user")
-        return rows if self.role >= Role.ADMIN else rows.filter(user=self.user)
+        return rows if self.is_for_all else rows.filter(user=self.user)
+
+    @property
+    def is_for_all(self) -> bool:
+        """Whether the caller is an administrator of every team, whose users are those of the installation."""
+        return self.access.everywhere == Role.ADMIN
 
 
 class TokenList(TokenView):
@@ -83,7 +88,7 @@ class TokenList(TokenView):
         """Whose the token becomes. Raises Forbidden, and NotFound."""
         if username is None or username == self.user.username:
             return self.user
-        if self.role < Role.ADMIN:
+        if not self.is_for_all:
             raise Forbidden("Only administrators make tokens of others.", hint="Leave out `user`.")
         user = access.find_user(username)
         if not may_be_given_tokens(user):

@@ -13,6 +13,7 @@ from rest_framework.response import Response
 
 from pipelines.api.http.base import View, answer
 from pipelines.api.http.paging import Page, PageQuery, page
+from pipelines.api.http.permissions import CLOSED
 from pipelines.api.http.sign_in_requests import UserBody, UserChangeBody
 from pipelines.domain.base.findings import Finding
 from pipelines.domain.base.roles import Role
@@ -25,7 +26,7 @@ from pipelines.services.access import access, teams
 class UserView(View):
     """Users are those of the whole installation."""
 
-    scope = "installation"
+    scope = CLOSED
     roles = {"GET": Role.ADMIN, "POST": Role.ADMIN, "PATCH": Role.ADMIN}
 
     def shown(self, user: User, status: int = 200) -> Response:

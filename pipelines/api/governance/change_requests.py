@@ -81,7 +81,7 @@ class RequestList(View):
         query = self.query(RequestsQuery)
         groups = {"open": OPEN, "final": FINAL, **{state.value: {state} for state in RequestState}}
         states = None if query.state is None else groups[query.state]
-        rows = selecting.requests(request_id=query.id, name=query.pipeline, states=states)
+        rows = selecting.requests(self.access, request_id=query.id, name=query.pipeline, states=states)
         return page(rows, ["-created_at", "-id"], query, request_schemas)
 
 

@@ -37,7 +37,7 @@ from pipelines.domain.definitions.document.diff import diff
 from pipelines.domain.governance.changes import ChangeKind
 from pipelines.foundation.errors import Conflict, Forbidden, Invalid, NotFound
 from pipelines.models import Operation, PositionInspection
-from pipelines.selectors.lifecycle.operations import operations
+from pipelines.selectors.lifecycle.operations import get_operation
 from pipelines.services.base.audit import Actor
 from pipelines.services.ledger import archive
 from pipelines.services.lifecycle import lifecycle, reconciling
@@ -119,8 +119,8 @@ def _replay(view: PipelineView, body: RangeReplayBody, actor: Actor) -> Operatio
 
 
 def _cancel(view: PipelineView, body: CancelBody, actor: Actor) -> Operation:
-    found = operations(pipeline=view.pipeline.name).filter(id=body.operation).first()
-    if found is None:
+    found = get_operation(body.operation, view.access)
+    if found.pipeline_id != view.pipeline.id:
         raise NotFound("There is no such operation.", code="operation_not_found")
     return lifecycle.cancel(operation=found, actor=actor)
 

@@ -10,12 +10,15 @@ from pydantic import Field, StringConstraints, model_validator
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from pipelines.api.http.base import View, answer, idempotent
+from pipelines.api.http.base import TeamView, View, answer, idempotent
 from pipelines.api.http.paging import Page, PageQuery, each, page
+from pipelines.api.http.permissions import INSTALLATION
 from pipelines.api.http.requests import Instant, Shape, Text
 from pipelines.domain.base.roles import Role
 from pipelines.domain.migration.observation import ObservationRules
-from pipelines.models import ApprovalPolicy, Evacuation, FreezeWindow
+from pipelines.models import Evacuation
+from pipelines.selectors.base.visible import team_named
+from pipelines.selectors.migration.rules import approval_policies, freezes, get_freeze, get_policy
 from pipelines.selectors.migration.schemas import (
     ApprovalPolicySchema,
     EvacuationSchema,
@@ -79,6 +82,7 @@ class FreezeBody(Scoped):
 class EvacuationList(View):
     """Evacuations."""
 
+    scope = INSTALLATION
     roles = {"POST": Role.ADMIN}
     queries = {"GET": PageQuery}
 
@@ -86,7 +90,9 @@ class EvacuationList(View):
     def get(self, request: Request) -> Response:
         """List evacuations, newest first."""
         rows = Evacuation.objects.all()
-        return page(rows, ["-created_at", "-id"], self.query(PageQuery), evacuation_schemas)
+        return page(
+            rows, ["-created_at", "-id"], self.query(PageQuery), lambda found: evacuation_schemas(found, self.access)
+        )
 
     @extend_schema(operation_id="evacuate_host", request=EvacuationBody, responses={201: EvacuationSchema})
     @idempotent
@@ -101,22 +107,24 @@ class EvacuationList(View):
             rules=body.rules,
             actor=self.actor,
         )
-        return answer(evacuation_schema(made), 201, Location=f"/api/v1/evacuations/{made.pk}")
+        return answer(evacuation_schema(made, self.access), 201, Location=f"/api/v1/evacuations/{made.pk}")
 
 
 class EvacuationDetail(View):
     """One evacuation."""
 
+    scope = INSTALLATION
+
     @extend_schema(operation_id="get_evacuation", responses=EvacuationSchema)
     def get(self, request: Request, evacuation_id: UUID) -> Response:
         """Show an evacuation with its migrations, and what stays and why."""
-        return answer(evacuation_schema(evacuations.get(evacuation_id)))
+        return answer(evacuation_schema(evacuations.get(evacuation_id), self.access))
 
     @extend_schema(operation_id="cancel_evacuation", responses=EvacuationSchema)
     def delete(self, request: Request, evacuation_id: UUID) -> Response:
         """Cancel an evacuation: no further migration starts; those in progress continue."""
         row = evacuations.cancel(evacuation=evacuations.get(evacuation_id), actor=self.actor)
-        return answer(evacuation_schema(row))
+        return answer(evacuation_schema(row, self.access))
 
 
 class PolicyList(View):
@@ -131,7 +139,7 @@ class PolicyList(View):
     )
     def get(self, request: Request) -> Response:
         """List approval policies; of those that concern a pipeline the strictest counts."""
-        return page(ApprovalPolicy.objects.all(), ["id"], self.query(PageQuery), each(policy_schema))
+        return page(approval_policies(self.access), ["id"], self.query(PageQuery), each(policy_schema))
 
     @extend_schema(operation_id="set_approval_policy", request=PolicyBody, responses={201: ApprovalPolicySchema})
     @idempotent
@@ -139,6 +147,7 @@ class PolicyList(View):
         """Set how many users must approve migrations and other changes of what runs, replacing the policy of the same
         scope."""
         body = self.body(PolicyBody)
+        self.require_named(body.pipeline)
         row = migration_rules.set_policy(
             label=body.label,
             pipeline=body.pipeline,
@@ -149,10 +158,15 @@ class PolicyList(View):
         return answer(policy_schema(row), 201)
 
 
-class PolicyDetail(View):
+class PolicyDetail(TeamView):
     """One approval policy."""
 
     reauthenticate = frozenset({"DELETE"})
+
+    @property
+    def owner(self) -> int | None:
+        """The team of the pipeline that it names."""
+        return team_named(get_policy(self.kwargs["policy_id"], self.access).pipeline_name)
 
     @extend_schema(operation_id="remove_approval_policy", responses={204: None})
     def delete(self, request: Request, policy_id: int) -> Response:
@@ -170,7 +184,7 @@ class FreezeList(View):
     @extend_schema(operation_id="list_freezes", responses=Page[FreezeSchema])
     def get(self, request: Request) -> Response:
         """List freezes, newest first."""
-        return page(FreezeWindow.objects.all(), ["-id"], self.query(PageQuery), each(freeze_schema))
+        return page(freezes(self.access), ["-id"], self.query(PageQuery), each(freeze_schema))
 
     @extend_schema(operation_id="add_freeze", request=FreezeBody, responses={201: FreezeSchema})
     @idempotent
@@ -178,6 +192,7 @@ class FreezeList(View):
         """Set a period in which no migration starts and nothing else that runs is changed; migrations in progress
         continue."""
         body = self.body(FreezeBody)
+        self.require_named(body.pipeline)
         row = migration_rules.add_freeze(
             label=body.label,
             pipeline=body.pipeline,
@@ -189,10 +204,15 @@ class FreezeList(View):
         return answer(freeze_schema(row), 201)
 
 
-class FreezeDetail(View):
+class FreezeDetail(TeamView):
     """One freeze."""
 
     reauthenticate = frozenset({"DELETE"})
+
+    @property
+    def owner(self) -> int | None:
+        """The team of the pipeline that it names."""
+        return team_named(get_freeze(self.kwargs["freeze_id"], self.access).pipeline_name)
 
     @extend_schema(operation_id="remove_freeze", responses={204: None})
     def delete(self, request: Request, freeze_id: int) -> Response:

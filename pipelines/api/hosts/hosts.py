@@ -7,6 +7,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from pipelines.api.http.base import PipelineView, View, answer, idempotent
+from pipelines.api.http.permissions import INSTALLATION
 from pipelines.api.http.requests import ActionBody, DeclareLostBody, DrainBody
 from pipelines.domain.base.roles import Role
 from pipelines.selectors.hosts import capacity
@@ -23,18 +24,19 @@ class HostList(View):
     @extend_schema(operation_id="list_hosts", responses=HostsSchema)
     def get(self, request: Request) -> Response:
         """List every host that ever reported."""
-        return answer(HostsSchema(capacity.hosts()))
+        return answer(HostsSchema(capacity.hosts(self.access)))
 
 
 class HostDetail(View):
     """One machine with a worker."""
 
+    scope = INSTALLATION
     reauthenticate = frozenset({"DELETE"})
 
     @extend_schema(operation_id="get_host", responses=HostDetailSchema)
     def get(self, request: Request, name: str) -> Response:
         """Show a host with the pipelines that have a place there, and what ties each to it."""
-        return answer(capacity.host(name))
+        return answer(capacity.host(name, self.access))
 
     @extend_schema(operation_id="remove_host", responses={204: None})
     def delete(self, request: Request, name: str) -> Response:
@@ -46,6 +48,7 @@ class HostDetail(View):
 class DrainHost(View):
     """Emptying a host."""
 
+    scope = INSTALLATION
     roles = {"POST": Role.ADMIN}
 
     @extend_schema(operation_id="drain_host", request=DrainBody, responses=HostDetailSchema)
@@ -53,12 +56,13 @@ class DrainHost(View):
     def post(self, request: Request, name: str) -> Response:
         """Take no new agents, and move each pipeline that is not tied to the host once another has room for it."""
         hosts.drain(name=name, actor=self.actor, on_timeout=self.body(DrainBody).on_timeout)
-        return answer(capacity.host(name))
+        return answer(capacity.host(name, self.access))
 
 
 class UndrainHost(View):
     """Taking a host back."""
 
+    scope = INSTALLATION
     roles = {"POST": Role.ADMIN}
 
     @extend_schema(operation_id="undrain_host", request=ActionBody, responses=HostDetailSchema)
@@ -67,7 +71,7 @@ class UndrainHost(View):
         """Take new agents again; nothing moves back by itself."""
         self.body(ActionBody)
         hosts.undrain(name=name, actor=self.actor)
-        return answer(capacity.host(name))
+        return answer(capacity.host(name, self.access))
 
 
 class DeclareLost(PipelineView):

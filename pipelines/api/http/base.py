@@ -13,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 from rest_framework.authentication import get_authorization_header
 from rest_framework.exceptions import AuthenticationFailed, ParseError
 from rest_framework.parsers import BaseParser, JSONParser
+from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -28,8 +29,9 @@ from pipelines.domain.base.roles import Role
 from pipelines.domain.base.shapes import findings_of
 from pipelines.foundation import clock
 from pipelines.foundation.errors import BadRequest, Forbidden, HeadgateError, Invalid, PreconditionRequired
-from pipelines.models import Pipeline
+from pipelines.models import Pipeline, Run
 from pipelines.selectors.lifecycle.pipelines import get_pipeline
+from pipelines.selectors.runs.runs import get_run
 from pipelines.services.access import refusals
 from pipelines.services.base import audit, idempotency
 from pipelines.services.base.audit import Actor
@@ -163,6 +165,12 @@ class View(APIView):
             )
         return own
 
+    def require_named(self, pipeline: str) -> None:
+        """Ask for the role in the team of the pipeline that a rule names; in every team where it names none. Raises
+        NotFound for a name that does not exist for the caller."""
+        of_all = not pipeline or self.access.visible is None
+        self.require(None if of_all else get_pipeline(pipeline, self.access).team_id)
+
     @property
     def actor(self) -> Actor:
         """The caller, for the audit."""
@@ -258,12 +266,16 @@ def expected_version(request: Request, *, required: bool) -> int | None:
 
 class TeamView(View):
     """An address of something that a team owns, or that the installation owns for all of them. What is of a team that
-    the caller is not in is not found, whatever the method."""
+    the caller is not in is not found, whatever the method. `shared`: a role in any team reads the installation's."""
+
+    shared = False
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Ask for the role in the owner's team."""
         super().initial(request, *args, **kwargs)
-        self.role = self.require(self.owner)
+        owner = self.owner
+        if owner is not None or not self.shared or request.method not in SAFE_METHODS:
+            self.role = self.require(owner)
 
     def permission_denied(self, request: Request, *args: Any, **kwargs: Any) -> NoReturn:
         """Refuse; where the caller has a role somewhere, only what is there."""
@@ -291,15 +303,31 @@ class PipelineView(TeamView):
         return get_pipeline(self.kwargs["name"], self.access)
 
 
+class RunView(TeamView):
+    """An address below one run."""
+
+    @property
+    def owner(self) -> int | None:
+        """The team of its pipeline."""
+        return self.run.pipeline.team_id
+
+    @cached_property
+    def run(self) -> Run:
+        """The run that the address names; raises NotFound."""
+        return get_run(self.kwargs["run_id"], self.access)
+
+
 def idempotent(handler: Handler) -> Handler:
-    """Answer a repeated POST with the same Idempotency-Key by the first answer, without doing it again."""
+    """Answer a repeated POST with the same Idempotency-Key by the first answer, without doing it again. With other
+    roles than the first one it is another request."""
 
     @wraps(handler)
     def wrapper(view: View, request: Request, *args: Any, **kwargs: Any) -> Response:
         key = request.headers.get("Idempotency-Key")
         if key is None:
             return handler(view, request, *args, **kwargs)
-        content = json.dumps([request.method, request.get_full_path(), request.data], sort_keys=True, default=str)
+        asked = [request.method, request.get_full_path(), request.data, str(view.access)]
+        content = json.dumps(asked, sort_keys=True, default=str)
         stored = idempotency.once(
             user=request.user.get_username(),
             key=key,

@@ -8,6 +8,7 @@ from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 
 from pipelines.domain.access.scopes import UNLIMITED, Scope
+from pipelines.domain.access.teams import Access
 from pipelines.domain.base.roles import Role
 from pipelines.foundation.errors import Forbidden
 from pipelines.models import AccessToken
@@ -23,13 +24,19 @@ REQUIRED_ROLES = {
     "DELETE": Role.ADMIN,
 }
 
-
 INSTALLATION = "installation"
+CLOSED = "closed"
 
 
 def role_of(user: Any) -> Role | None:
     """The highest role of a user in any team; None for anonymous and inactive ones and for users without a role."""
     return access_of(user).highest
+
+
+def access_by(user: Any, auth: Any) -> Access:
+    """What a user may reach with the token that was given, or without one."""
+    scope = scope_of_token(auth) if isinstance(auth, AccessToken) else UNLIMITED
+    return access_of(user).capped(role=scope.role_cap)
 
 
 def scope_of(request: Request) -> Scope:
@@ -47,10 +54,10 @@ def needed_role(view: Any, method: str | None) -> Role:
 class RolePermission(BasePermission):
     """The role that a method needs; a view may name others in `roles`.
 
-    The highest role in any team opens the view, which then asks for the role in the team whose object is named. Where
-    `scope` is INSTALLATION and the method writes, the role in every team is what counts. A token has the role of its
-    scope at most, and one that is for reading alone sends what changes nothing: safe methods, and those in `reading` of
-    the view.
+    The highest role in any team opens the view, which then asks for the role in the team whose object is named. The
+    role in every team is what counts where `scope` is INSTALLATION and the method writes, and for every method where it
+    is CLOSED. A token has the role of its scope at most, and one that is for reading alone sends what changes nothing:
+    safe methods, and those in `reading` of the view.
     """
 
     message = "Your role does not allow this."
@@ -60,8 +67,9 @@ class RolePermission(BasePermission):
         scope = scope_of(request)
         if scope.read_only and request.method not in {*SAFE_METHODS, *getattr(view, "reading", ())}:
             raise Forbidden("The token is for reading alone.", code="token_read_only", hint="Use another token.")
-        access = access_of(request.user).capped(role=scope.role_cap)
-        of_all = getattr(view, "scope", "") == INSTALLATION and request.method not in SAFE_METHODS
+        access = access_by(request.user, request.auth)
+        wanted = getattr(view, "scope", "")
+        of_all = wanted == CLOSED or (wanted == INSTALLATION and request.method not in SAFE_METHODS)
         role = access.everywhere if of_all else access.highest
         request.access, request.role = access, role  # type: ignore[attr-defined]
         return role is not None and role >= needed_role(view, request.method)

@@ -88,9 +88,14 @@ class SilencesQuery(PageQuery):
     state: SilenceState | None = None
 
 
-class SilenceBody(Shape):
-    """Of which alerts nobody is told, until when, and why."""
+TeamName = Annotated[Text | None, Field(max_length=63)]
+"""The team that owns what is made; your only one, or the installation, unless given."""
 
+
+class SilenceBody(Shape):
+    """Of which alerts nobody is told, until when, and why. One of a `team` is about what that team owns."""
+
+    team: TeamName = None
     matchers: MatchersBody = MatchersBody()
     ends_at: Instant | None = None
     comment: Text = Field(default="", max_length=1000)
@@ -136,6 +141,7 @@ class GroupBody(Shape):
     second that a partition can be consumed with; `leap_records`: lag that emits an event when it appears within
     one measurement. `options`: as those of a Kafka source, secrets by reference."""
 
+    team: TeamName = None
     group: GroupId
     bootstrap_servers: BootstrapServers
     options: ConsumerOptions = {}

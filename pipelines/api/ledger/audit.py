@@ -17,6 +17,7 @@ from rest_framework.response import Response
 
 from pipelines.api.http.base import View, answer
 from pipelines.api.http.paging import Page, PageQuery, each, page
+from pipelines.api.http.permissions import CLOSED
 from pipelines.domain.access import audit_export
 from pipelines.domain.base.roles import Role
 from pipelines.foundation.signing import PublicKey
@@ -69,7 +70,7 @@ class Audit(View):
     def get(self, request: Request) -> Response:
         """List the audit, newest first."""
         query = self.query(AuditQuery)
-        return page(audit_rows(query.filter), ["-id"], query, each(audit_schema))
+        return page(audit_rows(query.filter, self.access, Role.OPERATOR), ["-id"], query, each(audit_schema))
 
 
 class AuditExport(View):
@@ -86,12 +87,13 @@ class AuditExport(View):
         """Export rows, oldest first, up to the newest one when it starts. JSON Lines (`jsonl`) without a filter has
         every digest and the signed head first; cells of `csv` are text for a spreadsheet, never formulas."""
         query = self.query(ExportQuery)
-        is_csv, end = query.format == "csv", head()
+        is_csv, end = query.format == "csv", head() if self.access.visible is None else None
         first = audit_export.csv_header() if is_csv else audit_export.head_line(end)
         line = audit_export.csv_line if is_csv else audit_export.json_line
         headers = {"Content-Disposition": f'attachment; filename="audit.{query.format}"', "Cache-Control": "no-store"}
         kind = "text/csv; charset=utf-8" if is_csv else "application/x-ndjson"
-        return StreamingHttpResponse(_lines(audit_rows(query.filter), first, line), content_type=kind, headers=headers)
+        rows = audit_rows(query.filter, self.access, Role.ADMIN)
+        return StreamingHttpResponse(_lines(rows, first, line), content_type=kind, headers=headers)
 
 
 async def _lines(
@@ -119,8 +121,9 @@ def _chain() -> AuditChainSchema:
 
 
 class AuditChain(View):
-    """The chain that the rows are sealed in."""
+    """The chain that the rows of every team are sealed in."""
 
+    scope = CLOSED
     roles = {"GET": Role.OPERATOR}
 
     @extend_schema(operation_id="get_audit_chain", responses=AuditChainSchema)
@@ -131,6 +134,8 @@ class AuditChain(View):
 
 class VerifyAudit(View):
     """A walk over the whole chain."""
+
+    scope = CLOSED
 
     @extend_schema(operation_id="verify_audit", request=None, responses={202: AuditChainSchema})
     def post(self, request: Request) -> Response:

@@ -8,11 +8,9 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from pipelines.api.http.base import PipelineView, View, answer
+from pipelines.api.http.base import PipelineView, RunView, answer
 from pipelines.api.http.paging import Page, PageQuery, each, page
 from pipelines.api.http.requests import LedgerQuery, LogQuery
-from pipelines.foundation.errors import NotFound
-from pipelines.models import Run
 from pipelines.selectors.ledger import ledger
 from pipelines.selectors.ledger.schemas import LedgerBatchSchema, LedgerTotalsSchema
 from pipelines.selectors.runs.logs import read_log
@@ -53,23 +51,16 @@ class PipelineRuns(PipelineView):
         return page(runs(pipeline=self.pipeline), ["-number"], self.query(PageQuery), each(run_schema))
 
 
-def _run(run_id: int) -> Run:
-    run = runs().filter(pk=run_id).first()
-    if run is None:
-        raise NotFound(f"There is no run {run_id}.", code="run_not_found")
-    return run
-
-
-class RunDetail(View):
+class RunDetail(RunView):
     """One run."""
 
     @extend_schema(operation_id="get_run", responses=RunSchema)
     def get(self, request: Request, run_id: int) -> Response:
         """Show a run."""
-        return answer(run_schema(_run(run_id)))
+        return answer(run_schema(self.run))
 
 
-class RunLog(View):
+class RunLog(RunView):
     """The log of a run's agent."""
 
     queries = {"GET": LogQuery}
@@ -82,7 +73,7 @@ class RunLog(View):
         """Show the last lines of the log, or what follows a byte offset; `format=text` gives the text alone."""
         query = self.query(LogQuery)
         log = read_log(
-            _run(run_id),
+            self.run,
             host=settings.HEADGATE.host,
             state_dir=settings.HEADGATE.state,
             tail=query.tail,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import cached_property
 from time import monotonic
 from typing import Any
 from uuid import UUID
@@ -14,17 +15,17 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from pipelines.api.access.rights import require_rights
-from pipelines.api.http.base import PipelineView, View, answer, idempotent, in_place_of
+from pipelines.api.http.base import PipelineView, TeamView, View, answer, idempotent, in_place_of
 from pipelines.api.http.paging import Page, each, page
 from pipelines.api.http.requests import ActionBody, PauseBody, PipelineQuery, RestartBody, Shape, StopBody, WaitQuery
 from pipelines.domain.base.roles import Role
 from pipelines.domain.base.states import OPEN_OPERATION_STATES, OperationKind
 from pipelines.domain.lifecycle.actions import CONSEQUENCES, Action, allowed_actions
 from pipelines.foundation.database import in_database
-from pipelines.foundation.errors import Conflict, NotFound
+from pipelines.foundation.errors import Conflict
 from pipelines.models import Operation
 from pipelines.selectors.base.schemas import OperationSchema, allowed_action_schema
-from pipelines.selectors.lifecycle.operations import operation_schema, operations
+from pipelines.selectors.lifecycle.operations import get_operation, operation_schema, operations
 from pipelines.selectors.lifecycle.situations import situation_of
 from pipelines.services.base.audit import Actor
 from pipelines.services.lifecycle import lifecycle
@@ -147,20 +148,30 @@ class OperationList(View):
     def get(self, request: Request) -> Response:
         """List operations, newest first."""
         query = self.query(PipelineQuery)
-        rows = operations(pipeline=query.pipeline)
+        rows = operations(self.access, pipeline=query.pipeline)
         return page(rows, ["-created_at", "-id"], query, each(operation_schema))
 
 
-class OperationDetail(View):
+class OperationDetail(TeamView):
     """One operation."""
 
     roles = {"DELETE": Role.OPERATOR}
     queries = {"GET": WaitQuery}
 
+    @property
+    def owner(self) -> int | None:
+        """The team of its pipeline."""
+        return self.operation.pipeline.team_id
+
+    @cached_property
+    def operation(self) -> Operation:
+        """The operation that the address names; raises NotFound."""
+        return get_operation(self.kwargs["operation_id"], self.access)
+
     @extend_schema(operation_id="get_operation", responses=OperationSchema)
     def get(self, request: Request, operation_id: UUID) -> Response:
         """Show an operation; with `wait` the answer comes when it has ended, or after so many seconds."""
-        response = answer(operation_schema(_operation(operation_id)))
+        response = answer(operation_schema(self.operation))
         response.wait_for_more = (  # type: ignore[attr-defined]
             self.query(WaitQuery).wait if response.data["state"] in OPEN_OPERATION_STATES else 0.0
         )
@@ -169,20 +180,12 @@ class OperationDetail(View):
     @extend_schema(operation_id="cancel_operation", responses=OperationSchema)
     def delete(self, request: Request, operation_id: UUID) -> Response:
         """Cancel a start, a pause or a replay that has not ended yet."""
-        operation = lifecycle.cancel(operation=_operation(operation_id), actor=self.actor)
-        return answer(operation_schema(operation))
+        return answer(operation_schema(lifecycle.cancel(operation=self.operation, actor=self.actor)))
 
     @classmethod
     def as_view(cls, **initkwargs: Any) -> Any:
         """The view, asked again and again without holding a thread or a connection in between."""
         return repeated(super().as_view(**initkwargs))
-
-
-def _operation(operation_id: UUID) -> Operation:
-    operation = operations().filter(id=operation_id).first()
-    if operation is None:
-        raise NotFound("There is no such operation.", code="operation_not_found")
-    return operation
 
 
 def repeated(view: Callable[..., HttpResponseBase]) -> Callable[..., Awaitable[HttpResponseBase]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 from uuid import UUID
 
@@ -14,6 +15,7 @@ from pipelines.api.access.rights import require_governed, require_rights
 from pipelines.api.http.base import (
     PipelineView,
     StrictJSONParser,
+    TeamView,
     View,
     YAMLTextParser,
     answer,
@@ -38,12 +40,13 @@ from pipelines.domain.base.findings import Finding, listed
 from pipelines.domain.base.roles import Role
 from pipelines.domain.definitions.checks.validate import Validation, validate_data, validate_text
 from pipelines.domain.definitions.document.guarantees import guarantees
-from pipelines.foundation.errors import Invalid, NotFound
+from pipelines.foundation.errors import Invalid
 from pipelines.models import DEFAULT_TEAM, Pipeline, Team
 from pipelines.selectors.access import reach, secrets
 from pipelines.selectors.access.clusters import placed
 from pipelines.selectors.access.teams import get_team, teams_with
 from pipelines.selectors.base.labels import with_label
+from pipelines.selectors.base.visible import visible
 from pipelines.selectors.ledger import ledger
 from pipelines.selectors.ledger.schemas import SeriesSchema
 from pipelines.selectors.lifecycle.pipelines import (
@@ -51,6 +54,7 @@ from pipelines.selectors.lifecycle.pipelines import (
     archived_schema,
     detail_schema,
     etag,
+    get_archived,
     get_pipeline,
     listed_pipelines,
     pipeline_schemas,
@@ -96,7 +100,8 @@ class PipelineList(View):
     def get(self, request: Request) -> Response:
         """List pipelines by name."""
         query = self.query(PipelinesQuery)
-        return page(listed_pipelines(_matching(query)), ["name"], query, lambda rows: pipeline_schemas(rows, self.role))
+        found = listed_pipelines(_matching(visible(pipelines(), self.access), query))
+        return page(found, ["name"], query, lambda rows: pipeline_schemas(rows, self.access))
 
     @extend_schema(
         operation_id="create_pipeline",
@@ -117,7 +122,7 @@ class PipelineList(View):
         definitions.create(definition=validation.definition, text=text, note=body.note, team=team, actor=self.actor)
         pipeline = get_pipeline(validation.definition.name)
         location = f"/api/v1/pipelines/{pipeline.name}"
-        return answer(detail_schema(pipeline, role), 201, Location=location, ETag=etag(pipeline))
+        return answer(detail_schema(pipeline, self.access), 201, Location=location, ETag=etag(pipeline))
 
     def _owner(self, name: str | None) -> Team:
         """The team of a new pipeline; raises Invalid where it has to be named, and NotFound."""
@@ -132,8 +137,7 @@ class PipelineList(View):
         raise Invalid("The pipeline needs a team.", code="team_missing", findings=[finding])
 
 
-def _matching(query: PipelinesQuery) -> QuerySet[Pipeline]:
-    found = pipelines()
+def _matching(found: QuerySet[Pipeline], query: PipelinesQuery) -> QuerySet[Pipeline]:
     if query.phase is not None:
         found = found.filter(phase=query.phase)
     if query.team:
@@ -153,7 +157,7 @@ class PipelineDetail(PipelineView):
     @extend_schema(operation_id="get_pipeline", responses=PipelineDetailSchema)
     def get(self, request: Request, name: str) -> Response:
         """Show a pipeline with its definition."""
-        return answer(detail_schema(self.pipeline, self.role), ETag=etag(self.pipeline))
+        return answer(detail_schema(self.pipeline, self.access), ETag=etag(self.pipeline))
 
     @extend_schema(
         operation_id="update_pipeline",
@@ -176,7 +180,7 @@ class PipelineDetail(PipelineView):
             actor=self.actor,
         )
         changed = get_pipeline(name)
-        return answer(detail_schema(changed, self.role), ETag=etag(changed))
+        return answer(detail_schema(changed, self.access), ETag=etag(changed))
 
     @extend_schema(operation_id="delete_pipeline", parameters=[OPTIONAL_IF_MATCH], responses={204: None})
     def delete(self, request: Request, name: str) -> Response:
@@ -197,10 +201,10 @@ class PipelineTeam(PipelineView):
     def post(self, request: Request, name: str) -> Response:
         """Move a pipeline to another team. You have to be an administrator of both."""
         team = get_team(self.body(TeamNameBody).team, self.access)
-        role = self.require(team.pk)
+        self.require(team.pk)
         definitions.move(pipeline=self.pipeline, team=team, actor=self.actor)
         moved = get_pipeline(name)
-        return answer(detail_schema(moved, role), ETag=etag(moved))
+        return answer(detail_schema(moved, self.access), ETag=etag(moved))
 
 
 class PipelineStatus(PipelineView):
@@ -209,7 +213,7 @@ class PipelineStatus(PipelineView):
     @extend_schema(operation_id="get_pipeline_status", responses=StatusSchema)
     def get(self, request: Request, name: str) -> Response:
         """Show phase, conditions, run, queries, components and findings."""
-        return answer(status_schema(self.pipeline, self.role))
+        return answer(status_schema(self.pipeline, self.access))
 
 
 class PipelineSeries(PipelineView):
@@ -263,22 +267,27 @@ class ArchivedPipelineList(View):
     )
     def get(self, request: Request) -> Response:
         """List deleted pipelines, newest first."""
-        return page(archived(), ["-archived_at", "-id"], self.query(PageQuery), each(archived_schema))
+        return page(archived(self.access), ["-archived_at", "-id"], self.query(PageQuery), each(archived_schema))
 
 
-class ArchivedPipelineDetail(View):
+class ArchivedPipelineDetail(TeamView):
     """One deleted pipeline."""
 
     queries = {"DELETE": ConfirmQuery}
     reauthenticate = frozenset({"DELETE"})
 
+    @property
+    def owner(self) -> int | None:
+        """Its team."""
+        return self.pipeline.team_id
+
+    @cached_property
+    def pipeline(self) -> Pipeline:
+        """The deleted pipeline that the address names; raises NotFound."""
+        return get_archived(self.kwargs["pipeline_id"], self.access)
+
     @extend_schema(operation_id="purge_pipeline", responses={204: None})
     def delete(self, request: Request, pipeline_id: UUID) -> Response:
         """Remove a deleted pipeline with its ledger permanently; `confirm` repeats its name."""
-        pipeline = archived().filter(id=pipeline_id).first()
-        if pipeline is None:
-            raise NotFound(
-                "There is no deleted pipeline with this id.", hint="GET /api/v1/archived-pipelines lists them."
-            )
-        archive.purge(pipeline=pipeline, confirm=self.query(ConfirmQuery).confirm, actor=self.actor)
+        archive.purge(pipeline=self.pipeline, confirm=self.query(ConfirmQuery).confirm, actor=self.actor)
         return Response(status=204)

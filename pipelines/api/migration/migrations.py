@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cached_property
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -16,7 +17,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from pipelines.api.access.rights import require_approver, require_governed, require_rights
-from pipelines.api.http.base import View, answer, idempotent
+from pipelines.api.http.base import TeamView, View, answer, idempotent
 from pipelines.api.http.paging import Page, PageQuery, each, page
 from pipelines.api.http.requests import ActionBody, Shape, Text
 from pipelines.domain.base.findings import Finding
@@ -28,6 +29,7 @@ from pipelines.domain.migration.policy import carried
 from pipelines.domain.migration.specs import RevisionSpec, Spec, problems
 from pipelines.foundation.errors import HeadgateError, Invalid
 from pipelines.models import Migration, Pipeline, Revision
+from pipelines.selectors.base.visible import visible
 from pipelines.selectors.lifecycle.pipelines import get_pipeline, pipelines
 from pipelines.selectors.migration.evidence import document
 from pipelines.selectors.migration.migrations import get_migration, listed, reverse_of
@@ -112,9 +114,7 @@ class MigrationBase(View):
             found = Migration.objects.filter(pk=migration_id).values_list("pipeline__name", flat=True).first()
             return found or ""
         with suppress(Exception):
-            sent = self.request.data
-            name = sent.get("pipeline", "") if isinstance(sent, dict) else ""
-            return str(name)[:63] if not clean(name).findings else ""
+            return get_pipeline(dict(self.request.data)["pipeline"], self.access).name
         return ""
 
     def require_rights(self, row: Migration) -> None:
@@ -165,7 +165,7 @@ class MigrationList(MigrationBase):
         query = self.query(MigrationsQuery)
         groups = {"open": OPEN_STAGES, "final": FINAL_STAGES}
         stages = None if query.state is None else groups.get(query.state, {query.state})
-        rows = listed(pipeline=query.pipeline, stages=stages)
+        rows = listed(self.access, pipeline=query.pipeline, stages=stages)
         return page(rows, ["-created_at", "-id"], query, each(migration_schema))
 
     @extend_schema(operation_id="create_migration", request=MigrationBody, responses={201: MigrationDetailSchema})
@@ -173,7 +173,8 @@ class MigrationList(MigrationBase):
     def post(self, request: Request) -> Response:
         """Write a migration down and plan it. Nothing is touched: PLANNED, or DRAFT with everything that blocks it."""
         body = self._asked()
-        pipeline = get_pipeline(body.pipeline)
+        pipeline = get_pipeline(body.pipeline, self.access)
+        self.role = self.require(pipeline.team_id)
         require_spec_rights(self, pipeline.name, body.kind, body.spec)
         made = services.create(pipeline=pipeline, kind=body.kind, spec=body.spec, reason=body.reason, actor=self.actor)
         return answer(detail_schema(made), 201, Location=f"/api/v1/migrations/{made.pk}")
@@ -193,23 +194,38 @@ class MigrationList(MigrationBase):
     def _of_content(self) -> Iterator[Finding]:
         sent = self.request.data if isinstance(self.request.data, dict) else {}
         kind, spec, name = sent.get("kind"), sent.get("spec", {}), sent.get("pipeline")
-        if isinstance(name, str) and not clean(name).findings and not pipelines().filter(name=name).exists():
+        named = visible(pipelines(), self.access).filter(name=name)
+        if isinstance(name, str) and not clean(name).findings and not named.exists():
             words, advice = f"There is no pipeline {name!r}.", "GET /api/v1/pipelines lists them."
             yield Finding(path="pipeline", code="pipeline_not_found", message=words, suggestion=advice)
         if isinstance(kind, str) and kind in set(MigrationKind) and isinstance(spec, dict):
             yield from problems(MigrationKind(kind), spec)
 
 
-class MigrationDetail(MigrationBase):
+class MigrationView(MigrationBase, TeamView):
+    """An address below one migration."""
+
+    @property
+    def owner(self) -> int | None:
+        """The team of its pipeline."""
+        return self.migration.pipeline.team_id
+
+    @cached_property
+    def migration(self) -> Migration:
+        """The migration that the address names; raises NotFound."""
+        return get_migration(self.kwargs["migration_id"], self.access)
+
+
+class MigrationDetail(MigrationView):
     """One migration."""
 
     @extend_schema(operation_id="get_migration", responses=MigrationDetailSchema)
     def get(self, request: Request, migration_id: UUID) -> Response:
         """Show a migration: plan, steps with their evidence, what can be done next and what that costs."""
-        return answer(detail_schema(get_migration(migration_id)))
+        return answer(detail_schema(self.migration))
 
 
-class PlanMigration(MigrationBase):
+class PlanMigration(MigrationView):
     """Planning again."""
 
     @extend_schema(operation_id="plan_migration", request=ActionBody, responses=MigrationDetailSchema)
@@ -217,10 +233,10 @@ class PlanMigration(MigrationBase):
     def post(self, request: Request, migration_id: UUID) -> Response:
         """Plan against the present; another plan has another hash, and needs approvals of its own."""
         self.body(ActionBody)
-        return answer(detail_schema(services.plan(migration=get_migration(migration_id), actor=self.actor)))
+        return answer(detail_schema(services.plan(migration=self.migration, actor=self.actor)))
 
 
-class ApproveMigration(MigrationBase):
+class ApproveMigration(MigrationView):
     """Somebody's word for a plan."""
 
     @extend_schema(operation_id="approve_migration", request=HashBody, responses=MigrationDetailSchema)
@@ -228,25 +244,25 @@ class ApproveMigration(MigrationBase):
     def post(self, request: Request, migration_id: UUID) -> Response:
         """Approve the plan with this hash. 409 `plan_stale` for any other; its author may not where others
         have to, and those need the role approver."""
-        named, row = self.body(HashBody).hash, get_migration(migration_id)
+        named, row = self.body(HashBody).hash, self.migration
         self.require_rights(row)
         require_approver(self, row.pipeline, author=row.created_by)
         return answer(detail_schema(services.approve(migration=row, named=named, actor=self.actor)))
 
 
-class AdvanceMigration(MigrationBase):
+class AdvanceMigration(MigrationView):
     """Letting it go on."""
 
     @extend_schema(operation_id="advance_migration", request=HashBody, responses={202: MigrationDetailSchema})
     @idempotent
     def post(self, request: Request, migration_id: UUID) -> Response:
         """Begin, pass the gate at which it waits, commit now, or try again what has failed. 409 where nothing waits."""
-        named, row = self.body(HashBody).hash, get_migration(migration_id)
+        named, row = self.body(HashBody).hash, self.migration
         self.require_rights(row)
         return answer(detail_schema(services.advance(migration=row, named=named, actor=self.actor)), 202)
 
 
-class AbortMigration(MigrationBase):
+class AbortMigration(MigrationView):
     """Giving it up."""
 
     @extend_schema(operation_id="abort_migration", request=WhyBody, responses={202: MigrationDetailSchema})
@@ -254,38 +270,38 @@ class AbortMigration(MigrationBase):
     def post(self, request: Request, migration_id: UUID) -> Response:
         """Cancel a migration before anything has changed: the old agent continues. One that requires action is
         closed."""
-        reason, row = self.body(WhyBody).reason, get_migration(migration_id)
+        reason, row = self.body(WhyBody).reason, self.migration
         return answer(detail_schema(services.abort(migration=row, reason=reason, actor=self.actor)), 202)
 
 
-class RollbackMigration(MigrationBase):
+class RollbackMigration(MigrationView):
     """Taking it back."""
 
     @extend_schema(operation_id="rollback_migration", request=WhyBody, responses={202: MigrationDetailSchema})
     @idempotent
     def post(self, request: Request, migration_id: UUID) -> Response:
         """Roll back a migration; `choices` has the expected impact."""
-        reason, row = self.body(WhyBody).reason, get_migration(migration_id)
+        reason, row = self.body(WhyBody).reason, self.migration
         back = row.old_revision or row.pipeline.current_revision
         require_definition_rights(self, row.pipeline, back.definition if back else None)
         return answer(detail_schema(services.rollback(migration=row, reason=reason, actor=self.actor)), 202)
 
 
-class RevertMigration(MigrationBase):
+class RevertMigration(MigrationView):
     """The way back from one that was committed."""
 
     @extend_schema(operation_id="revert_migration", request=WhyBody, responses={201: MigrationDetailSchema})
     @idempotent
     def post(self, request: Request, migration_id: UUID) -> Response:
         """Plan the opposite of a committed migration, as one of its own. Nothing is touched: PLANNED, or DRAFT."""
-        reason, row = self.body(WhyBody).reason, get_migration(migration_id)
+        reason, row = self.body(WhyBody).reason, self.migration
         if row.stage == MigrationStage.COMMITTED and isinstance(spec := reverse_of(row), dict):
             require_spec_rights(self, row.pipeline.name, MigrationKind(row.kind), spec)
         made = services.revert(migration=row, reason=reason, actor=self.actor)
         return answer(detail_schema(made), 201, Location=f"/api/v1/migrations/{made.pk}")
 
 
-class MigrationEvidence(MigrationBase):
+class MigrationEvidence(MigrationView):
     """The report."""
 
     queries = {"GET": EvidenceQuery}
@@ -301,7 +317,7 @@ class MigrationEvidence(MigrationBase):
         """Show the report: positions, ledger totals, pause, durations, findings, with a SHA-256 over it, which the
         installation has signed (GET /signing-key)."""
         wanted = self.query(EvidenceQuery).format
-        row = get_migration(migration_id)
+        row = self.migration
         signer = settings.HEADGATE.signer
         found = evidence.signed(document(row), key=signer.public.id, sign=signer.sign)
         name = f"migration-{row.pipeline.name}-{row.pk}.{wanted}"

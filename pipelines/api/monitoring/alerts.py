@@ -6,7 +6,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from pipelines.api.http.base import View, answer, idempotent
+from pipelines.api.http.base import TeamView, View, answer, idempotent
 from pipelines.api.http.paging import Page, page
 from pipelines.api.http.watch_requests import AcknowledgeBody, AlertsQuery, RuleBody, RuleScope
 from pipelines.domain.base.roles import Role
@@ -27,6 +27,7 @@ class AlertList(View):
         """List alerts, newest first."""
         query = self.query(AlertsQuery)
         rows = reading.alerts(
+            self.access,
             state=query.state,
             rule=query.rule,
             pipeline=query.pipeline,
@@ -42,11 +43,17 @@ class AlertCounts(View):
     @extend_schema(operation_id="count_alerts", responses=AlertCountsSchema)
     def get(self, request: Request) -> Response:
         """Count the alerts that stand."""
-        return answer(reading.alert_counts())
+        return answer(reading.alert_counts(self.access))
 
 
-class AcknowledgeAlert(View):
+class AcknowledgeAlert(TeamView):
     """Saying that one has seen it."""
+
+    @property
+    def owner(self) -> int | None:
+        """The team of its pipeline, or of what else it is about."""
+        alert = reading.get_alert(self.kwargs["alert_id"], self.access)
+        return alert.pipeline.team_id if alert.pipeline else alert.team_id
 
     @extend_schema(operation_id="acknowledge_alert", request=AcknowledgeBody, responses=AlertSchema)
     @idempotent
@@ -62,7 +69,7 @@ class AlertRules(View):
     @extend_schema(operation_id="list_alert_rules", responses=RulesSchema)
     def get(self, request: Request) -> Response:
         """List all rules with their defaults and what is set."""
-        return answer(reading.rules_schema())
+        return answer(reading.rules_schema(self.access))
 
 
 class AlertRuleDetail(View):
@@ -75,6 +82,7 @@ class AlertRuleDetail(View):
     def put(self, request: Request, rule: str) -> Response:
         """Set a rule for everything, for a label or for one pipeline, in place of what was set there before."""
         body = self.body(RuleBody)
+        self.require_named(body.pipeline)
         row = alerts.configure(
             rule=_rule(rule), label=body.label, pipeline_name=body.pipeline, values=body.values, actor=self.actor
         )
@@ -84,6 +92,7 @@ class AlertRuleDetail(View):
     def delete(self, request: Request, rule: str) -> Response:
         """Remove a setting; the wider ones count again."""
         scope = self.query(RuleScope)
+        self.require_named(scope.pipeline)
         alerts.unset(rule=_rule(rule), label=scope.label, pipeline_name=scope.pipeline, actor=self.actor)
         return Response(status=204)
 

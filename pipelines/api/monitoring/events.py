@@ -33,7 +33,7 @@ class Events(View):
     def get(self, request: Request) -> Response:
         """List events, newest first; with `Accept: text/event-stream`, a stream of them as they happen."""
         query = self.query(PipelineQuery)
-        return page(events(pipeline=query.pipeline), ["-id"], query, each(event_schema))
+        return page(events(self.access, pipeline=query.pipeline), ["-id"], query, each(event_schema))
 
     @classmethod
     def as_view(cls, **initkwargs: Any) -> Any:
@@ -65,7 +65,7 @@ class Admission(View):
         header = request.headers.get("Last-Event-ID", "")
         last = int(header) if header.isascii() and header.isdigit() and len(header) < 19 else query.last_event_id
         response = Response()
-        response.subscription = stream.admit(request, query.pipeline, last)  # type: ignore[attr-defined]
+        response.subscription = stream.admit(request, self.access, query.pipeline, last)  # type: ignore[attr-defined]
         return response
 
 

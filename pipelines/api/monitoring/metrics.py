@@ -28,7 +28,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from pipelines.api.http.base import View
-from pipelines.api.http.permissions import RolePermission
+from pipelines.api.http.permissions import CLOSED, RolePermission
 from pipelines.domain.base.addresses import address_of
 from pipelines.domain.base.states import DesiredState, MigrationStage, Phase
 from pipelines.domain.ledger.ledger import COUNTERS, Counts
@@ -69,7 +69,7 @@ class AnyAccepted(BaseContentNegotiation):
 
 
 class NetworkOrRole(RolePermission):
-    """Clients of the networks that the settings name, and whoever reads everything else."""
+    """Clients of the networks that the settings name, and users with a role in every team."""
 
     def has_permission(self, request: Request, view: Any) -> bool:
         """Whether the address or the role allows it."""
@@ -85,8 +85,9 @@ def _is_listed(text: str) -> bool:
 
 
 class Metrics(View):
-    """What monitoring systems scrape."""
+    """What monitoring systems scrape: figures of every team."""
 
+    scope = CLOSED
     permission_classes = [NetworkOrRole]
     content_negotiation_class = AnyAccepted
 

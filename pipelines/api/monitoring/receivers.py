@@ -10,12 +10,13 @@ from pydantic import Field
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from pipelines.api.access.owners import owner_of_new
 from pipelines.api.access.secrets import opened_if_possible
-from pipelines.api.http.base import View, answer, expected_version, idempotent
+from pipelines.api.http.base import TeamView, View, answer, expected_version, idempotent
 from pipelines.api.http.openapi import OPTIONAL_IF_MATCH
 from pipelines.api.http.paging import Page, PageQuery, each, page
 from pipelines.api.http.requests import ActionBody, Shape, Text
-from pipelines.api.http.watch_requests import MatchersBody
+from pipelines.api.http.watch_requests import MatchersBody, TeamName
 from pipelines.domain.base.roles import Role
 from pipelines.domain.monitoring.receivers import MailOptions, MailTls, ReceiverKind
 from pipelines.domain.monitoring.webhooks import DeliveryState
@@ -40,8 +41,9 @@ class EmailBody(Shape):
 class ReceiverBody(Shape):
     """Who gets messages. `url`: of a webhook, or another address of PagerDuty. `events`: types, beginnings of types
     (`migration.*`) or `*`; those that are usual for the kind unless given. `secrets`: references `${secret:NAME}` to
-    what the kind needs. `matchers`: which alerts."""
+    what the kind needs. `matchers`: which alerts. One of a `team` gets what that team may see."""
 
+    team: TeamName = None
     kind: ReceiverKind = ReceiverKind.WEBHOOK
     url: Text = Field(default="", max_length=4096)
     events: list[str] | None = Field(default=None, max_length=1000)
@@ -92,32 +94,43 @@ class DeliveriesQuery(PageQuery):
     state: DeliveryState | None = None
 
 
-class AdminView(View):
-    """For admins alone, whatever the method."""
-
-    roles = dict.fromkeys(("GET", "POST", "PATCH"), Role.ADMIN)
+ADMIN_ALONE = dict.fromkeys(("GET", "POST", "PATCH"), Role.ADMIN)
 
 
-class ReceiverList(AdminView):
-    """All receivers."""
+class ReceiverView(TeamView):
+    """An address below one receiver, for administrators alone, whatever the method."""
+
+    roles = ADMIN_ALONE
+
+    @property
+    def owner(self) -> int | None:
+        """Its team."""
+        return reading.get_receiver(self.kwargs["receiver_id"], self.access).team_id
+
+
+class ReceiverList(View):
+    """Receivers, for administrators alone."""
+
+    roles = ADMIN_ALONE
 
     queries = {"GET": PageQuery}
 
     @extend_schema(operation_id="list_receivers", responses=Page[ReceiverSchema])
     def get(self, request: Request) -> Response:
         """List receivers with how they are doing."""
-        return page(Receiver.objects.all(), ["id"], self.query(PageQuery), reading.receiver_schemas)
+        return page(reading.receivers(self.access), ["id"], self.query(PageQuery), reading.receiver_schemas)
 
     @extend_schema(operation_id="create_receiver", request=ReceiverBody, responses={201: ReceiverSchema})
     @idempotent
     def post(self, request: Request) -> Response:
         """Send what happens from now on to a receiver."""
         body = self.body(ReceiverBody)
-        made = receivers.create(wanted=body.settings(), installation=_installation(), actor=self.actor)
+        team = owner_of_new(self, body.team)
+        made = receivers.create(wanted=body.settings(), team=team, installation=_installation(), actor=self.actor)
         return _shown(made, 201, Location=f"/api/v1/receivers/{made.pk}")
 
 
-class ReceiverDetail(AdminView):
+class ReceiverDetail(ReceiverView):
     """One receiver."""
 
     @extend_schema(operation_id="get_receiver", responses=ReceiverSchema)
@@ -150,7 +163,7 @@ class ReceiverDetail(AdminView):
         return Response(status=204)
 
 
-class ReceiverTest(AdminView):
+class ReceiverTest(ReceiverView):
     """A test."""
 
     @extend_schema(operation_id="test_receiver", request=ActionBody, responses={202: DeliverySchema})
@@ -163,7 +176,7 @@ class ReceiverTest(AdminView):
         return answer(reading.delivery_schema(made), 202, Location=where)
 
 
-class DeliveryList(AdminView):
+class DeliveryList(ReceiverView):
     """Messages to one receiver."""
 
     queries = {"GET": DeliveriesQuery}
@@ -179,7 +192,7 @@ class DeliveryList(AdminView):
         return page(reading.deliveries(receiver.pk, query.state), ["-id"], query, each(reading.delivery_schema))
 
 
-class DeliveryDetail(AdminView):
+class DeliveryDetail(ReceiverView):
     """One message."""
 
     @extend_schema(operation_id="get_receiver_delivery", responses=DeliverySchema)
@@ -188,7 +201,7 @@ class DeliveryDetail(AdminView):
         return answer(reading.delivery_schema(reading.get_delivery(receiver_id, delivery_id)))
 
 
-class RetryDelivery(AdminView):
+class RetryDelivery(ReceiverView):
     """Sending a message again."""
 
     @extend_schema(operation_id="retry_receiver_delivery", request=ActionBody, responses={202: DeliverySchema})

@@ -2,7 +2,8 @@
 
 A stream begins with `hello`, then sends `event` frames (their id is the event's, so that a client resumes by
 Last-Event-ID) and `live` frames. The database is looked at on connecting, every ten seconds, and without Redis every
-two seconds; a connection outlives Redis. It ends with the caller's session, token or role.
+two seconds; a connection outlives Redis. It has what exists for the caller, and ends with the session, the token, or
+any of the caller's roles: whoever may still listen opens another one.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ from django.db.models import Max, Q
 from django.http import StreamingHttpResponse
 from rest_framework.request import Request
 
-from pipelines.api.http.permissions import role_of
+from pipelines.api.http.permissions import access_by
 from pipelines.api.monitoring.tail import StreamEntry, Tail, following, frame
+from pipelines.domain.access.teams import Access
 from pipelines.foundation import clock
 from pipelines.foundation.availability import is_unavailable
 from pipelines.foundation.database import in_database
@@ -55,17 +57,19 @@ _places = Lock()
 
 @dataclass(frozen=True)
 class Subscription:
-    """Who listens to what. `after`: the last event that the client knows; `place`: what it holds until it begins."""
+    """Who listens to what. `access`: what exists for the caller; `after`: the last event that the client knows;
+    `place`: what it holds until it begins."""
 
     place: str
     user: str
     session_key: str | None
     token: str | None
+    access: Access
     pipeline: str | None
     after: int
 
 
-def admit(request: Request, pipeline: str | None, last_event_id: int | None) -> Subscription:
+def admit(request: Request, access: Access, pipeline: str | None, last_event_id: int | None) -> Subscription:
     """Admit one more stream; raises TooManyRequests where the caller, or everybody, has too many."""
     user = request.user.get_username()
     place = _take_place(user)
@@ -76,6 +80,7 @@ def admit(request: Request, pipeline: str | None, last_event_id: int | None) -> 
         user=user,
         session_key=None if token else request.session.session_key,
         token=token,
+        access=access,
         pipeline=pipeline,
         after=newest if last_event_id is None else last_event_id,
     )
@@ -100,13 +105,20 @@ def _take_place(user: str) -> str:
 
 
 def still_allowed(subscription: Subscription) -> bool:
-    """Whether the caller's user, role and session or token still hold."""
+    """Whether the caller's user, roles and session or token still hold, as they were when the stream was opened."""
     user = User.objects.filter(username=subscription.user).first()
-    if user is None or role_of(user) is None:
+    if user is None:
         return False
+    token = None
     if subscription.token is not None:
         held = AccessToken.objects.filter(digest=subscription.token)
-        return bool(held.filter(Q(expiry=None) | Q(expiry__gt=clock.now())).exists())
+        token = held.filter(Q(expiry=None) | Q(expiry__gt=clock.now())).first()
+        if token is None:
+            return False
+    if access_by(user, token) != subscription.access:
+        return False
+    if token is not None:
+        return True
     if subscription.session_key is None:
         return True
     session = Session.objects.filter(session_key=subscription.session_key, expire_date__gt=clock.now()).first()
@@ -200,7 +212,9 @@ class Feed:
             return _wait_for(error)
 
     def _shown(self, entry: StreamEntry) -> bytes:
-        """What the caller gets of it: nothing of other pipelines, and no event twice."""
+        """What the caller gets of it: nothing of other teams and other pipelines, and no event twice."""
+        if not self._subscription.access.owns(entry.team):
+            return b""
         if self._subscription.pipeline not in (None, entry.data.get("pipeline")):
             return b""
         return entry.frame if entry.kind == "live" or self._is_new(entry.data["id"]) else b""
@@ -225,11 +239,12 @@ class Feed:
                 break
             start = found[-1]["id"]
         if figures:
-            for data in await in_database(lambda: live_frames(self._subscription.pipeline)):
+            for data in await in_database(lambda: live_frames(self._subscription.pipeline, self._subscription.access)):
                 if self._live.get(data["pipeline"]) != data:
                     self._live[data["pipeline"]] = data
                     yield frame("live", data)
 
     def _page(self, start: int) -> list[dict[str, Any]]:
-        rows = events(pipeline=self._subscription.pipeline).filter(id__gt=start).order_by("id")[:PAGE]
+        found = events(self._subscription.access, pipeline=self._subscription.pipeline)
+        rows = found.filter(id__gt=start).order_by("id")[:PAGE]
         return [event_schema(row).model_dump(mode="json") for row in rows]

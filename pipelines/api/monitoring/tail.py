@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 import structlog
 from django.conf import settings
 
-from pipelines.foundation.dispatch import STREAM
+from pipelines.foundation.dispatch import OWNER, STREAM
 from pipelines.foundation.entries import Unsealed, unseal
 from pipelines.foundation.redis_py import AsyncRetry, NoBackoff, RedisError, aioredis
 from pipelines.foundation.refusals import Refusals
@@ -33,9 +33,11 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True)
 class StreamEntry:
-    """An entry: `event` or `live`, its content, and the frame that goes to every page."""
+    """An entry: `event` or `live`, the team that may see it (None: those who see every team), its content, and the
+    frame that goes to every page that may see it."""
 
     kind: str
+    team: int | None
     data: dict[str, Any]
     frame: bytes
 
@@ -127,7 +129,8 @@ class Tail:
         except Unsealed as error:
             self._refusals.add(str(error))
             return None
-        return StreamEntry(kind, data, frame(kind, data, data["id"] if kind == "event" else None))
+        team = data.pop(OWNER, None)
+        return StreamEntry(kind, team, data, frame(kind, data, data["id"] if kind == "event" else None))
 
 
 def _client() -> Any:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from pipelines.api.http.base import PipelineView, View, answer, idempotent
+from pipelines.api.access.owners import owner_of_new
+from pipelines.api.http.base import PipelineView, TeamView, View, answer, idempotent
 from pipelines.api.http.paging import Page, page
 from pipelines.api.http.watch_requests import GroupBody, GroupPlanBody, GroupsQuery, SeriesQuery
 from pipelines.domain.base.roles import Role
@@ -49,7 +52,7 @@ class ExternalGroups(View):
     def get(self, request: Request) -> Response:
         """List external consumer groups with their last measurement."""
         query = self.query(GroupsQuery)
-        rows = ExternalGroup.objects.all()
+        rows = reading.external_groups(self.access)
         return page(rows.filter(name=query.group) if query.group else rows, ["id"], query, reading.group_schemas)
 
     @extend_schema(operation_id="watch_group", request=GroupBody, responses={201: ExternalGroupSchema})
@@ -57,13 +60,29 @@ class ExternalGroups(View):
     def post(self, request: Request) -> Response:
         """Monitor an external consumer group; the first measurement follows within seconds."""
         body = self.body(GroupBody)
-        wanted = ExternalGroupSettings(name=body.group, **body.model_dump(exclude={"group"}))
-        group = watching.watch(wanted=wanted, actor=self.actor)
+        wanted = ExternalGroupSettings(name=body.group, **body.model_dump(exclude={"group", "team"}))
+        group = watching.watch(wanted=wanted, team=owner_of_new(self, body.team), actor=self.actor)
         (view,) = reading.group_schemas([group])
         return answer(view, 201, Location=f"/api/v1/consumer-groups/{group.pk}")
 
 
-class ExternalGroupDetail(View):
+class GroupView(TeamView):
+    """An address below one watched group."""
+
+    shared = True
+
+    @property
+    def owner(self) -> int | None:
+        """Its team."""
+        return self.group.team_id
+
+    @cached_property
+    def group(self) -> ExternalGroup:
+        """The group that the address names; raises NotFound."""
+        return reading.get_group(self.kwargs["group_id"], self.access)
+
+
+class ExternalGroupDetail(GroupView):
     """One watched group."""
 
     roles = {"DELETE": Role.OPERATOR}
@@ -71,16 +90,16 @@ class ExternalGroupDetail(View):
     @extend_schema(operation_id="get_external_group", responses=ExternalGroupDetailSchema)
     def get(self, request: Request, group_id: int) -> Response:
         """Show a group with its partitions as they were seen last."""
-        return answer(reading.group_detail_schema(reading.get_group(group_id)))
+        return answer(reading.group_detail_schema(self.group))
 
     @extend_schema(operation_id="unwatch_group", responses={204: None})
     def delete(self, request: Request, group_id: int) -> Response:
         """Watch a group no longer; its series is deleted, its events stay."""
-        watching.unwatch(group=reading.get_group(group_id), actor=self.actor)
+        watching.unwatch(group=self.group, actor=self.actor)
         return Response(status=204)
 
 
-class ExternalGroupLag(View):
+class ExternalGroupLag(GroupView):
     """A group over time."""
 
     queries = {"GET": SeriesQuery}
@@ -89,10 +108,10 @@ class ExternalGroupLag(View):
     def get(self, request: Request, group_id: int) -> Response:
         """Show what the group had committed, its lag, coordinator and members over time."""
         query = self.query(SeriesQuery)
-        return answer(reading.snapshots_schema(reading.get_group(group_id), query.since, query.step_seconds))
+        return answer(reading.snapshots_schema(self.group, query.since, query.step_seconds))
 
 
-class ExternalGroupPlan(View):
+class ExternalGroupPlan(GroupView):
     """What a reset of a group would do."""
 
     @extend_schema(operation_id="plan_group_reset", request=GroupPlanBody, responses=GroupPlanSchema)
@@ -101,6 +120,6 @@ class ExternalGroupPlan(View):
         the sinks of a pipeline that the group belongs to. Nothing is changed."""
         target = self.body(GroupPlanBody).to.removeprefix("before=")
         try:
-            return answer(reading.plan_schema(reading.get_group(group_id), target))
+            return answer(reading.plan_schema(self.group, target, self.access))
         except ValueError as error:
             raise BadRequest(str(error), code="bad_target", hint="Write before=EVENT-30m, for example.") from None

@@ -10,12 +10,9 @@ from pydantic import BaseModel, Field, StringConstraints
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from pipelines.api.http.base import View, answer, idempotent
+from pipelines.api.http.base import RunView, answer, idempotent
 from pipelines.api.http.requests import ActionBody
 from pipelines.api.lifecycle.lifecycle import repeated
-from pipelines.foundation.errors import NotFound
-from pipelines.models import Run
-from pipelines.selectors.runs.runs import runs
 from pipelines.selectors.runs.schemas import AskedDumpSchema, StacksSchema
 from pipelines.selectors.runs.stacks import stacks
 from pipelines.services.runs.stacks import ask
@@ -30,7 +27,7 @@ class StacksQuery(BaseModel):
     text: bool = True
 
 
-class RunStacks(View):
+class RunStacks(RunView):
     """Dumps of a run's stacks."""
 
     queries = {"GET": StacksQuery}
@@ -40,7 +37,7 @@ class RunStacks(View):
         """Show the dumps of a run, newest first: those that its stop took, and those that were asked for."""
         query = self.query(StacksQuery)
         found = stacks(
-            _run(run_id),
+            self.run,
             host=settings.HEADGATE.host,
             state_dir=settings.HEADGATE.state,
             asked=query.asked,
@@ -56,17 +53,10 @@ class RunStacks(View):
     def post(self, request: Request, run_id: int) -> Response:
         """Dump the stacks of a running agent now; the agent continues."""
         self.body(ActionBody)
-        asked = ask(run=_run(run_id), actor=self.actor, host=settings.HEADGATE.host, state_dir=settings.HEADGATE.state)
+        asked = ask(run=self.run, actor=self.actor, host=settings.HEADGATE.host, state_dir=settings.HEADGATE.state)
         return answer(AskedDumpSchema(asked=asked), 202, Location=f"/api/v1/runs/{run_id}/stacks?asked={asked}")
 
     @classmethod
     def as_view(cls, **initkwargs: Any) -> Any:
         """The view, asked again and again without holding a thread or a connection in between."""
         return repeated(super().as_view(**initkwargs))
-
-
-def _run(run_id: int) -> Run:
-    run = runs().filter(pk=run_id).first()
-    if run is None:
-        raise NotFound(f"There is no run {run_id}.", code="run_not_found")
-    return run

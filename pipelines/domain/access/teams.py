@@ -34,6 +34,10 @@ class Access:
         """Whether what this team owns exists for this user; what the installation owns exists for everybody."""
         return team is None or self.everywhere is not None or team in self.teams
 
+    def owns(self, team: int | None) -> bool:
+        """Whether what a team does exists for this user; what the installation does exists for a role in every team."""
+        return self.everywhere is not None or team in self.teams
+
     def teams_with(self, role: Role) -> frozenset[int] | None:
         """Ids of the teams in which the user has this role or a higher one; None for all teams."""
         if self.everywhere is not None and self.everywhere >= role:

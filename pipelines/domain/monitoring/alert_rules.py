@@ -203,7 +203,8 @@ def settings_for(
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of a pipeline when its rules are judged. `lag_seconds`: age of the oldest record that waits."""
+    """What is known of a pipeline when its rules are judged. `lag_seconds`: age of the oldest record that waits.
+    `team`: the id of the team that owns it."""
 
     pipeline: str
     phase: Phase
@@ -212,6 +213,7 @@ class Facts:
     conditions: Iterable[Mapping[str, Any]] = ()
     lag_records: int | None = None
     lag_seconds: float | None = None
+    team: int = 0
 
 
 @dataclass(frozen=True)

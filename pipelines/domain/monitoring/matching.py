@@ -19,11 +19,12 @@ _PIPELINE = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 
 @dataclass(frozen=True)
 class Subject:
-    """What an event or an alert is about; no `rule`: it is no alert."""
+    """What an event or an alert is about; no `rule`: it is no alert. `team`: the id of the one that owns that."""
 
     pipeline: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     rule: str = ""
+    team: int | None = None
 
     @property
     def severity(self) -> Severity:

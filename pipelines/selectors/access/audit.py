@@ -14,8 +14,10 @@ from django.db.models.functions import Cast
 from pipelines.domain.access import audit_chain
 from pipelines.domain.access.audit_chain import Checked, Head, Link, Record, Verified
 from pipelines.domain.access.audit_export import Exported
+from pipelines.domain.access.teams import Access
+from pipelines.domain.base.roles import Role
 from pipelines.foundation.signing import PublicKey
-from pipelines.models import AuditCheck, AuditForwarding, AuditHead, AuditRow
+from pipelines.models import AuditCheck, AuditForwarding, AuditHead, AuditRow, Team
 from pipelines.selectors.access.schemas import (
     AuditChainSchema,
     AuditCheckSchema,
@@ -48,8 +50,9 @@ class AuditFilter:
     text: str | None = None
 
 
-def audit_rows(wanted: AuditFilter) -> QuerySet[AuditRow]:
-    """The rows that a filter asks for."""
+def audit_rows(wanted: AuditFilter, access: Access, role: Role) -> QuerySet[AuditRow]:
+    """The rows that a filter asks for, of teams in which a user has a role; those of no team are for that role in every
+    team."""
     equal = {
         "actor": wanted.actor,
         "action__startswith" if (wanted.action or "").endswith(".") else "action": wanted.action,
@@ -58,7 +61,9 @@ def audit_rows(wanted: AuditFilter) -> QuerySet[AuditRow]:
         "at__gte": wanted.since,
         "at__lt": wanted.until,
     }
-    rows = AuditRow.objects.filter(**{name: value for name, value in equal.items() if value is not None})
+    rows = _of_teams(access.teams_with(role)).filter(
+        **{name: value for name, value in equal.items() if value is not None}
+    )
     if wanted.object is not None:
         rows = _with_content(rows).filter(Q(pipeline_name=wanted.object) | _contains(wanted.object, whole=True))
     if wanted.text is not None:
@@ -82,6 +87,12 @@ def _contains(text: str, *, whole: bool = False) -> Q:
         for name in _CONTENT:
             found |= Q(**{f"{name}_text__icontains": written if whole else written[1:-1]})
     return found
+
+
+def _of_teams(teams: frozenset[int] | None) -> QuerySet[AuditRow]:
+    if teams is None:
+        return AuditRow.objects.all()
+    return AuditRow.objects.filter(team__in=Team.objects.filter(pk__in=teams).values("name"))
 
 
 @dataclass(frozen=True)

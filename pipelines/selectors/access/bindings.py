@@ -12,8 +12,8 @@ from pydantic import Field
 from pipelines.domain.access.teams import Access
 from pipelines.domain.base.roles import Role, RoleWord
 from pipelines.models import RoleBinding, Team
-from pipelines.selectors.access.teams import visible
 from pipelines.selectors.base.schemas import Schema
+from pipelines.selectors.base.visible import visible
 
 
 class TeamSchema(Schema):

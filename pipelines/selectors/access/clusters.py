@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
+from django.db.models import QuerySet
+
+from pipelines.domain.access.teams import EVERYTHING, Access
 from pipelines.domain.base.states import RunState
 from pipelines.domain.definitions.checks.cluster_checks import placement_findings
 from pipelines.domain.definitions.checks.validate import Validation
@@ -12,6 +15,7 @@ from pipelines.domain.definitions.document.spec import Definition
 from pipelines.domain.definitions.parts.launchers import SparkLauncher
 from pipelines.models import Cluster, Pipeline, Run
 from pipelines.selectors.access.schemas import ClusterSchema
+from pipelines.selectors.base.visible import visible
 
 NAMED = "definition__placement__launcher__cluster"
 
@@ -33,12 +37,12 @@ def cluster_of(definition: Definition) -> Cluster | None:
     return Cluster.objects.filter(name=launcher.cluster).first() if isinstance(launcher, SparkLauncher) else None
 
 
-def used_by() -> dict[str, list[str]]:
-    """Cluster -> pipelines whose current revision or living run is placed on it."""
+def used_by(access: Access = EVERYTHING) -> dict[str, list[str]]:
+    """Cluster -> pipelines that a user may see whose current revision or living run is placed on it."""
     found: dict[str, set[str]] = defaultdict(set)
     current = f"current_revision__{NAMED}"
-    rows = Pipeline.objects.filter(archived_at=None, **{f"{current}__isnull": False})
-    running = Run.objects.exclude(state=RunState.ENDED).filter(**{f"revision__{NAMED}__isnull": False})
+    rows = visible(Pipeline.objects.all(), access).filter(archived_at=None, **{f"{current}__isnull": False})
+    running = _living(access).filter(**{f"revision__{NAMED}__isnull": False})
     for cluster, pipeline in rows.values_list(current, "name"):
         found[cluster].add(pipeline)
     for cluster, pipeline in running.values_list(f"revision__{NAMED}", "pipeline_name"):
@@ -46,20 +50,25 @@ def used_by() -> dict[str, list[str]]:
     return {cluster: sorted(names) for cluster, names in found.items()}
 
 
-def pending() -> dict[str, list[str]]:
-    """Cluster -> pipelines that run on an earlier version of it, and take the present one at their next start."""
+def _living(access: Access) -> QuerySet[Run]:
+    return visible(Run.objects.exclude(state=RunState.ENDED), access, "pipeline__team")
+
+
+def pending(access: Access) -> dict[str, list[str]]:
+    """Cluster -> pipelines that a user may see and that run on an earlier version of it; they take the present one at
+    their next start."""
     versions = dict(Cluster.objects.values_list("name", "version"))
     found: dict[str, set[str]] = defaultdict(set)
-    rows = Run.objects.exclude(state=RunState.ENDED).filter(cluster_version__isnull=False)
+    rows = _living(access).filter(cluster_version__isnull=False)
     for cluster, version, pipeline in rows.values_list(f"revision__{NAMED}", "cluster_version", "pipeline_name"):
         if version < versions.get(cluster, version):
             found[cluster].add(pipeline)
     return {cluster: sorted(names) for cluster, names in found.items()}
 
 
-def cluster_schemas(rows: Sequence[Cluster]) -> list[ClusterSchema]:
-    """Clusters as the API shows them."""
-    users, waiting = used_by(), pending()
+def cluster_schemas(rows: Sequence[Cluster], access: Access) -> list[ClusterSchema]:
+    """Clusters as the API shows them, with the pipelines that a user may see."""
+    users, waiting = used_by(access), pending(access)
     return [
         ClusterSchema(
             name=row.name,

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
-from django.db.models import Model, Q, QuerySet
+from django.db.models import Q
 
 from pipelines.domain.access.teams import Access, access_from
 from pipelines.domain.base.roles import Role
 from pipelines.foundation.errors import NotFound
 from pipelines.models import RoleBinding, Team
-
-Row = TypeVar("Row", bound=Model)
 
 
 def access_of(user: Any) -> Access:
@@ -37,12 +35,3 @@ def teams_with(access: Access, role: Role) -> list[Team]:
     """Teams in which a user has this role or a higher one, by name."""
     teams = access.teams_with(role)
     return list((Team.objects.all() if teams is None else Team.objects.filter(pk__in=teams)).order_by("name"))
-
-
-def visible(rows: QuerySet[Row], access: Access, path: str = "team", *, shared: bool = False) -> QuerySet[Row]:
-    """The rows whose team exists for a user; `shared`: those of the installation, which have no team, as well."""
-    teams = access.visible
-    if teams is None:
-        return rows
-    own = Q(**{f"{path}__in": teams})
-    return rows.filter(own | Q(**{f"{path}__isnull": True}) if shared else own)

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from django.db.models import Q, QuerySet
 
+from pipelines.domain.access.teams import EVERYTHING, Access
 from pipelines.domain.governance.changes import ChangeKind
 from pipelines.domain.governance.requests import OPEN, RequestState, state_at
 from pipelines.domain.migration import policy
@@ -17,6 +18,7 @@ from pipelines.foundation import clock
 from pipelines.foundation.errors import NotFound
 from pipelines.models import ChangeRequest, Pipeline
 from pipelines.selectors.base.schemas import Schema
+from pipelines.selectors.base.visible import visible
 from pipelines.selectors.governance.rules import Rules, load
 
 
@@ -57,16 +59,19 @@ class ChangeRequestSchema(Schema):
 
 
 def requests(
+    access: Access = EVERYTHING,
     *,
     request_id: UUID | None = None,
     pipeline: Pipeline | None = None,
     name: str | None = None,
     states: Collection[RequestState] | None = None,
 ) -> QuerySet[ChangeRequest]:
-    """Change requests of one id, of a pipeline, of the pipelines with a name, or all; `states`: as they are now."""
+    """Change requests of one id, of a pipeline, of the pipelines with a name, or all that a user may see; `states`: as
+    they are now."""
     wanted = {"pk": request_id, "pipeline": pipeline, "pipeline__name": name}
     given = {key: value for key, value in wanted.items() if value is not None}
-    found = ChangeRequest.objects.filter(**given).select_related("pipeline").prefetch_related("approvals")
+    found = visible(ChangeRequest.objects.filter(**given), access, "pipeline__team")
+    found = found.select_related("pipeline").prefetch_related("approvals")
     return found if states is None else found.filter(_in(states))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
 
+from pipelines.domain.access.teams import EVERYTHING, Access
 from pipelines.domain.base.states import FORWARD_STAGES, WAITING_STAGES, DesiredState, Phase, RunRole, RunState
 from pipelines.domain.definitions.checks.validate import validate_data
 from pipelines.domain.definitions.document.spec import ANY_HOST
@@ -16,6 +17,7 @@ from pipelines.domain.hosts.moving import ties
 from pipelines.foundation import clock
 from pipelines.foundation.errors import NotFound
 from pipelines.models import Evacuation, Host, Migration, Pipeline, Position, Run
+from pipelines.selectors.base.visible import visible
 from pipelines.selectors.governance.rules import load
 from pipelines.selectors.hosts.hosts import LOST_AFTER, expected, host_rows, host_schema, seen_within, supervised
 from pipelines.selectors.hosts.schemas import GuestSchema, HostDetailSchema, HostMetricsSchema, HostSchema
@@ -59,10 +61,10 @@ def promised() -> QuerySet[Pipeline]:
     return Pipeline.objects.filter(archived_at=None, host__isnull=False).filter(Q(Exists(living)) | coming)
 
 
-def hosts() -> list[HostSchema]:
-    """Every host that is expected, in four queries."""
-    rows = list(host_rows())
-    return [host_schema(host, room) for host, room in zip(rows, rooms(rows), strict=True)]
+def hosts(access: Access) -> list[HostSchema]:
+    """Every host that is expected, in four queries; what it has promised is counted of what a user may see."""
+    rows = list(host_rows(access))
+    return [host_schema(host, room) for host, room in zip(rows, rooms(rows, access=access), strict=True)]
 
 
 def host_metrics() -> list[HostMetricsSchema]:
@@ -90,19 +92,20 @@ def _connected(host: Host) -> bool | None:
     return host.messages.get("state") == CONNECTED if known else None
 
 
-def host(name: str) -> HostDetailSchema:
-    """One host with its pipelines. Raises NotFound."""
-    row = host_rows().filter(name=name).first()
+def host(name: str, access: Access) -> HostDetailSchema:
+    """One host with the pipelines there that a user may see. Raises NotFound."""
+    row = host_rows(access).filter(name=name).first()
     if row is None:
         raise NotFound(f"There is no host {name!r}.", code="host_not_found", hint="GET /api/v1/hosts lists them.")
-    (room,) = rooms([row])
-    return HostDetailSchema(**host_schema(row, room).model_dump(), pipelines=_guests(name))
+    (room,) = rooms([row], access=access)
+    return HostDetailSchema(**host_schema(row, room).model_dump(), pipelines=_guests(name, access))
 
 
-def _guests(name: str) -> list[GuestSchema]:
+def _guests(name: str, access: Access) -> list[GuestSchema]:
     living = run_selectors.living_runs().filter(pipeline=OuterRef("pk")).values("number")[:1]
     read = Exists(Position.objects.filter(pipeline=OuterRef("pk")))
-    rows = promised().filter(host=name).select_related("current_revision").annotate(live=Subquery(living), read=read)
+    placed = visible(promised(), access).filter(host=name)
+    rows = placed.select_related("current_revision").annotate(live=Subquery(living), read=read)
     rules = load()
     return [
         GuestSchema(
@@ -148,21 +151,25 @@ def definition_of(pipeline: Pipeline) -> dict[str, Any]:
     return pipeline.current_revision.definition if pipeline.current_revision else {}
 
 
-def rooms(hosts: Iterable[Host], beside: Pipeline | None = None, *, ahead: bool = True) -> list[Room]:
-    """The rooms of hosts, in three queries; what `beside` takes itself is not counted, its standby is, unless it is one
-    that gives way (`warm`, discarded). `ahead`: with standbys that migrations were begun with and have not asked for
-    yet."""
+def rooms(
+    hosts: Iterable[Host], beside: Pipeline | None = None, *, ahead: bool = True, access: Access = EVERYTHING
+) -> list[Room]:
+    """The rooms of hosts, with what a user may see in them, in three queries; what `beside` takes itself is not
+    counted, its standby is, unless it is one that gives way (`warm`, discarded). `ahead`: with standbys that migrations
+    were begun with and have not asked for yet."""
     found = list(hosts)
     names = [host.name for host in found]
-    others = promised().filter(host__in=names)
+    others = visible(promised(), access).filter(host__in=names)
     if beside is not None:
         others = others.exclude(id=beside.id)
-    standbys = Run.objects.filter(role=RunRole.STANDBY, host__in=names, discarded_at=None)
+    standbys = visible(Run.objects.all(), access, "pipeline__team").filter(
+        role=RunRole.STANDBY, host__in=names, discarded_at=None
+    )
     standbys = standbys.exclude(state=RunState.ENDED).exclude(pipeline=beside, warm=True)
     rows = [
         *others.values_list("host_id", _HEAP),
         *standbys.values_list("host_id", f"revision__{_MEMORY}"),
-        *(_ahead(names) if ahead else ()),
+        *(_ahead(names, access) if ahead else ()),
     ]
     taken: dict[str, list[int]] = defaultdict(list)
     for name, heap in rows:
@@ -181,7 +188,9 @@ def rooms(hosts: Iterable[Host], beside: Pipeline | None = None, *, ahead: bool 
     ]
 
 
-def _ahead(names: Collection[str]) -> Iterable[tuple[str, str | None]]:
+def _ahead(names: Collection[str], access: Access) -> Iterable[tuple[str, str | None]]:
     """Host and heap of each standby that a migration was begun with and has not asked for yet."""
-    started = Migration.objects.filter(stage__in=_FORWARD, new_run=None, new_host__in=names)
+    started = visible(Migration.objects.all(), access, "pipeline__team").filter(
+        stage__in=_FORWARD, new_run=None, new_host__in=names
+    )
     return started.values_list("new_host_id", f"new_revision__{_MEMORY}")

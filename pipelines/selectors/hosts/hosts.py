@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from django.db.models import Count, Q, QuerySet
 
+from pipelines.domain.access.teams import Access
 from pipelines.domain.base.states import RunState
 from pipelines.domain.hosts.capacity import Room
 from pipelines.domain.lifecycle.operations import OnTimeout
@@ -37,9 +38,12 @@ def is_removed(name: str) -> bool:
     return Host.objects.filter(name=name, removed_at__isnull=False).exists()
 
 
-def host_rows() -> QuerySet[Host]:
-    """The same with the number of their living agents."""
-    return expected().annotate(agents=Count("runs", filter=~Q(runs__state=RunState.ENDED))).order_by("name")
+def host_rows(access: Access) -> QuerySet[Host]:
+    """The same with the number of their living agents that a user may see."""
+    living = ~Q(runs__state=RunState.ENDED)
+    if (teams := access.visible) is not None:
+        living &= Q(runs__pipeline__team__in=teams)
+    return expected().annotate(agents=Count("runs", filter=living)).order_by("name")
 
 
 def host_schema(host: Host, room: Room) -> HostSchema:

@@ -11,7 +11,7 @@ from uuid import UUID
 import yaml
 from django.db.models import Count, F, FilteredRelation, Q, QuerySet
 
-from pipelines.domain.access.teams import Access
+from pipelines.domain.access.teams import EVERYTHING, Access
 from pipelines.domain.base.findings import Finding
 from pipelines.domain.base.roles import Role
 from pipelines.domain.base.states import (
@@ -30,6 +30,7 @@ from pipelines.foundation.errors import NotFound
 from pipelines.models import Host, Pipeline, Run
 from pipelines.selectors.access.secrets import outdated_of
 from pipelines.selectors.base.schemas import AllowedActionSchema, allowed_action_schema
+from pipelines.selectors.base.visible import visible
 from pipelines.selectors.hosts.hosts import supervised
 from pipelines.selectors.lifecycle.schemas import (
     ArchivedPipelineSchema,
@@ -62,6 +63,7 @@ class Listed(NamedTuple):
 
     name: str
     team_name: str
+    team_id: int
     description: str
     labels: dict[str, str]
     desired_state: str
@@ -115,10 +117,10 @@ def listed_pipelines(found: QuerySet[Pipeline]) -> QuerySet[Pipeline, Listed]:
     return cast("QuerySet[Pipeline, Listed]", found.values_list(*Listed._fields, named=True))
 
 
-def get_pipeline(name: str, access: Access | None = None) -> Pipeline:
+def get_pipeline(name: str, access: Access = EVERYTHING) -> Pipeline:
     """One pipeline by its name; raises NotFound, also for one that does not exist for this user."""
     pipeline = pipelines().select_related("current_revision", "host", "team").filter(name=name).first()
-    if pipeline is None or (access is not None and not access.sees(pipeline.team_id)):
+    if pipeline is None or not access.sees(pipeline.team_id):
         raise NotFound(
             f"There is no pipeline {name!r}.", code="pipeline_not_found", hint="GET /api/v1/pipelines lists them."
         )
@@ -133,16 +135,16 @@ def _as_listed(pipeline: Pipeline) -> Listed:
     return Listed(*(getattr(pipeline, name) for name in Listed._fields))
 
 
-def pipeline_schemas(found: Sequence[Listed], role: Role) -> list[PipelineSchema]:
-    """Pipelines as the API shows them to a role."""
-    return [PipelineSchema(**fields) for fields in _all_fields(found, role)]
+def pipeline_schemas(found: Sequence[Listed], access: Access) -> list[PipelineSchema]:
+    """Pipelines as the API shows them to a user."""
+    return [PipelineSchema(**fields) for fields in _all_fields(found, access)]
 
 
-def detail_schema(pipeline: Pipeline, role: Role) -> PipelineDetailSchema:
+def detail_schema(pipeline: Pipeline, access: Access) -> PipelineDetailSchema:
     """A pipeline with its definition."""
     revision = pipeline.current_revision
     definition = revision.definition if revision else {}
-    (fields,) = _all_fields([_as_listed(pipeline)], role)
+    (fields,) = _all_fields([_as_listed(pipeline)], access)
     return PipelineDetailSchema(**fields, definition=definition, definition_yaml=as_yaml(definition))
 
 
@@ -160,14 +162,14 @@ def _etag(version: int) -> str:
     return f'"{version}"'
 
 
-def _all_fields(found: Sequence[Listed], role: Role) -> list[dict[str, Any]]:
+def _all_fields(found: Sequence[Listed], access: Access) -> list[dict[str, Any]]:
     supervision, silent = (
         _supervision(),
         [each.run_id for each in found if each.run_id is not None and each.live is None],
     )
     unread = Run.objects.in_bulk(silent) if silent else {}
     measured = measured_lags([each.name for each in found if each.phase == Phase.UNKNOWN])
-    return [_fields(each, supervision, unread, measured, role) for each in found]
+    return [_fields(each, supervision, unread, measured, access) for each in found]
 
 
 def _fields(
@@ -175,7 +177,7 @@ def _fields(
     supervision: Mapping[str, _Supervision],
     unread: Mapping[int, Run],
     measured: Mapping[str, int | None],
-    role: Role,
+    access: Access,
 ) -> dict[str, Any]:
     """`unread`: living runs whose figures are in their reports alone. `measured`: lags of pipelines whose agents are
     silent."""
@@ -208,7 +210,7 @@ def _fields(
         "next_restart_at": pipeline.restart_at,
         "supervised": known.supervised,
         "operation": _operation(pipeline),
-        "allowed_actions": _actions(_situation(pipeline, known), role),
+        "allowed_actions": _actions(_situation(pipeline, known), access.role_in(pipeline.team_id) or Role.VIEWER),
     }
 
 
@@ -267,12 +269,12 @@ def _known(pipeline: Listed, supervision: Mapping[str, _Supervision]) -> Known:
     )
 
 
-def status_schema(pipeline: Pipeline, role: Role) -> StatusSchema:
+def status_schema(pipeline: Pipeline, access: Access) -> StatusSchema:
     """Everything that is known of a pipeline now."""
     listed, supervision = _as_listed(pipeline), _supervision()
     run = _living([pipeline]).select_related("revision").defer("revision__definition").first()
     measured = measured_lags([listed.name]) if listed.phase == Phase.UNKNOWN else {}
-    fields = _fields(listed, supervision, {run.id: run} if run else {}, measured, role)
+    fields = _fields(listed, supervision, {run.id: run} if run else {}, measured, access)
     return StatusSchema(
         **fields,
         lag=fields["live"].lag_records,
@@ -319,9 +321,9 @@ MOVING = [phase.value for phase in LIVE_PHASES]
 MAX_MOVING = 500
 
 
-def live_frames(name: str | None) -> list[dict[str, Any]]:
-    """The `live` frames of what moves now, of one pipeline or all."""
-    found = Pipeline.objects.filter(archived_at=None, phase__in=MOVING)
+def live_frames(name: str | None, access: Access) -> list[dict[str, Any]]:
+    """The `live` frames of what moves now, of one pipeline or all that a user may see."""
+    found = visible(Pipeline.objects.filter(archived_at=None, phase__in=MOVING), access)
     if name is not None:
         found = found.filter(name=name)
     moving = list(found.order_by("name")[:MAX_MOVING])
@@ -329,10 +331,18 @@ def live_frames(name: str | None) -> list[dict[str, Any]]:
     return [recorded_frame(pipeline, living.get(pipeline.id)) for pipeline in moving]
 
 
-def archived() -> QuerySet[Pipeline]:
-    """Deleted pipelines, newest first."""
-    found = Pipeline.objects.exclude(archived_at=None)
+def archived(access: Access) -> QuerySet[Pipeline]:
+    """Deleted pipelines that a user may see."""
+    found = visible(Pipeline.objects.exclude(archived_at=None), access)
     return found.annotate(revision_number=F("current_revision__number"), run_count=Count("runs"))
+
+
+def get_archived(pipeline_id: UUID, access: Access) -> Pipeline:
+    """One deleted pipeline; raises NotFound."""
+    pipeline = archived(access).filter(id=pipeline_id).first()
+    if pipeline is None:
+        raise NotFound("There is no deleted pipeline with this id.", hint="GET /api/v1/archived-pipelines lists them.")
+    return pipeline
 
 
 def archived_schema(pipeline: Pipeline) -> ArchivedPipelineSchema:

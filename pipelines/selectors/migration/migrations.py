@@ -10,6 +10,7 @@ from uuid import UUID
 
 from django.db.models import Q, QuerySet, Sum, Value
 
+from pipelines.domain.access.teams import EVERYTHING, Access
 from pipelines.domain.base.states import (
     OPEN_STAGES,
     DesiredState,
@@ -43,6 +44,7 @@ from pipelines.models import (
     Sample,
 )
 from pipelines.selectors.base.prepared import Prepared, given
+from pipelines.selectors.base.visible import visible
 from pipelines.selectors.governance.rules import approval_rule, frozen
 from pipelines.selectors.lifecycle.situations import STEERING
 from pipelines.selectors.positions.positions import identities, possible_duplicates
@@ -76,22 +78,27 @@ _OF_ONE = (
 )
 
 
-def migrations(*, pipeline: str | None = None, stages: Collection[str] | None = None) -> QuerySet[Migration]:
-    """Migrations, of one pipeline's name or all, with what their views need."""
-    found = Migration.objects.select_related(*_RELATED).prefetch_related("approvals")
+def migrations(
+    access: Access, *, pipeline: str | None = None, stages: Collection[str] | None = None
+) -> QuerySet[Migration]:
+    """Migrations, of one pipeline's name or all that a user may see, with what their views need."""
+    found = visible(Migration.objects.all(), access, "pipeline__team")
+    found = found.select_related(*_RELATED).prefetch_related("approvals")
     if pipeline is not None:
         found = found.filter(pipeline__name=pipeline)
     return found if stages is None else found.filter(stage__in=list(stages))
 
 
-def listed(*, pipeline: str | None = None, stages: Collection[str] | None = None) -> QuerySet[Migration]:
+def listed(
+    access: Access, *, pipeline: str | None = None, stages: Collection[str] | None = None
+) -> QuerySet[Migration]:
     """The same without what only the page of one shows, which may be megabytes for each."""
-    return migrations(pipeline=pipeline, stages=stages).prefetch_related(None).defer(*_OF_ONE)
+    return migrations(access, pipeline=pipeline, stages=stages).prefetch_related(None).defer(*_OF_ONE)
 
 
-def get_migration(migration_id: UUID) -> Migration:
+def get_migration(migration_id: UUID, access: Access = EVERYTHING) -> Migration:
     """One migration; raises NotFound."""
-    found = migrations().filter(pk=migration_id).first()
+    found = migrations(access).filter(pk=migration_id).first()
     if found is None:
         raise NotFound(
             "There is no such migration.", code="migration_not_found", hint="GET /api/v1/migrations lists them."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
@@ -11,6 +11,7 @@ from uuid import UUID
 
 from pydantic import Field
 
+from pipelines.domain.access.teams import Access
 from pipelines.domain.base.findings import Finding
 from pipelines.domain.base.states import MigrationKind, MigrationStage
 from pipelines.domain.migration import policy, progress
@@ -23,6 +24,7 @@ from pipelines.domain.migration.steps import StepName
 from pipelines.foundation import clock
 from pipelines.models import ApprovalPolicy, Evacuation, FreezeWindow, Migration
 from pipelines.selectors.base.schemas import Schema
+from pipelines.selectors.base.visible import seen_names
 from pipelines.selectors.governance.rules import approval_rule
 from pipelines.selectors.migration import migrations as selecting
 from pipelines.selectors.migration.evidence import following, pause_seen
@@ -273,29 +275,30 @@ def _finding(found: dict[str, Any]) -> Finding:
     return Finding(**{name: value for name, value in found.items() if name in Finding.model_fields})
 
 
-def evacuation_schema(row: Evacuation) -> EvacuationSchema:
+def evacuation_schema(row: Evacuation, access: Access) -> EvacuationSchema:
     """One evacuation with its migrations."""
-    (view,) = evacuation_schemas([row])
+    (view,) = evacuation_schemas([row], access)
     return view
 
 
-def evacuation_schemas(rows: Sequence[Evacuation]) -> list[EvacuationSchema]:
-    """Evacuations with their migrations, in as many queries as for one."""
+def evacuation_schemas(rows: Sequence[Evacuation], access: Access) -> list[EvacuationSchema]:
+    """Evacuations with the migrations and the names that a user may see, in as many queries as for one."""
     moves: dict[UUID | None, list[Migration]] = defaultdict(list)
-    for each in selecting.listed().filter(evacuation__in=rows).order_by("created_at"):
+    for each in selecting.listed(access).filter(evacuation__in=rows).order_by("created_at"):
         moves[each.evacuation_id].append(each)
-    return [_evacuation(row, moves[row.pk]) for row in rows]
+    seen = seen_names((name for row in rows for name in (*row.names, *row.left)), access)
+    return [_evacuation(row, moves[row.pk], seen) for row in rows]
 
 
-def _evacuation(row: Evacuation, moves: Sequence[Migration]) -> EvacuationSchema:
+def _evacuation(row: Evacuation, moves: Sequence[Migration], seen: Collection[str]) -> EvacuationSchema:
     return EvacuationSchema(
         id=row.pk,
         host=row.host_id,
         at_once=row.at_once,
         go_on=row.go_on,
         rules=row.rules,
-        waiting=list(row.names),
-        left=row.left,
+        waiting=[name for name in row.names if name in seen],
+        left={name: why for name, why in row.left.items() if name in seen},
         reason=row.reason,
         created_by=row.created_by,
         created_at=row.created_at,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from django.db.models import Count, QuerySet
 
+from pipelines.domain.access.teams import Access
 from pipelines.domain.monitoring.alert_rules import (
     DEFAULTS,
     RULE_DESCRIPTIONS,
@@ -21,8 +22,10 @@ from pipelines.domain.monitoring.alert_rules import (
 from pipelines.domain.monitoring.receivers import ReceiverKind
 from pipelines.domain.monitoring.webhooks import DeliveryState
 from pipelines.foundation import clock
+from pipelines.foundation.errors import NotFound
 from pipelines.models import Alert, AlertSetting, Delivery
 from pipelines.selectors.base.labels import with_label
+from pipelines.selectors.base.visible import named_rows, of_teams
 from pipelines.selectors.monitoring.schemas import (
     AlertCountsSchema,
     AlertDeliverySchema,
@@ -36,6 +39,7 @@ from pipelines.selectors.monitoring.silences import Active, active_silences, sil
 
 
 def alerts(
+    access: Access,
     *,
     state: AlertState | None,
     rule: str | None,
@@ -43,8 +47,8 @@ def alerts(
     severity: Severity | None = None,
     label: str | None = None,
 ) -> QuerySet[Alert]:
-    """Alerts, with what their views need; those that stand, unless a state is given."""
-    found = Alert.objects.select_related("pipeline").filter(state__in=[state] if state else STANDING)
+    """Alerts that a user may see, with what their views need; those that stand, unless a state is given."""
+    found = of_teams(Alert.objects.select_related("pipeline"), access).filter(state__in=[state] if state else STANDING)
     found = found.filter(rule=rule) if rule else found
     found = _of_severity(found, severity) if severity else found
     found = with_label(found, label, "pipeline__labels") if label else found
@@ -59,9 +63,17 @@ def _of_severity(found: QuerySet[Alert], severity: Severity) -> QuerySet[Alert]:
     return found.filter(rule__in=rules_of(severity))
 
 
-def alert_counts() -> AlertCountsSchema:
-    """How many alerts stand, in one query."""
-    rows = Alert.objects.filter(state__in=STANDING).values_list("rule", "state").annotate(Count("id"))
+def get_alert(alert_id: int, access: Access) -> Alert:
+    """One alert; raises NotFound."""
+    alert = of_teams(Alert.objects.select_related("pipeline"), access).filter(pk=alert_id).first()
+    if alert is None:
+        raise NotFound(f"There is no alert {alert_id}.", code="alert_not_found", hint="GET /api/v1/alerts lists them.")
+    return alert
+
+
+def alert_counts(access: Access) -> AlertCountsSchema:
+    """How many alerts stand that a user may see, in one query."""
+    rows = of_teams(Alert.objects.filter(state__in=STANDING), access).values_list("rule", "state").annotate(Count("id"))
     opened: Counter[Severity] = Counter()
     acknowledged = 0
     for rule, state, number in rows:
@@ -75,7 +87,8 @@ def alert_counts() -> AlertCountsSchema:
 
 
 def alert_schemas(rows: Sequence[Alert]) -> list[AlertSchema]:
-    """Alerts as the API shows them, with one query for the silences and one for the deliveries of all."""
+    """Alerts as the API shows them, with one query for the silences and one for the deliveries of all. Both are of the
+    alert's own team, or of the installation."""
     silences = active_silences(clock.now()) if rows else []
     told: dict[int, list[AlertDeliverySchema]] = defaultdict(list)
     deliveries = Delivery.objects.select_related("event", "receiver").filter(alert__in=[row.pk for row in rows])
@@ -131,9 +144,9 @@ def _delivery_schema(row: Delivery) -> AlertDeliverySchema:
     )
 
 
-def rules_schema() -> RulesSchema:
-    """Every rule with its settings."""
-    rows = list(AlertSetting.objects.order_by("pipeline_name", "label"))
+def rules_schema(access: Access) -> RulesSchema:
+    """Every rule with its settings, but for those of pipelines that a user may not see."""
+    rows = list(named_rows(AlertSetting.objects.all(), access).order_by("pipeline_name", "label"))
     return RulesSchema([_rule_schema(rule, [row for row in rows if row.rule == rule]) for rule in AlertRule])
 
 

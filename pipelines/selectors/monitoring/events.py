@@ -7,13 +7,15 @@ from datetime import UTC, datetime, timedelta
 from django.db.models import Max, QuerySet
 
 from pipelines.domain.access.audit_objects import object_of
+from pipelines.domain.access.teams import Access
 from pipelines.models import AuditRow, Event
+from pipelines.selectors.base.visible import of_teams
 from pipelines.selectors.monitoring.schemas import AuditSchema, EventSchema
 
 
-def events(*, pipeline: str | None = None) -> QuerySet[Event]:
-    """Events, of one pipeline's name or all, with what their views need."""
-    found = Event.objects.select_related("pipeline", "run")
+def events(access: Access, *, pipeline: str | None = None) -> QuerySet[Event]:
+    """Events, of one pipeline's name or all that a user may see, with what their views need."""
+    found = of_teams(Event.objects.select_related("pipeline", "run"), access)
     return found.filter(pipeline__name=pipeline) if pipeline else found
 
 

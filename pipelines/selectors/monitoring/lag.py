@@ -36,7 +36,7 @@ def monitored(host: str) -> list[MonitoredPipeline]:
     living = living_runs().filter(pipeline__host_id=host)
     runs = {pipeline: (revision, seen) for pipeline, revision, seen in _observed(living)}
     rows = Pipeline.objects.filter(host_id=host, archived_at__isnull=True).only(
-        "id", "name", "labels", "phase", "phase_message", "conditions", "current_revision_id"
+        "id", "name", "team_id", "labels", "phase", "phase_message", "conditions", "current_revision_id"
     )
     return [_monitored(row, *runs.get(row.id, (row.current_revision_id, None))) for row in rows]
 
@@ -52,6 +52,7 @@ def _monitored(row: Pipeline, revision: int | None, observed: Mapping[str, Any] 
         phase_message=row.phase_message,
         labels=row.labels,
         conditions=row.conditions,
+        team=row.team_id,
     )
     return MonitoredPipeline(row.id, facts, revision, observed)
 

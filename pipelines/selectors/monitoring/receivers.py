@@ -7,17 +7,24 @@ from urllib.parse import urlsplit
 
 from django.db.models import Count, QuerySet
 
+from pipelines.domain.access.teams import EVERYTHING, Access
 from pipelines.domain.monitoring.matching import Matchers
 from pipelines.domain.monitoring.receivers import PAGERDUTY_URL, MailOptions, ReceiverKind
 from pipelines.domain.monitoring.webhooks import OPEN, DeliveryState
 from pipelines.foundation.errors import NotFound
 from pipelines.models import Delivery, Receiver
+from pipelines.selectors.base.visible import visible
 from pipelines.selectors.monitoring.schemas import DeliverySchema, MatchersSchema, ReceiverEmailSchema, ReceiverSchema
 
 
-def get_receiver(receiver_id: int) -> Receiver:
+def receivers(access: Access = EVERYTHING) -> QuerySet[Receiver]:
+    """Receivers of the teams that a user may see; those of the installation are for a role in every team."""
+    return visible(Receiver.objects.select_related("team"), access)
+
+
+def get_receiver(receiver_id: int, access: Access = EVERYTHING) -> Receiver:
     """The receiver; raises NotFound."""
-    receiver = Receiver.objects.filter(pk=receiver_id).first()
+    receiver = receivers(access).filter(pk=receiver_id).first()
     if receiver is None:
         hint = "GET /api/v1/receivers lists them."
         raise NotFound(f"There is no receiver {receiver_id}.", code="receiver_not_found", hint=hint)
@@ -66,6 +73,7 @@ def receiver_schemas(rows: Sequence[Receiver]) -> list[ReceiverSchema]:
 def _receiver_schema(row: Receiver, waiting: int) -> ReceiverSchema:
     return ReceiverSchema(
         id=row.pk,
+        team=row.team.name if row.team else None,
         kind=ReceiverKind(row.kind),
         url=row.url,
         target=target(row),

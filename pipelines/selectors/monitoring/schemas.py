@@ -117,11 +117,12 @@ class SilenceState(StrEnum):
 
 
 class SilenceSchema(Schema):
-    """Alerts of which nobody is told until `ends_at`. `suppressed`: deliveries that it holds back, or that were never
-    sent because of it."""
+    """Alerts of which nobody is told until `ends_at`; without a `team` it is the installation's. `suppressed`:
+    deliveries that it holds back, or that were never sent because of it."""
 
     id: int
     state: SilenceState
+    team: str | None
     matchers: MatchersSchema
     comment: str
     created_at: datetime
@@ -175,9 +176,10 @@ class MemberSchema(Schema):
 
 class ExternalGroupSchema(Schema):
     """An external consumer group that is monitored, with its last measurement. `simple`: it never has members;
-    offsets are committed from outside."""
+    offsets are committed from outside. `team`: who owns it; null: the installation."""
 
     id: int
+    team: str | None
     group: str
     bootstrap_servers: str
     interval: float
@@ -318,9 +320,10 @@ class ReceiverEmailSchema(Schema):
 class ReceiverSchema(Schema):
     """Who gets messages. `target`: where they go, without secrets; `email`: of kind email alone. `waiting`: deliveries
     that are not over; `failing_since`: no attempt has succeeded since then; `disabled_reason`: why it was disabled by
-    itself, else empty."""
+    itself, else empty. `team`: whose messages it gets; null: everything."""
 
     id: int
+    team: str | None
     kind: ReceiverKind
     url: str
     target: str

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from django.db.models import TextField
+from django.db.models import QuerySet, TextField
 from django.db.models.functions import Cast
 
+from pipelines.domain.access.teams import EVERYTHING, Access
 from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.definitions.components.source.kafka import KafkaSource
 from pipelines.domain.definitions.document.spec import Definition
@@ -18,7 +19,8 @@ from pipelines.domain.monitoring.watching import GroupInspection
 from pipelines.domain.positions.resets import Reset, before, effects, reset, reset_csv, topics_read
 from pipelines.foundation.errors import Conflict, NotFound
 from pipelines.models import Event, ExternalGroup, GroupSnapshot, Pipeline, Position
-from pipelines.selectors.monitoring.events import event_schema, moment
+from pipelines.selectors.base.visible import visible
+from pipelines.selectors.monitoring.events import event_schema, events, moment
 from pipelines.selectors.monitoring.lag import last_before, point_fields, window
 from pipelines.selectors.monitoring.schemas import (
     ExternalGroupDetailSchema,
@@ -64,10 +66,10 @@ def read_by(group: ExternalGroup) -> dict[TopicPartition, int]:
     return furthest
 
 
-def owners(group: ExternalGroup) -> Iterator[tuple[Pipeline, Definition, str]]:
+def owners(group: ExternalGroup, access: Access = EVERYTHING) -> Iterator[tuple[Pipeline, Definition, str]]:
     """Pipelines that mirror positions to a group of this name, with their definition and the source that does. The
     cluster is not compared: one has many addresses."""
-    present = Pipeline.objects.filter(archived_at__isnull=True).select_related("current_revision")
+    present = visible(Pipeline.objects.filter(archived_at__isnull=True), access).select_related("current_revision")
     text = Cast("current_revision__definition", TextField())
     for pipeline in present.annotate(text=text).filter(text__contains=json.dumps(group.name)).order_by("name"):
         definition = _definition(pipeline)
@@ -83,9 +85,14 @@ def _definition(pipeline: Pipeline) -> Definition | None:
         return None
 
 
-def get_group(group_id: int) -> ExternalGroup:
+def external_groups(access: Access) -> QuerySet[ExternalGroup]:
+    """Watched groups that exist for a user: of the teams, and of the installation."""
+    return visible(ExternalGroup.objects.select_related("team"), access, shared=True)
+
+
+def get_group(group_id: int, access: Access) -> ExternalGroup:
     """One watched group; raises NotFound."""
-    group = ExternalGroup.objects.filter(pk=group_id).first()
+    group = external_groups(access).filter(pk=group_id).first()
     if group is None:
         hint = "GET /api/v1/consumer-groups lists them."
         raise NotFound(f"There is no external consumer group {group_id}.", code="group_not_found", hint=hint)
@@ -104,8 +111,8 @@ def group_detail_schema(group: ExternalGroup) -> ExternalGroupDetailSchema:
     happened = Event.objects.select_related("pipeline", "run").filter(
         kind__startswith="group.", data__external_group=group.pk
     )
-    events = [event_schema(event) for event in happened.order_by("-id")[:LAST_EVENTS]]
-    return ExternalGroupDetailSchema(**_fields(group), partitions=parts, events=events)
+    last = [event_schema(event) for event in happened.order_by("-id")[:LAST_EVENTS]]
+    return ExternalGroupDetailSchema(**_fields(group), partitions=parts, events=last)
 
 
 def _fields(group: ExternalGroup) -> dict[str, Any]:
@@ -114,6 +121,7 @@ def _fields(group: ExternalGroup) -> dict[str, Any]:
     return {
         "id": group.pk,
         "group": group.name,
+        "team": group.team.name if group.team else None,
         "bootstrap_servers": group.bootstrap_servers,
         "interval": group.interval,
         "max_rate": group.max_rate,
@@ -142,13 +150,13 @@ def _snapshot_schema(point: GroupSnapshot) -> SnapshotSchema:
     return SnapshotSchema(**point_fields(point), state=point.state, coordinator=point.coordinator, members=members)
 
 
-def plan_schema(group: ExternalGroup, target: str) -> GroupPlanSchema:
+def plan_schema(group: ExternalGroup, target: str, access: Access) -> GroupPlanSchema:
     """A reset of a group to before an event; `target` is what follows `before=`, for example `1234-30m`.
 
     Raises NotFound for the event, Conflict where nothing was seen of the group yet, ValueError for another text.
     """
     wanted = before(target)
-    event = Event.objects.filter(pk=wanted.event).first()
+    event = events(access).filter(pk=wanted.event).first()
     if event is None:
         hint = "headgate events lists them with -o json."
         raise NotFound(f"There is no event {wanted.event}.", code="event_not_found", hint=hint)
@@ -170,8 +178,8 @@ def plan_schema(group: ExternalGroup, target: str) -> GroupPlanSchema:
         skip=sum(each.skip for each in resets),
         gone=sum(each.gone for each in resets),
         partitions=[_reset_schema(each) for each in resets],
-        sinks=_effects(group, resets),
-        warnings=list(_warnings(group, inspection, resets)),
+        sinks=_effects(group, resets, access),
+        warnings=list(_warnings(group, inspection, resets, access)),
         reset_csv=reset_csv(resets),
     )
 
@@ -196,7 +204,7 @@ def _reset_schema(each: Reset) -> ResetPartitionSchema:
     )
 
 
-def _effects(group: ExternalGroup, resets: Sequence[Reset]) -> list[SinkEffectSchema]:
+def _effects(group: ExternalGroup, resets: Sequence[Reset], access: Access) -> list[SinkEffectSchema]:
     """What the duplicates do to the sinks of our own pipelines that the group belongs to."""
     return [
         SinkEffectSchema(
@@ -208,7 +216,7 @@ def _effects(group: ExternalGroup, resets: Sequence[Reset]) -> list[SinkEffectSc
             duplicates_max=again,
             effect=effect.effect if again else "Nothing is reread.",
         )
-        for pipeline, definition, source in owners(group)
+        for pipeline, definition, source in owners(group, access)
         for again in [_again(definition, source, resets)]
         for effect in effects(definition, source)
     ]
@@ -219,10 +227,12 @@ def _again(definition: Definition, source: str, resets: Sequence[Reset]) -> int:
     return sum(each.replay for each in resets if each.key.topic in topics)
 
 
-def _warnings(group: ExternalGroup, inspection: GroupInspection, resets: Sequence[Reset]) -> Iterator[str]:
+def _warnings(
+    group: ExternalGroup, inspection: GroupInspection, resets: Sequence[Reset], access: Access
+) -> Iterator[str]:
     if inspection.description.members:
         yield "The group has members. Kafka resets the offsets of a group only while it has none: stop them first."
-    for pipeline, _, source in owners(group):
+    for pipeline, _, source in owners(group, access):
         yield (
             f"{pipeline.name}.{source} only mirrors its positions here and does not read them: "
             f"use `headgate positions plan {pipeline.name} --to before=…` to move the pipeline."

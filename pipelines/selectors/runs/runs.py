@@ -6,8 +6,11 @@ from uuid import UUID
 
 from django.db.models import Max, QuerySet
 
+from pipelines.domain.access.teams import Access
 from pipelines.domain.base.states import RunOutcome, RunRole, RunState
+from pipelines.foundation.errors import NotFound
 from pipelines.models import Pipeline, Run, RunNumber
+from pipelines.selectors.base.visible import visible
 from pipelines.selectors.runs.schemas import RunSchema
 
 
@@ -30,6 +33,14 @@ def runs(*, pipeline: Pipeline | None = None) -> QuerySet[Run]:
     """Runs, of one pipeline or all, with what their views need."""
     found = Run.objects.select_related("revision").defer("revision__definition", "revision__source_text", "observed")
     return found.filter(pipeline=pipeline) if pipeline else found
+
+
+def get_run(run_id: int, access: Access) -> Run:
+    """One run, with its pipeline; raises NotFound."""
+    run = visible(runs(), access, "pipeline__team").select_related("pipeline").filter(pk=run_id).first()
+    if run is None:
+        raise NotFound(f"There is no run {run_id}.", code="run_not_found")
+    return run
 
 
 def run_schema(run: Run) -> RunSchema:

@@ -30,7 +30,8 @@ def create(*, definition: Definition, text: str, note: str, actor: Actor, team: 
         raise Conflict(
             f"The pipeline {definition.name!r} already exists.",
             code="name_taken",
-            hint=f"Publish a revision of it: POST /api/v1/pipelines/{definition.name}/revisions.",
+            hint="Names are of all teams together. One of yours takes revisions: POST "
+            f"/api/v1/pipelines/{definition.name}/revisions.",
         ) from None
 
 

@@ -104,7 +104,7 @@ def turn(*, host: str) -> int:
     _note_failures(row, moves)
     stuck = next((each for each in moves if _failed(each)), None)
     if stuck is not None and not row.go_on:
-        _end(row, "stopped", f"The migration of {stuck.pipeline.name} has failed; the rest was not started.")
+        _end(row, "stopped", "A migration of it has failed; the rest was not started.")
         return 0
     under_way = sum(each.stage not in OVER for each in moves)
     if not row.names and not under_way:

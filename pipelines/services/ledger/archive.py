@@ -41,7 +41,13 @@ def archive(*, pipeline: Pipeline, version: int | None, actor: Actor) -> None:
         raise Conflict(f"{current.name} was changed by another request.", code="busy", hint="Send the request again.")
     message = f"{actor.name} deleted {current.name}; its ledger is kept."
     events.record(kind="pipeline.archived", message=message, pipeline=current, actor=actor.name)
-    audit.record(actor=actor, action="pipeline.delete", pipeline_name=current.name, before={"phase": current.phase})
+    audit.record(
+        actor=actor,
+        action="pipeline.delete",
+        pipeline_name=current.name,
+        team=current.team.name,
+        before={"phase": current.phase},
+    )
     had = current.current_revision.definition if current.current_revision else None
     record_users(pipeline_name=current.name, before=had, after=None, actor=actor)
 
@@ -63,7 +69,13 @@ def purge(*, pipeline: Pipeline, confirm: str, actor: Actor) -> None:
     Pipeline.objects.filter(id=pipeline.id).update(current_revision=None)
     Pipeline.objects.filter(id=pipeline.id).delete()
     Purged.objects.create(pipeline_id=pipeline.id, name=pipeline.name, last_run=last, storages=storages, at=clock.now())
-    audit.record(actor=actor, action="pipeline.purge", pipeline_name=pipeline.name, before={"id": str(pipeline.id)})
+    audit.record(
+        actor=actor,
+        action="pipeline.purge",
+        pipeline_name=pipeline.name,
+        team=pipeline.team.name,
+        before={"id": str(pipeline.id)},
+    )
 
 
 def _storages(pipeline: Pipeline) -> list[str]:

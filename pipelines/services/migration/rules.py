@@ -8,8 +8,8 @@ from typing import Any
 from django.db import transaction
 
 from pipelines.foundation import clock
-from pipelines.foundation.errors import NotFound
 from pipelines.models import ApprovalPolicy, FreezeWindow
+from pipelines.selectors.migration.rules import get_freeze, get_policy
 from pipelines.services.base import audit
 from pipelines.services.base.audit import Actor
 from pipelines.services.governance import governing
@@ -34,9 +34,7 @@ def set_policy(*, label: str, pipeline: str, approvers: int, expiry_seconds: int
 @transaction.atomic
 def remove_policy(*, policy_id: int, actor: Actor) -> None:
     """Remove a policy. Raises NotFound."""
-    row = ApprovalPolicy.objects.filter(pk=policy_id).first()
-    if row is None:
-        raise NotFound("There is no such approval policy.", code="policy_not_found")
+    row = get_policy(policy_id)
     before = {"label": row.label, "approvers": row.approvers}
     told = audit.record(actor=actor, action="approval_policy.remove", pipeline_name=row.pipeline_name, before=before)
     row.delete()
@@ -66,9 +64,7 @@ def add_freeze(
 @transaction.atomic
 def remove_freeze(*, freeze_id: int, actor: Actor) -> None:
     """End a freeze. Raises NotFound."""
-    row = FreezeWindow.objects.filter(pk=freeze_id).first()
-    if row is None:
-        raise NotFound("There is no such freeze.", code="freeze_not_found")
+    row = get_freeze(freeze_id)
     before = {"reason": row.reason}
     told = audit.record(actor=actor, action="freeze.remove", pipeline_name=row.pipeline_name, before=before)
     row.delete()

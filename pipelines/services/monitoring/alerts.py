@@ -42,10 +42,12 @@ def raise_alert(
     key: str,
     message: str,
     pipeline: Pipeline | None = None,
+    team: int | None = None,
     data: Mapping[str, Any] | None = None,
     lasting: float = inf,
 ) -> Alert | None:
-    """Open the alert of (rule, key), or bring the standing one up to date; doing so again changes nothing.
+    """Open the alert of (rule, key), or bring the standing one up to date; doing so again changes nothing. `team`:
+    whose it is where it is about no pipeline.
 
     An acknowledged one stays acknowledged. There is an event when it opens, and none for new words. None where people
     have switched the rule off for the pipeline, or want it broken for longer than the `lasting` seconds so far.
@@ -56,7 +58,7 @@ def raise_alert(
             return None
         try:
             with transaction.atomic():
-                return _open(rule, key, message, pipeline, dict(data or {}))
+                return _open(rule, key, message, pipeline, team, dict(data or {}))
         except IntegrityError:  # somebody else has opened it in the same instant
             standing = Alert.objects.get(rule=rule, key=key, state__in=_STANDING)
     return _updated(standing, message, dict(data or {}))
@@ -70,11 +72,11 @@ def _held_back(rule: str, pipeline: Pipeline | None, lasting: float) -> bool:
     return not settings.enabled or lasting < settings.for_seconds
 
 
-def _open(rule: str, key: str, message: str, pipeline: Pipeline | None, data: dict[str, Any]) -> Alert:
-    now = clock.now()
-    alert = Alert.objects.create(
-        rule=rule, key=key, message=message, pipeline=pipeline, data=data, opened_at=now, changed_at=now
-    )
+def _open(
+    rule: str, key: str, message: str, pipeline: Pipeline | None, team: int | None, data: dict[str, Any]
+) -> Alert:
+    about = {"pipeline": pipeline, "team_id": team, "message": message, "data": data}
+    alert = Alert.objects.create(rule=rule, key=key, opened_at=clock.now(), changed_at=clock.now(), **about)
     _emit(alert, "alert.opened", message)
     return alert
 
@@ -126,9 +128,13 @@ def acknowledge(*, alert_id: int, actor: Actor, note: str = "") -> Alert:
     }
     if Alert.objects.filter(pk=alert_id, state=AlertState.OPEN).update(state=AlertState.ACKNOWLEDGED, **fields):
         alert.refresh_from_db()
-        name = alert.pipeline.name if alert.pipeline else ""
+        name, team = (alert.pipeline.name, alert.pipeline.team) if alert.pipeline else ("", alert.team)
         audit.record(
-            actor=actor, action="alert.acknowledge", pipeline_name=name, after={"rule": alert.rule, "note": note}
+            actor=actor,
+            action="alert.acknowledge",
+            pipeline_name=name,
+            team=team.name if team else "",
+            after={"rule": alert.rule, "note": note},
         )
         _emit(alert, "alert.acknowledged", f"{actor.name} acknowledged: {alert.message}", actor.name)
         if alert.rule == GLASS_BROKEN:
@@ -142,7 +148,7 @@ def acknowledge(*, alert_id: int, actor: Actor, note: str = "") -> Alert:
 
 def _emit(alert: Alert, kind: str, message: str, actor: str = "system") -> None:
     data = {"alert": alert.pk, "rule": alert.rule, "key": alert.key, "state": alert.state}
-    events.record(kind=kind, message=message, pipeline=alert.pipeline, actor=actor, data=data)
+    events.record(kind=kind, message=message, pipeline=alert.pipeline, team=alert.team_id, actor=actor, data=data)
 
 
 @dataclass
@@ -177,7 +183,7 @@ def evaluate(*, facts: Mapping[UUID, Facts], patience: Patience, now: float) -> 
             if known is not None:
                 _updated(known, finding.message, dict(finding.data))
             elif patience.ripe(key, settings.for_seconds, now):
-                owner = Pipeline(id=pipeline_id, name=each.pipeline, labels=dict(each.labels))
+                owner = Pipeline(id=pipeline_id, name=each.pipeline, labels=dict(each.labels), team_id=each.team)
                 raise_alert(
                     rule=finding.rule, key=finding.key, message=finding.message, data=finding.data, pipeline=owner
                 )

@@ -50,7 +50,7 @@ def plan(*, settled: int) -> int:
     `settled`: up to this id no event can turn up any more. A transaction takes the id of its event when it begins to
     write and shows it when it commits, so the events behind that are looked at again; a delivery that is there stays.
     """
-    receivers = list(Receiver.objects.filter(enabled=True).only("kind", "events", "matchers", "position"))
+    receivers = list(Receiver.objects.filter(enabled=True).only("kind", "events", "matchers", "position", "team"))
     if not receivers:
         return 0
     release(now=clock.now())
@@ -90,7 +90,11 @@ def _routed(pairs: Sequence[Pair], kinds: Mapping[int, str]) -> list[Delivery]:
     """The deliveries of these pairs that matchers allow; those that a silence is about are suppressed."""
     now = clock.now()
     matchers = {each.pk: Matchers.of(each.matchers) for each, _ in pairs}
-    asked = {event for each, event in pairs if kinds[event] in ALERT_EVENTS or not matchers[each.pk].empty}
+    asked = {
+        event
+        for each, event in pairs
+        if kinds[event] in ALERT_EVENTS or not matchers[each.pk].empty or each.team_id is not None
+    }
     about = _subjects(asked)
     alerts = _existing({about[event].alert for event in asked if event in about} - {None})
     silences = active_silences(now) if alerts else []
@@ -99,7 +103,7 @@ def _routed(pairs: Sequence[Pair], kinds: Mapping[int, str]) -> list[Delivery]:
     rows = []
     for each, event in pairs:
         found = about.get(event)
-        if found and not matchers[each.pk].match(found.subject):
+        if not _is_for(each, found) or (found and not matchers[each.pk].match(found.subject)):
             continue
         row = Delivery(receiver=each, event_id=event, message_id=new_message_id(), next_attempt_at=now, created_at=now)
         if found and found.alert in alerts:
@@ -110,6 +114,11 @@ def _routed(pairs: Sequence[Pair], kinds: Mapping[int, str]) -> list[Delivery]:
                 never |= {(each.pk, found.alert)} if kinds[event] == "alert.opened" else set()
         rows.append(row)
     return rows
+
+
+def _is_for(receiver: Receiver, found: _About | None) -> bool:
+    """A receiver of a team gets what that team may see."""
+    return receiver.team_id is None or (found is not None and found.subject.team == receiver.team_id)
 
 
 @dataclass(frozen=True)
@@ -124,7 +133,7 @@ def _subjects(events: Collection[int]) -> dict[int, _About]:
     if not events:
         return {}
     between = Event.objects.filter(pk__gte=min(events), pk__lte=max(events))
-    rows = between.values("pk", "kind", "data", "pipeline__name", "pipeline__labels")
+    rows = between.values("pk", "kind", "data", "team", "pipeline__name", "pipeline__labels", "pipeline__team")
     return {row["pk"]: _about(row) for row in rows if row["pk"] in events}
 
 

@@ -28,7 +28,7 @@ from pipelines.domain.monitoring.webhooks import DeliveryState, Reach, secret_na
 from pipelines.foundation import clock
 from pipelines.foundation.errors import Conflict, Invalid, PreconditionFailed
 from pipelines.foundation.keyring import Keyring, Undecryptable
-from pipelines.models import Delivery, Event, Receiver
+from pipelines.models import Delivery, Event, Receiver, Team
 from pipelines.selectors.access.secrets import Stored, stored
 from pipelines.selectors.monitoring.events import newest_event
 from pipelines.selectors.monitoring.receivers import get_delivery, get_receiver, server, target
@@ -86,15 +86,16 @@ class Installation:
 
 
 @transaction.atomic
-def create(*, wanted: ReceiverSettings, installation: Installation, actor: Actor) -> Receiver:
-    """Add a receiver; it gets what happens from now on. Raises Invalid with every finding, and Conflict."""
+def create(*, wanted: ReceiverSettings, installation: Installation, actor: Actor, team: Team | None = None) -> Receiver:
+    """Add a receiver, of a team or of the installation; it gets what happens from now on. Raises Invalid with every
+    finding, and Conflict."""
     _check(wanted, installation)
-    if Receiver.objects.count() >= MOST_RECEIVERS:
+    if Receiver.objects.filter(team=team).count() >= MOST_RECEIVERS:
         words = f"There are {MOST_RECEIVERS} receivers already."
         raise Conflict(words, code="too_many_receivers", hint="Remove one that is not needed.")
     now = clock.now()
     stamps = {"created_at": now, "created_by": actor.name, "updated_at": now, "updated_by": actor.name}
-    receiver = Receiver.objects.create(**wanted.fields(), position=newest_event(), **stamps)
+    receiver = Receiver.objects.create(team=team, **wanted.fields(), position=newest_event(), **stamps)
     _emit(actor, receiver, "receiver.created", "added", after=shown(wanted))
     return receiver
 
@@ -167,7 +168,14 @@ def retry(*, receiver_id: int, delivery_id: int, actor: Actor) -> Delivery:
         words = f"Delivery {delivery_id} is being sent."
         raise Conflict(words, code="being_sent", hint="Wait for its result.")
     after = {"receiver": receiver_id, "delivery": delivery_id, "message_id": delivery.message_id}
-    audit.record(actor=actor, action="receiver.retry", before={"state": delivery.state}, after=after)
+    team = delivery.receiver.team
+    audit.record(
+        actor=actor,
+        action="receiver.retry",
+        team=team.name if team else "",
+        before={"state": delivery.state},
+        after=after,
+    )
     return get_delivery(receiver_id, delivery_id)
 
 
@@ -179,8 +187,9 @@ def switch_off(*, receiver: Receiver, reason: str) -> bool:
             return False
         message = f"Receiver {receiver.pk} ({target(receiver)}) was disabled: {reason}"
         data = {**_named(receiver), "reason": reason}
-        events.record(kind="receiver.disabled", message=message, data=data)
-        alerts.raise_alert(rule=RECEIVER_DISABLED, key=alert_key(receiver.pk), message=message, data=data)
+        team = receiver.team_id
+        events.record(kind="receiver.disabled", message=message, team=team, data=data)
+        alerts.raise_alert(rule=RECEIVER_DISABLED, key=alert_key(receiver.pk), message=message, team=team, data=data)
         return True
 
 
@@ -265,6 +274,12 @@ def _named(receiver: Receiver) -> dict[str, Any]:
 
 def _emit(actor: Actor, receiver: Receiver, kind: str, did: str, *, before: Any = None, after: Any = None) -> Event:
     named = _named(receiver)
-    audit.record(actor=actor, action=kind, before=before and {**named, **before}, after={**named, **(after or {})})
+    audit.record(
+        actor=actor,
+        action=kind,
+        team=receiver.team.name if receiver.team else "",
+        before=before and {**named, **before},
+        after={**named, **(after or {})},
+    )
     message = f"{actor.name} {did} receiver {receiver.pk} ({target(receiver)})."
-    return events.record(kind=kind, message=message, actor=actor.name, data=named)
+    return events.record(kind=kind, message=message, team=receiver.team_id, actor=actor.name, data=named)

@@ -21,8 +21,8 @@ from pipelines.domain.monitoring.matching import Matchers
 from pipelines.domain.monitoring.webhooks import DeliveryState
 from pipelines.foundation import clock
 from pipelines.foundation.errors import Conflict, Invalid
-from pipelines.models import Delivery, Pipeline, Silence
-from pipelines.selectors.monitoring.silences import active_silences, get_silence, silence_of, subject_of
+from pipelines.models import Delivery, Pipeline, Silence, Team
+from pipelines.selectors.monitoring.silences import active_silences, get_silence, is_about, silence_of, subject_of
 from pipelines.services.base import audit, bulk, events
 from pipelines.services.base.audit import Actor
 
@@ -34,11 +34,12 @@ _STANDING = {state.value for state in STANDING}
 
 @dataclass(frozen=True)
 class SilenceSettings:
-    """A silence as somebody wants it."""
+    """A silence as somebody wants it; one of a team is about what that team owns."""
 
     matchers: Matchers
     ends_at: datetime | None
     comment: str
+    team: Team | None = None
 
 
 @transaction.atomic
@@ -47,11 +48,11 @@ def create(*, wanted: SilenceSettings, longest: timedelta, actor: Actor) -> Sile
     now, ends_at = clock.now(), wanted.ends_at
     if (found := _findings(wanted, now, longest)) or ends_at is None:
         raise Invalid("The silence is not valid.", code="silence_invalid", findings=found)
-    if Silence.objects.filter(ends_at__gt=now).count() >= MOST_SILENCES:
+    if Silence.objects.filter(ends_at__gt=now, team=wanted.team).count() >= MOST_SILENCES:
         words = f"{MOST_SILENCES} silences are active already."
         raise Conflict(words, code="too_many_silences", hint="End some, or use labels instead of names.")
     fields = {"matchers": wanted.matchers.stored(), "ends_at": ends_at, "comment": wanted.comment.strip()}
-    silence = Silence.objects.create(**fields, created_at=now, created_by=actor.name)
+    silence = Silence.objects.create(team=wanted.team, **fields, created_at=now, created_by=actor.name)
     _hold_what_waits(silence)
     _emit(actor, silence, "silence.created", f"{actor.name} silenced alerts until {ends_at:%Y-%m-%d %H:%M} UTC.")
     return silence
@@ -120,7 +121,7 @@ def _hold_what_waits(silence: Silence) -> None:
     waiting = Delivery.objects.filter(state=DeliveryState.WAITING, alert__isnull=False)
     rows: Sequence[Delivery] = list(waiting.select_related("alert__pipeline"))
     matchers = Matchers.of(silence.matchers)
-    held = [row.pk for row in rows if row.alert and matchers.match(subject_of(row.alert))]
+    held = [row.pk for row in rows if row.alert and is_about(silence, matchers, subject_of(row.alert))]
     Delivery.objects.filter(pk__in=held, state=DeliveryState.WAITING).update(
         state=DeliveryState.SUPPRESSED, silence=silence, next_attempt_at=None
     )
@@ -142,7 +143,7 @@ def _findings(wanted: SilenceSettings, now: datetime, longest: timedelta) -> lis
                 suggestion="Name pipelines, labels, rules or severities; for all alerts, name all severities.",
             )
         )
-    return [*found, *_of_end(wanted.ends_at, now, longest), *_of_comment(wanted.comment), *_of_names(wanted.matchers)]
+    return [*found, *_of_end(wanted.ends_at, now, longest), *_of_comment(wanted.comment), *_of_names(wanted)]
 
 
 def _of_end(ends_at: datetime | None, now: datetime, longest: timedelta) -> list[Finding]:
@@ -166,8 +167,10 @@ def _of_comment(comment: str) -> list[Finding]:
     return [Finding(path="comment", code="comment_missing", message=message, suggestion=suggestion)]
 
 
-def _of_names(matchers: Matchers) -> list[Finding]:
-    known = set(Pipeline.objects.filter(name__in=matchers.pipelines).values_list("name", flat=True))
+def _of_names(wanted: SilenceSettings) -> list[Finding]:
+    matchers = wanted.matchers
+    rows = Pipeline.objects.filter(name__in=matchers.pipelines, **({"team": wanted.team} if wanted.team else {}))
+    known = set(rows.values_list("name", flat=True))
     return [
         Finding(
             path=f"matchers.pipelines[{index}]",
@@ -187,5 +190,5 @@ def _emit(actor: Actor, silence: Silence, kind: str, message: str) -> None:
         "ends_at": silence.ends_at.isoformat(),
         "comment": silence.comment,
     }
-    audit.record(actor=actor, action=kind, after=data)
-    events.record(kind=kind, message=message, actor=actor.name, data=data)
+    audit.record(actor=actor, action=kind, team=silence.team.name if silence.team else "", after=data)
+    events.record(kind=kind, message=message, team=silence.team_id, actor=actor.name, data=data)

@@ -18,7 +18,7 @@ from pipelines.domain.monitoring.lag import STEPS, PartitionLag
 from pipelines.domain.monitoring.watching import GroupInspection, Happening, Kind, Limits, fastest, happenings
 from pipelines.foundation import clock
 from pipelines.foundation.errors import Conflict, Invalid, NotFound
-from pipelines.models import Alert, ExternalGroup, GroupSnapshot
+from pipelines.models import Alert, ExternalGroup, GroupSnapshot, Team
 from pipelines.selectors.access import reach
 from pipelines.selectors.hosts.hosts import LOST_AFTER, expected
 from pipelines.services.base import audit, events
@@ -48,18 +48,19 @@ class ExternalGroupSettings:
 
 
 @transaction.atomic
-def watch(*, wanted: ExternalGroupSettings, actor: Actor) -> ExternalGroup:
-    """Begin to watch a group. Raises NotFound for a host; Invalid where its servers may not be reached; Conflict where
-    it is watched, or too many are."""
+def watch(*, wanted: ExternalGroupSettings, team: Team | None = None, actor: Actor) -> ExternalGroup:
+    """Begin to watch a group, for a team or for the installation. Raises NotFound for a host; Invalid where its servers
+    may not be reached; Conflict where it is watched, or too many are."""
     _require_reach(wanted.bootstrap_servers)
     if wanted.host is not None and not expected().filter(name=wanted.host).exists():
         raise NotFound(f"There is no host {wanted.host}.", code="host_not_found", hint="GET /api/v1/hosts lists them.")
-    if ExternalGroup.objects.count() >= MOST_GROUPS:
+    if ExternalGroup.objects.filter(team=team).count() >= MOST_GROUPS:
         words = f"{MOST_GROUPS} external consumer groups are already monitored."
         raise Conflict(words, code="too_many_groups", hint="Remove one that is not needed.")
     try:
         with transaction.atomic():
             group = ExternalGroup.objects.create(
+                team=team,
                 name=wanted.name,
                 bootstrap_servers=wanted.bootstrap_servers,
                 options=dict(wanted.options),
@@ -72,7 +73,7 @@ def watch(*, wanted: ExternalGroupSettings, actor: Actor) -> ExternalGroup:
     except IntegrityError:
         words = f"The group {wanted.name} at {wanted.bootstrap_servers} is already monitored."
         raise Conflict(words, code="already_monitored", hint="Remove it first to change its settings.") from None
-    audit.record(actor=actor, action="group.watch", after=_told(group))
+    _note(actor, group, "group.watch", after=_told(group))
     return group
 
 
@@ -90,7 +91,7 @@ def unwatch(*, group: ExternalGroup, actor: Actor) -> None:
     """Watch it no longer; its series goes with it, its events stay."""
     for rule in (AlertRule.GROUP_LOST, AlertRule.GROUP_MOVED):
         alerts.clear_alert(rule=rule, key=_key(group))
-    audit.record(actor=actor, action="group.unwatch", before=_told(group))
+    _note(actor, group, "group.unwatch", before=_told(group))
     group.delete()
 
 
@@ -98,6 +99,10 @@ def _told(group: ExternalGroup) -> dict[str, Any]:
     """A group as the audit tells of it, with the secrets that it uses."""
     used = sorted({each.bound for each in references(group.options)})
     return {"group": group.name, "servers": group.bootstrap_servers, **({"secrets": used} if used else {})}
+
+
+def _note(actor: Actor, group: ExternalGroup, action: str, **facts: Any) -> None:
+    audit.record(actor=actor, action=action, team=group.team.name if group.team else "", **facts)
 
 
 def claim(host: str) -> int:
@@ -139,7 +144,8 @@ def saw(
     limits = Limits(group.fastest, group.max_rate, group.leap_records, read)
     found = happenings(before, after, limits)
     for each in found:
-        events.record(kind=each.kind, message=f"{group.name}: {each.message}", data=_data(group, each))
+        words = f"{group.name}: {each.message}"
+        events.record(kind=each.kind, message=words, team=group.team_id, data=_data(group, each))
     _alert(group, after, found)
     return found
 
@@ -178,14 +184,15 @@ def _alert(group: ExternalGroup, inspection: GroupInspection, found: list[Happen
     missing = sorted(f"{topic}/{number}" for (topic, number), part in inspection.partitions.items() if _is_lost(part))
     if missing:
         message = f"{group.name} at {group.bootstrap_servers} no longer has a commit for {', '.join(missing)}."
-        alerts.raise_alert(rule=AlertRule.GROUP_LOST, key=_key(group), message=message, data={"group": group.name})
+        facts = {"group": group.name}
+        alerts.raise_alert(rule=AlertRule.GROUP_LOST, key=_key(group), message=message, team=group.team_id, data=facts)
     else:
         alerts.clear_alert(rule=AlertRule.GROUP_LOST, key=_key(group))
     jumps = [each for each in found if each.kind in _JUMPS]
     if jumps:
         message = f"{group.name} at {group.bootstrap_servers}: {jumps[0].message}"
         data = _data(group, jumps[0])
-        alerts.raise_alert(rule=AlertRule.GROUP_MOVED, key=_key(group), message=message, data=data)
+        alerts.raise_alert(rule=AlertRule.GROUP_MOVED, key=_key(group), message=message, team=group.team_id, data=data)
     elif Alert.objects.filter(
         rule=AlertRule.GROUP_MOVED, key=_key(group), resolved_at=None, changed_at__lt=clock.now() - MOVED_FOR
     ).exists():

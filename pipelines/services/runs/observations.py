@@ -115,7 +115,9 @@ def record_statuses(reports: Sequence[Report]) -> None:
     bulk.update(Run, [_observed(each, frames.get(each.run.pk)) for each in reports])
     moving = [each for each in reports if each.sample and each.run.pk in frames]
     bulk.insert([_sample(each, frames[each.run.pk]) for each in moving])
-    transaction.on_commit(lambda: dispatch.publish_all("live", list(frames.values())))
+    teams = {each.run.pk: each.pipeline.team_id for each in reports}
+    told = [{dispatch.OWNER: teams[run], **frame} for run, frame in frames.items()]
+    transaction.on_commit(lambda: dispatch.publish_all("live", told))
 
 
 def _observed(report: Report, frame: dict[str, Any] | None) -> dict[str, Any]:

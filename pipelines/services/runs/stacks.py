@@ -40,5 +40,5 @@ def ask(*, run: Run, actor: Actor, host: str, state_dir: Path) -> str:
             code="run_directory_unwritable",
             hint="Its process may not have started yet; try again.",
         ) from None
-    audit.record(actor=actor, action="run.stacks", pipeline_name=run.pipeline_name)
+    audit.record(actor=actor, action="run.stacks", pipeline_name=run.pipeline_name, team=run.pipeline.team.name)
     return order.id

@@ -29,7 +29,7 @@ export function SilenceDialog({ alert, onClose }: { alert: Alert; onClose: () =>
   const [comment, setComment] = useState('')
   const matchers = choices[chosen] ?? choices[0]
   const save = useMutation({
-    mutationFn: () => createSilence({ matchers, comment, ends_at: inHours(Number(hours)) }),
+    mutationFn: () => createSilence({ team: null, matchers, comment, ends_at: inHours(Number(hours)) }),
     onSuccess: () => {
       announce('The silence is created.')
       onClose()

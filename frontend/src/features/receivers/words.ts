@@ -79,6 +79,7 @@ export function requestOf(draft: Draft, kept?: Kept): ReceiverRequest {
   const { kind, url, events, secret, former, description } = draft
   const none = { pipelines: [], labels: [], rules: [], severities: [] }
   return {
+    team: null,
     kind,
     url: kind === 'webhook' || kind === 'pagerduty' ? url.trim() : '',
     events: words(events),

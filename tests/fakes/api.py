@@ -28,6 +28,7 @@ def pipeline(name: str, *, phase: str = "STOPPED", revision: int = 1) -> dict[st
         "phase": phase,
         "phase_since": AT,
         "phase_reason": "",
+        "team": "default",
         "phase_message": "",
         "stop_reason": None,
         "generation": 1,

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable
+from datetime import datetime
 from io import StringIO
 from typing import Any
 
@@ -83,6 +86,8 @@ ATTACKS: dict[str, tuple[Callable[[], Any], str]] = {
     "head removed": (lambda: AuditHead.objects.all().delete(), "head of the chain is missing"),
     "all computed again": (_recompute, "The head is not signed by the key"),
     "before changed": (lambda: AuditRow.objects.filter(sequence=6).update(before={"a": 1}), "Row 6 was changed"),
+    "token changed": (lambda: AuditRow.objects.filter(sequence=6).update(token="hg_0"), "Row 6 was changed"),
+    "team changed": (lambda: AuditRow.objects.filter(sequence=6).update(team="web"), "Row 6 was changed"),
     "time changed": (lambda: AuditRow.objects.filter(sequence=6).update(at=clock.now()), "Row 6 was changed"),
 }
 
@@ -94,6 +99,21 @@ def test_what_was_done_is_named(attack: str) -> None:
     act()
     with pytest.raises(CommandError, match=words):
         _verify()
+
+
+def test_a_chain_from_before_columns_were_added_verifies() -> None:
+    """The digests are those of the columns that there were then, whatever has been added since."""
+    last, at = audit_chain.GENESIS, "2026-01-01T00:00:00+00:00"
+    for number in (1, 2):
+        old = {"id": 100 + number, "at": at, "actor": "ana", "action": "pipeline.stop", "outcome": "accepted"}
+        text = json.dumps([last, number, old], sort_keys=True, separators=(",", ":"))
+        last = hashlib.sha256(text.encode()).hexdigest()
+        AuditRow.objects.create(**{**old, "at": datetime.fromisoformat(at)}, sequence=number, digest=last)
+    signer, now = settings.HEADGATE.signer, clock.now()
+    signature = signer.sign(audit_chain.head_text(2, last, now))
+    AuditHead.objects.create(sequence=2, digest=last, at=now, key=signer.public.id, signature=signature)
+    _written(3)
+    assert "5 rows are as they were sealed" in _verify()
 
 
 def test_nothing_is_sealed_upon_a_head_that_somebody_else_wrote() -> None:

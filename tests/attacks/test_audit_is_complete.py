@@ -20,12 +20,13 @@ from rest_framework.test import APIClient
 
 from pipelines.api.http.base import View
 from pipelines.domain.base.roles import Role
+from pipelines.foundation import clock
 from pipelines.foundation.keyring import add_key
-from pipelines.models import AccessToken, AuditRow
+from pipelines.models import AccessToken, AuditRow, RoleBinding
 from pipelines.services.access import access, refusals
 from pipelines.services.base import audit
 from tests.db.test_secrets import BOUND
-from tests.factories import PipelineFactory, UserFactory
+from tests.factories import PipelineFactory, TeamFactory, UserFactory
 from tests.fakes.receivers import NEW
 
 SESSION = "/api/v1/session"
@@ -198,6 +199,34 @@ def test_a_right_token_is_not_recorded_and_neither_is_a_visitor_without_one(rows
     assert _with(text).get("/api/v1/pipelines").status_code == 200
     assert APIClient().get("/api/v1/pipelines").status_code == 401
     assert rows() == []
+
+
+def test_a_row_says_by_which_token_and_never_its_text(rows: Rows) -> None:
+    user = UserFactory.create(username="ana", role=Role.ADMIN)
+    text = access.create_token(user=user, name="ci", expires=None)
+    assert _with(text).put("/api/v1/alert-rules/lag", {"enabled": False}, format="json").status_code < 300
+    row = AuditRow.objects.latest("pk")
+    assert (row.actor, row.token) == ("ana", f"{text[:15]} ci")
+    shown = _with(text).get("/api/v1/audit", {"token": text[:15]}).json()["results"]
+    assert [each["token"] for each in shown] == [row.token]
+    assert text not in json.dumps(shown)
+
+
+def test_users_of_one_team_read_and_export_its_rows_alone(db: None) -> None:
+    own, other = TeamFactory.create(name="web"), TeamFactory.create(name="data")
+    for team, name in ((own, "orders"), (other, "clicks")):
+        PipelineFactory.create(name=name, team=team)
+        audit.record(actor=audit.Actor("ben"), action="pipeline.stop", pipeline_name=name)
+    audit.record(actor=audit.Actor("ben"), action="user.created")
+    client = APIClient()
+    user = UserFactory.create(username="ana")
+    RoleBinding.objects.create(user=user, team=own, role=Role.ADMIN, created_at=clock.now(), created_by="a")
+    client.force_authenticate(user)
+    assert {row["pipeline"] for row in client.get("/api/v1/audit").json()["results"]} == {"orders"}
+    found = [*client.get("/api/v1/audit/export")]
+    assert b"orders" in b"".join(found)
+    assert b"clicks" not in b"".join(found)
+    assert b"user.created" not in b"".join(found)
 
 
 def test_refusals_do_not_fill_the_database(viewer: APIClient, rows: Rows) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +98,7 @@ def test_a_receiver_that_is_behind_is_shown(run: Run, monkeypatch: pytest.Monkey
     forwarding.claim(destination="syslog", owner="alpha", now=clock.now())
     forwarding.note_failure(destination="syslog", cause="No answer.", now=clock.now())
     shown = run("audit", "chain").stdout
-    assert "Forwarded to tls://logs:6514 up to row 0; 6 rows behind since 20" in shown
+    assert re.search(r"Forwarded to tls://logs:6514 up to row 0; \d+ rows behind since 20", shown)
     assert ": No answer." in shown
 
 

@@ -35,6 +35,8 @@ class Chosen:
         str | None, typer.Option("--object", help="Only this object, by its whole name or id.", metavar="NAME")
     ] = None
     pipeline: Annotated[str | None, typer.Option("--pipeline", help="Only this pipeline.", metavar="NAME")] = None
+    team: Annotated[str | None, typer.Option("--team", help="Only pipelines of this team.", metavar="TEAM")] = None
+    token: Annotated[str | None, typer.Option("--token", help="Only by this token: its prefix.", metavar="ID")] = None
     outcome: Annotated[str | None, typer.Option("--outcome", help="Only this outcome: accepted, refused.")] = None
     text: Annotated[
         str | None, typer.Option("--text", help="Only rows with this text in a name, address, before or after.")
@@ -58,12 +60,12 @@ def list_audit(session: Session, chosen: Chosen, limit: Limit = 50) -> None:
     found = session.client().pages("audit", limit=limit, **chosen.query())
     if session.printed(found):
         return
-    columns = ("row", "at", "user", "action", "object", "outcome", "from")
+    columns = ("row", "at", "user", "action", "object", "outcome", "from", "token")
     output.table(columns, map(_row, found), empty="No rows match." if chosen.query() else "No rows.")
 
 
 def _row(row: dict[str, Any]) -> tuple[object, ...]:
-    shown = tuple(row[name] for name in ("at", "actor", "action", "object", "outcome", "address"))
+    shown = tuple(row[name] for name in ("at", "actor", "action", "object", "outcome", "address", "token"))
     return (None if row["sequence"] is None else str(row["sequence"]), *shown)
 
 

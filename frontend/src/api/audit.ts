@@ -9,6 +9,8 @@ export interface AuditFilter {
   action?: string
   object?: string
   pipeline?: string
+  team?: string
+  token?: string
   outcome?: string
   text?: string
   since?: string

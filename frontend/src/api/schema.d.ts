@@ -2564,6 +2564,16 @@ export interface components {
              * @description What it is about: the pipeline, or the name or id of something else.
              */
             object: string;
+            /**
+             * Team
+             * @description The team of the pipeline; empty for what belongs to the installation.
+             */
+            team: string;
+            /**
+             * Token
+             * @description Prefix and name of the token that was used; empty for a session.
+             */
+            token: string;
             /** Request Id */
             request_id: string;
             /** Address */
@@ -8210,7 +8220,9 @@ export interface operations {
                 outcome?: string;
                 pipeline?: string;
                 since?: string;
+                team?: string;
                 text?: string;
+                token?: string;
                 until?: string;
             };
             header?: never;
@@ -8304,7 +8316,9 @@ export interface operations {
                 outcome?: string;
                 pipeline?: string;
                 since?: string;
+                team?: string;
                 text?: string;
+                token?: string;
                 until?: string;
             };
             header?: never;

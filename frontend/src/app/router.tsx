@@ -135,7 +135,18 @@ const events = createRoute({
   validateSearch: (search): { pipeline?: string } => ({ pipeline: text(search.pipeline) }),
 })
 
-const AUDIT_FILTERS = ['actor', 'action', 'object', 'pipeline', 'outcome', 'text', 'since', 'until'] as const
+const AUDIT_FILTERS = [
+  'actor',
+  'action',
+  'object',
+  'pipeline',
+  'team',
+  'token',
+  'outcome',
+  'text',
+  'since',
+  'until',
+] as const
 
 const audit = createRoute({
   getParentRoute: () => root,

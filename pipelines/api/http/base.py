@@ -29,7 +29,7 @@ from pipelines.domain.base.roles import Role
 from pipelines.domain.base.shapes import findings_of
 from pipelines.foundation import clock
 from pipelines.foundation.errors import BadRequest, Forbidden, HeadgateError, Invalid, PreconditionRequired
-from pipelines.models import Pipeline, Run
+from pipelines.models import AccessToken, Pipeline, Run
 from pipelines.selectors.lifecycle.pipelines import get_pipeline
 from pipelines.selectors.runs.runs import get_run
 from pipelines.services.access import refusals
@@ -187,6 +187,7 @@ class View(APIView):
                 "request_id": request_id(),
                 "at": self._arrived.isoformat(),
             },
+            token=_label(self.request.auth),
         )
 
     def body(self, shape: type[Body]) -> Body:
@@ -203,6 +204,11 @@ class View(APIView):
         if not isinstance(self._query, shape):
             raise TypeError(f"{type(self).__name__}.queries has no {shape.__name__} for {self.request.method}.")
         return self._query
+
+
+def _label(credentials: object) -> str:
+    """What the audit says of a token; empty for a session."""
+    return f"{credentials.token_key} {credentials.name}"[:120] if isinstance(credentials, AccessToken) else ""
 
 
 def _presented_token(request: Request) -> str:

@@ -33,12 +33,14 @@ CHUNK = 1000
 
 class Wanted(BaseModel):
     """Which rows. `action`: one, or with a dot at its end all that begin so. `object`: the whole name or id of what was
-    changed. `text`: part of a name, of an address, or of what was before and after."""
+    changed. `token`: the begin of its prefix. `text`: part of a name or address, or of what was before and after."""
 
     actor: str | None = Field(default=None, max_length=150)
     action: str | None = Field(default=None, max_length=64)
     object: str | None = Field(default=None, max_length=253)
     pipeline: str | None = Field(default=None, max_length=63)
+    team: str | None = Field(default=None, max_length=63)
+    token: str | None = Field(default=None, max_length=120)
     outcome: str | None = Field(default=None, max_length=32)
     since: AwareDatetime | None = None
     until: AwareDatetime | None = None

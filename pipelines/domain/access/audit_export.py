@@ -13,7 +13,19 @@ from typing import Any
 
 from pipelines.domain.access.audit_chain import HEAD_FORMAT, Head, Key, Link, Record, Verified, verify
 
-COLUMNS = ("sequence", "id", "at", "actor", "action", "outcome", "pipeline_name", "address", "request_id")
+COLUMNS = (
+    "sequence",
+    "id",
+    "at",
+    "actor",
+    "action",
+    "outcome",
+    "pipeline_name",
+    "team",
+    "token",
+    "address",
+    "request_id",
+)
 _CONTENT = ("before", "after")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")

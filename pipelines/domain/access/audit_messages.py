@@ -22,6 +22,8 @@ _PARAMETERS = {
     "action": "action",
     "outcome": "outcome",
     "pipeline": "pipeline_name",
+    "team": "team",
+    "token": "token",
     "address": "address",
     "request": "request_id",
 }

@@ -31,19 +31,22 @@ _OF_THE_CHAIN = frozenset({"sequence", "digest"})
 _COLUMNS = [field.attname for field in AuditRow._meta.concrete_fields if field.attname not in _OF_THE_CHAIN]
 
 
-_SEARCHED = ("actor", "action", "pipeline_name", "address", "request_id")
+_SEARCHED = ("actor", "action", "pipeline_name", "team", "token", "address", "request_id")
 _CONTENT = ("before", "after")
 
 
 @dataclass(frozen=True)
 class AuditFilter:
     """Which rows; None is any. `action` with a dot at its end: all that begin so. `object`: the whole name or id of
-    what was changed. `text`: part of actor, action, pipeline, address, request id, or of what was before and after."""
+    what was changed. `token`: the begin of its prefix or all of it. `text`: part of actor, action, pipeline, team, token,
+    address, request id, or of what was before and after."""
 
     actor: str | None = None
     action: str | None = None
     object: str | None = None
     pipeline: str | None = None
+    team: str | None = None
+    token: str | None = None
     outcome: str | None = None
     since: datetime | None = None
     until: datetime | None = None
@@ -57,6 +60,8 @@ def audit_rows(wanted: AuditFilter, access: Access, role: Role) -> QuerySet[Audi
         "actor": wanted.actor,
         "action__startswith" if (wanted.action or "").endswith(".") else "action": wanted.action,
         "pipeline_name": wanted.pipeline,
+        "team": wanted.team,
+        "token__startswith": wanted.token,
         "outcome": wanted.outcome,
         "at__gte": wanted.since,
         "at__lt": wanted.until,

@@ -54,6 +54,8 @@ def audit_schema(row: AuditRow) -> AuditSchema:
         action=row.action,
         pipeline=row.pipeline_name,
         object=object_of(row.pipeline_name, row.before, row.after),
+        team=row.team,
+        token=row.token,
         request_id=row.request_id,
         address=row.address,
         before=row.before,

@@ -289,6 +289,8 @@ class AuditSchema(Schema):
     action: str
     pipeline: str
     object: str = Field(description="What it is about: the pipeline, or the name or id of something else.")
+    team: str = Field(description="The team of the pipeline; empty for what belongs to the installation.")
+    token: str = Field(description="Prefix and name of the token that was used; empty for a session.")
     request_id: str
     address: str
     before: Any

@@ -16,7 +16,8 @@ class Actor:
     """A person or program that asks: user name, address of the client and id of the request.
 
     `traceparent`: the trace that a client wants it to be part of. `request`, for that trace: method, route, user_id,
-    request_id and at, when the request came. `right`: by what governed changes of a pipeline are made.
+    request_id and at, when the request came. `right`: by what governed changes of a pipeline are made. `token`: prefix
+    and name of the token that the request came with.
     """
 
     name: str
@@ -25,6 +26,7 @@ class Actor:
     traceparent: str = ""
     request: Mapping[str, Any] = field(default_factory=dict, compare=False)
     right: Right | None = None
+    token: str = ""
 
     @property
     def origin(self) -> dict[str, Any]:
@@ -49,6 +51,7 @@ def record(
         action=action,
         pipeline_name=pipeline_name,
         team=team or _team_of(pipeline_name),
+        token=actor.token,
         request_id=actor.request_id,
         address=actor.address,
         before=before,

@@ -52,6 +52,8 @@ function Details({ row }: { row: AuditEntry }) {
       <dl className={classes.facts}>
         <Fact name="Outcome">{row.outcome}</Fact>
         <Fact name="Pipeline">{row.pipeline && <PipelineLink name={row.pipeline} />}</Fact>
+        <Fact name="Team">{row.team}</Fact>
+        <Fact name="Token">{row.token && <span className="mono">{row.token}</span>}</Fact>
         <Fact name="From">{row.address}</Fact>
         <Fact name="Request">{row.request_id && <span className="mono">{row.request_id}</span>}</Fact>
         <Fact name="Row">{row.sequence === null ? 'not sealed yet' : count(row.sequence)}</Fact>

@@ -16,6 +16,8 @@ const WORDS = [
   ['action', 'Action', 'Action, or begin: secret.'],
   ['object', 'Object', 'Object: name or id'],
   ['pipeline', 'Pipeline', 'Pipeline'],
+  ['team', 'Team', 'Team'],
+  ['token', 'Token', 'Token: its prefix'],
   ['outcome', 'Outcome', 'Outcome'],
 ] as const
 

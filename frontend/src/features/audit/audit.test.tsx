@@ -22,6 +22,8 @@ function entry(fields: Partial<AuditEntry> = {}): AuditEntry {
     action: 'secret.replaced',
     pipeline: '',
     object: 'shop',
+    team: '',
+    token: 'hg_0123456789ab ci',
     request_id: 'r-1',
     address: '10.0.0.1',
     before: { name: 'shop', version: 1 },
@@ -94,6 +96,7 @@ describe('the list', () => {
     await userEvent.click(within(first!).getByText('secret.replaced'))
     const changes = await within(first!).findByRole('table', { name: 'Changes of row 1' })
     expect(changes).toHaveTextContent('versionchanged12')
+    expect(first).toHaveTextContent('Tokenhg_0123456789ab ci')
     expect(first).toHaveTextContent('Row7')
     await userEvent.click(within(second!).getByText('secret.replaced'))
     expect(await within(second!).findByText('not sealed yet')).toBeVisible()

@@ -38,8 +38,8 @@ _CONTENT = ("before", "after")
 @dataclass(frozen=True)
 class AuditFilter:
     """Which rows; None is any. `action` with a dot at its end: all that begin so. `object`: the whole name or id of
-    what was changed. `token`: the begin of its prefix or all of it. `text`: part of actor, action, pipeline, team, token,
-    address, request id, or of what was before and after."""
+    what was changed. `token`: the begin of its prefix. `text`: part of actor, action, pipeline, team, token, address,
+    request id, or of what was before and after."""
 
     actor: str | None = None
     action: str | None = None

@@ -60,12 +60,14 @@ class RoleBinding(models.Model):
 
 class AccessToken(AbstractAuthToken):  # type: ignore[misc]
     """A token, stored as a hash. `name` says in lists what it is for; without an expiry it holds until revoked.
-    `token_key`, the beginning of its text, is what people know it by. `role_cap` and `read_only` are its scope."""
+    `token_key`, the beginning of its text, is what people know it by. `role_cap`, `read_only` and `team` are its
+    scope."""
 
     name = models.CharField(max_length=100, blank=True, default="")
     created_by = models.CharField(max_length=150, blank=True, default="")
     role_cap = models.CharField(max_length=16, blank=True, default="")
     read_only = models.BooleanField(default=False)
+    team = models.ForeignKey(Team, null=True, blank=True, on_delete=models.CASCADE, related_name="+")
     last_used_at = models.DateTimeField(null=True)
     last_used_address = models.CharField(max_length=64, blank=True, default="")
 

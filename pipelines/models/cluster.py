@@ -6,8 +6,10 @@ from django.db import models
 
 
 class Cluster(models.Model):
-    """A named cluster: `spec` as `ClusterSpec` has it. `version` grows with every change."""
+    """A named cluster for the pipelines of its team, or without one for all: `spec` as `ClusterSpec` has it. `version`
+    grows with every change."""
 
+    team = models.ForeignKey("pipelines.Team", null=True, blank=True, on_delete=models.PROTECT, related_name="clusters")
     name = models.CharField(max_length=63, unique=True)
     spec = models.JSONField()
     version = models.PositiveIntegerField(default=1)

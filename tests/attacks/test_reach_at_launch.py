@@ -39,7 +39,9 @@ class Stored:
 
 def against(parts: dict[str, Any], policy: ReachPolicy, store: Stored) -> list[Finding]:
     references = References(backends({}, None, store), bindings=lambda names: dict.fromkeys(names, EVERYWHERE))
-    launcher = Launcher("alpha", Path("/state"), references, lambda: SparkSettings(classpath=[]), reach=lambda: policy)
+    launcher = Launcher(
+        "alpha", Path("/state"), references, lambda: SparkSettings(classpath=[]), reach=lambda _teams: policy
+    )
     return launcher.against(PipelineFactory.create(name="attack"), definition(**parts))
 
 

@@ -16,9 +16,9 @@ from pipelines.domain.access.scopes import Scope
 from pipelines.domain.access.teams import Access
 from pipelines.domain.base.roles import Role
 from pipelines.models import AccessToken, AuditRow
-from pipelines.services.access import access, tokens
+from pipelines.services.access import access, teams, tokens
 from pipelines.services.base.audit import Actor
-from tests.factories import UserFactory, definition_data
+from tests.factories import PipelineFactory, TeamFactory, UserFactory, definition_data
 
 pytestmark = pytest.mark.django_db
 
@@ -76,6 +76,34 @@ def test_a_token_for_reading_changes_nothing() -> None:
     assert post(client, "tokens", {"name": "more"}) == 403
     assert post(client, "pipelines/validate", {"definition": definition_data()}) == 200
     assert client.get("/api/v1/pipelines").status_code == 200
+
+
+def test_a_token_of_one_team_reaches_nothing_of_another_one_and_not_the_installation() -> None:
+    payments, risk = TeamFactory.create(name="payments"), TeamFactory.create(name="risk")
+    for team in (payments, risk):
+        PipelineFactory.create(name=f"of-{team.name}", team=team)
+    user = UserFactory.create(username="ana", role=Role.ADMIN)
+    client = holder(user, scope=Scope(team=payments.pk))
+    assert [each["name"] for each in client.get("/api/v1/pipelines").json()["results"]] == ["of-payments"]
+    paths = ["pipelines/of-payments", "pipelines/of-risk", "teams/risk", "users", "teams/all/bindings"]
+    assert [client.get(f"/api/v1/{path}").status_code for path in paths] == [200, 404, 404, 403, 403]
+    assert client.get("/api/v1/session").json()["everywhere"] is None
+    assert post(client, "teams", {"name": "mine"}) == 403
+    made = client.post("/api/v1/tokens", {"name": "n"}, format="json").json()
+    assert made["team"] == "payments"
+    assert post(client, "tokens", {"name": "n", "team": "risk"}) == 404
+    other = holder(UserFactory.create(in_teams={risk: Role.ADMIN}), scope=Scope(team=payments.pk))
+    assert other.get("/api/v1/pipelines").status_code == 403
+
+
+def test_the_tokens_of_a_team_end_with_it() -> None:
+    team = TeamFactory.create(name="payments")
+    holder(UserFactory.create(username="ana", role=Role.ADMIN), scope=Scope(team=team.pk))
+    teams.delete(team=team, actor=EVE)
+    assert not AccessToken.objects.exists()
+    before = AuditRow.objects.get(action="token.revoked").before
+    assert before is not None
+    assert before["team"] == "payments"
 
 
 def test_a_token_makes_none_that_may_more_or_holds_longer_than_itself() -> None:

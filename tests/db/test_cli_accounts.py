@@ -21,6 +21,8 @@ def test_a_token_is_created_listed_and_revoked(run: Run) -> None:
     text = run("tokens", "create", "ci", "--days", "7", "--role", "viewer", "--read-only").stdout.strip()
     made = AccessToken.objects.get(name="ci")
     assert (made.role_cap, made.read_only, made.created_by) == ("viewer", True, "ana")
+    run("tokens", "create", "of-a-team", "--team", "default")
+    assert "all, in default" in run("tokens", "list").stdout
     assert text.startswith(made.token_key)
     listed = run("tokens", "list").stdout
     assert made.token_key in listed

@@ -32,5 +32,5 @@ def test_a_rule_is_added_once_listed_removed_and_audited(
     assert (gone.status_code, gone.json()["code"]) == (404, "rule_not_found")
     assert route in gone.json()["hint"]
     added, removed = AuditRow.objects.filter(action__startswith=f"{action}.").order_by("id")
-    assert (added.action, added.after) == (f"{action}.add", {**rule, "note": ""})
-    assert (removed.action, removed.before) == (f"{action}.remove", rule)
+    assert (added.action, added.after) == (f"{action}.add", {**rule, "note": "", "team": None})
+    assert (removed.action, removed.before) == (f"{action}.remove", {**rule, "team": None})

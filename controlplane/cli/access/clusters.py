@@ -26,7 +26,7 @@ def list_clusters(session: Session, limit: Limit = 1000) -> None:
     found = session.client().pages("clusters", limit=limit)
     if session.printed(found):
         return
-    columns = ("name", "master", "version", "updated", "by", "used by", "pending")
+    columns = ("name", "team", "master", "version", "updated", "by", "used by", "pending")
     output.table(columns, map(_row, found), empty="No clusters. Define one: headgate clusters apply -f FILE")
 
 
@@ -35,7 +35,7 @@ def _row(cluster: dict[str, Any]) -> tuple[object, ...]:
 
     users = ", ".join(cluster["used_by"]), ", ".join(cluster["pending"])
     facts = cluster["version"], ago(cluster["updated_at"]), cluster["updated_by"]
-    return cluster["name"], cluster["spec"]["master"], *facts, *users
+    return cluster["name"], cluster["team"] or "all", cluster["spec"]["master"], *facts, *users
 
 
 @app.verb()
@@ -46,7 +46,11 @@ def show(session: Session, name: Name) -> None:
 
     _, found = session.client().get(f"clusters/{name}")
     if not session.printed(found):
-        output.print_line(dump({"name": found["name"], **found["spec"]}).rstrip())
+        output.print_line(
+            dump(
+                {"name": found["name"], **({"team": found["team"]} if found["team"] else {}), **found["spec"]}
+            ).rstrip()
+        )
 
 
 @app.verb()
@@ -64,8 +68,8 @@ def apply(
         raise CommandError(
             words, hint="Write name: NAME and master: URL.", code="bad_cluster", exit_code=ExitCode.REFUSED
         )
-    spec = {key: value for key, value in loaded.data.items() if key != "name"}
-    made = session.client().put(f"clusters/{loaded.data['name']}", {"spec": spec})
+    spec = {key: value for key, value in loaded.data.items() if key not in ("name", "team")}
+    made = session.client().put(f"clusters/{loaded.data['name']}", {"spec": spec, "team": loaded.data.get("team")})
     if not session.printed(made):
         output.print_line(f"{made['name']}: version {made['version']}")
         if made["pending"]:

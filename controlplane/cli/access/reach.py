@@ -10,6 +10,9 @@ from controlplane.cli.base.commands import Group
 from controlplane.cli.base.session import Limit, Session
 
 Note = Annotated[str, typer.Option("--note", help="The reason, for the list and the audit.")]
+OfTeam = Annotated[
+    str | None, typer.Option("--team", metavar="TEAM", help="Only for pipelines of this team; by default for all.")
+]
 RuleId = Annotated[int, typer.Argument(help="The number that `list` shows.", metavar="ID")]
 
 roots = Group("Set which directories pipelines may read and write.")
@@ -27,10 +30,11 @@ def add_root(
     session: Session,
     path: Annotated[str, typer.Argument(help="An absolute directory; its last part may end with *.", metavar="PATH")],
     mode: Annotated[str, typer.Option("--mode", help="read, or write, which includes reading.")] = "read",
+    team: OfTeam = None,
     note: Note = "",
 ) -> None:
     """Let pipelines read a directory, or read and write it, with all below it."""
-    _add(session, "allowed-roots", {"path": path, "mode": mode, "note": note}, f"{path}: {mode}")
+    _add(session, "allowed-roots", {"path": path, "mode": mode, "team": team, "note": note}, f"{path}: {mode}")
 
 
 @roots.verb("remove")
@@ -52,10 +56,16 @@ def add_network(
         str, typer.Argument(help="A network, an address, or a host; a name can start with *.", metavar="TARGET")
     ],
     ports: Annotated[str, typer.Option("--ports", help="Ports: 9092, 8000-8100, or * for all.")] = "*",
+    team: OfTeam = None,
     note: Note = "",
 ) -> None:
     """Let pipelines connect to a network or a host."""
-    _add(session, "allowed-networks", {"target": target, "ports": ports, "note": note}, f"{target}: {ports}")
+    _add(
+        session,
+        "allowed-networks",
+        {"target": target, "ports": ports, "team": team, "note": note},
+        f"{target}: {ports}",
+    )
 
 
 @networks.verb("remove")
@@ -70,8 +80,11 @@ def _list(session: Session, route: str, keys: tuple[str, str], example: str, lim
     found = session.client().pages(route, limit=limit)
     if session.printed(found):
         return
-    rows = ((str(each["id"]), *(each[key] for key in keys), each["created_by"], each["note"]) for each in found)
-    output.table(("id", *keys, "by", "note"), rows, empty=f"None. Add one: headgate {example}")
+    rows = (
+        (str(each["id"]), *(each[key] for key in keys), each["team"] or "all", each["created_by"], each["note"])
+        for each in found
+    )
+    output.table(("id", *keys, "team", "by", "note"), rows, empty=f"None. Add one: headgate {example}")
 
 
 def _add(session: Session, route: str, body: dict[str, Any], words: str) -> None:

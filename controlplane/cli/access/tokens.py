@@ -41,6 +41,9 @@ def create(
         str | None, typer.Option("--role", metavar="ROLE", help="The highest role that the token has.")
     ] = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="The token changes nothing.")] = False,
+    team: Annotated[
+        str | None, typer.Option("--team", metavar="TEAM", help="The token is good in this team alone.")
+    ] = None,
     user: Annotated[
         str | None, typer.Option("--user", metavar="USER", help="A user without a password whose token it becomes.")
     ] = None,
@@ -48,7 +51,7 @@ def create(
     """Create a token and print it, this once. It has no more rights than the token that you use, and no later end."""
     from controlplane.cli.base import output
 
-    given = {"days": days, "role_cap": role, "user": user}
+    given = {"days": days, "role_cap": role, "team": team, "user": user}
     body = {"name": name, "read_only": read_only} | {key: value for key, value in given.items() if value is not None}
     _, made = session.client().post("tokens", body)
     if not session.printed(made):
@@ -78,5 +81,5 @@ def _row(token: dict[str, Any]) -> tuple[object, ...]:
 
 
 def _scope(token: dict[str, Any]) -> str:
-    parts = [token["role_cap"] or "all", "read-only" if token["read_only"] else ""]
+    parts = [token["role_cap"] or "all", token["team"] and f"in {token['team']}", token["read_only"] and "read-only"]
     return ", ".join(filter(None, parts))

@@ -2353,11 +2353,13 @@ export interface components {
         };
         /**
          * AllowedNetwork
-         * @description A network, an address or a host that pipelines may connect to.
+         * @description A network, an address or a host that pipelines may connect to: those of `team`, or all where it is null.
          */
         AllowedNetwork: {
             /** Id */
             id: number;
+            /** Team */
+            team: string | null;
             /** Target */
             target: string;
             /** Ports */
@@ -2375,6 +2377,7 @@ export interface components {
         /**
          * AllowedNetworkBody
          * @description A network (10.20.0.0/16), an address, or the name of a host, which may begin with `*.`.
+         *     `team`: for its pipelines; null for all.
          */
         AllowedNetworkBody: {
             /** Target */
@@ -2389,6 +2392,11 @@ export interface components {
              * @default
              */
             note: string;
+            /**
+             * Team
+             * @default null
+             */
+            team: string | null;
         };
         /** AllowedNetworkPage */
         AllowedNetworkPage: {
@@ -2399,11 +2407,13 @@ export interface components {
         };
         /**
          * AllowedRoot
-         * @description A directory that pipelines may read, or read and write.
+         * @description A directory that pipelines may read, or read and write: those of `team`, or all where it is null.
          */
         AllowedRoot: {
             /** Id */
             id: number;
+            /** Team */
+            team: string | null;
             /** Path */
             path: string;
             /** Mode */
@@ -2420,7 +2430,8 @@ export interface components {
         };
         /**
          * AllowedRootBody
-         * @description A directory of hosts, all below it included. `write` includes reading.
+         * @description A directory of hosts, all below it included. `write` includes reading. `team`: for its pipelines; null for
+         *     all.
          */
         AllowedRootBody: {
             /** Path */
@@ -2432,6 +2443,11 @@ export interface components {
              * @default
              */
             note: string;
+            /**
+             * Team
+             * @default null
+             */
+            team: string | null;
         };
         /** AllowedRootPage */
         AllowedRootPage: {
@@ -2981,11 +2997,13 @@ export interface components {
         };
         /**
          * Cluster
-         * @description A Spark cluster, with its secret as the reference that it is.
+         * @description A Spark cluster, with its secret as the reference that it is. `team` null: it is for pipelines of every team.
          */
         Cluster: {
             /** Name */
             name: string;
+            /** Team */
+            team: string | null;
             /** Spec */
             spec: {
                 [key: string]: unknown;
@@ -3019,13 +3037,18 @@ export interface components {
         };
         /**
          * ClusterBody
-         * @description What a cluster is.
+         * @description What a cluster is. `team`: for the pipelines of this one; null for all.
          */
         ClusterBody: {
             /** Spec */
             spec: {
                 [key: string]: unknown;
             };
+            /**
+             * Team
+             * @default null
+             */
+            team: string | null;
         };
         /** ClusterPage */
         ClusterPage: {
@@ -4563,6 +4586,8 @@ export interface components {
             role_cap: string | null;
             /** Read Only */
             read_only: boolean;
+            /** Team */
+            team: string | null;
             /**
              * Last Used At
              * @description To the minute.
@@ -7488,7 +7513,8 @@ export interface components {
         ThenEnum: "commit" | "ask";
         /**
          * Token
-         * @description A token without its text. `id` is the beginning of its text; `role_cap`: the highest role that counts.
+         * @description A token without its text. `id` is the beginning of its text; `role_cap`: the highest role that counts; `team`:
+         *     where alone the user's role counts.
          */
         Token: {
             /** Id */
@@ -7515,6 +7541,8 @@ export interface components {
             role_cap: string | null;
             /** Read Only */
             read_only: boolean;
+            /** Team */
+            team: string | null;
             /**
              * Last Used At
              * @description To the minute.
@@ -7526,7 +7554,8 @@ export interface components {
         /**
          * TokenBody
          * @description A token to make. `user`: of a user who cannot log in, by administrators; else of the user who asks. `days`: how
-         *     long it holds. `role_cap`: the highest role that counts; `read_only`: it changes nothing.
+         *     long it holds. `role_cap`: the highest role that counts; `read_only`: it changes nothing; `team`: where alone the
+         *     user's role counts.
          */
         TokenBody: {
             /** Name */
@@ -7551,6 +7580,11 @@ export interface components {
              * @default false
              */
             read_only: boolean;
+            /**
+             * Team
+             * @default null
+             */
+            team: string | null;
         };
         /** TokenPage */
         TokenPage: {

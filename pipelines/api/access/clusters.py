@@ -5,24 +5,28 @@ from __future__ import annotations
 from typing import Any
 
 from drf_spectacular.utils import extend_schema
+from pydantic import Field
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from pipelines.api.http.base import View, answer
 from pipelines.api.http.paging import Page, PageQuery, page
 from pipelines.api.http.permissions import INSTALLATION
-from pipelines.api.http.requests import Shape
+from pipelines.api.http.requests import Shape, Text
 from pipelines.domain.base.roles import Role
 from pipelines.models import Cluster
 from pipelines.selectors.access.clusters import cluster_schemas
 from pipelines.selectors.access.schemas import ClusterSchema
+from pipelines.selectors.access.teams import get_team
+from pipelines.selectors.base.visible import visible
 from pipelines.services.access import clusters
 
 
 class ClusterBody(Shape):
-    """What a cluster is."""
+    """What a cluster is. `team`: for the pipelines of this one; null for all."""
 
     spec: dict[str, Any]
+    team: Text | None = Field(default=None, max_length=63)
 
 
 class ClusterList(View):
@@ -35,7 +39,10 @@ class ClusterList(View):
     def get(self, request: Request) -> Response:
         """List clusters by name, with the pipelines that are placed on them."""
         return page(
-            Cluster.objects.all(), ["name"], self.query(PageQuery), lambda rows: cluster_schemas(rows, self.access)
+            visible(Cluster.objects.select_related("team"), self.access, shared=True),
+            ["name"],
+            self.query(PageQuery),
+            lambda rows: cluster_schemas(rows, self.access),
         )
 
 
@@ -49,7 +56,7 @@ class ClusterDetail(View):
     @extend_schema(operation_id="get_cluster", responses=ClusterSchema)
     def get(self, request: Request, name: str) -> Response:
         """Show a cluster."""
-        row = Cluster.objects.filter(name=name).first()
+        row = visible(Cluster.objects.select_related("team"), self.access, shared=True).filter(name=name).first()
         if row is None:
             raise clusters.unknown(name)
         (found,) = cluster_schemas([row], self.access)
@@ -58,7 +65,9 @@ class ClusterDetail(View):
     @extend_schema(operation_id="put_cluster", request=ClusterBody, responses={200: ClusterSchema, 201: ClusterSchema})
     def put(self, request: Request, name: str) -> Response:
         """Define a cluster, or change it: pipelines take the change at their next start. 422 lists every finding."""
-        row, new = clusters.put(name=name, spec=self.body(ClusterBody).spec, actor=self.actor)
+        body = self.body(ClusterBody)
+        team = get_team(body.team, self.access) if body.team else None
+        row, new = clusters.put(name=name, spec=body.spec, team=team, actor=self.actor)
         (found,) = cluster_schemas([row], self.access)
         return answer(found, 201 if new else 200)
 

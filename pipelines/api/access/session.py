@@ -33,7 +33,7 @@ from pipelines.services.base.audit import Actor
 
 def session_schema(request: Request, user: AbstractBaseUser | AnonymousUser) -> SessionSchema:
     """What the page has to know of the session."""
-    access = access_of(user).capped(role=scope_of(request).role_cap)
+    access = scope_of(request).limit(access_of(user))
     session, limits = request._request.session, settings.HEADGATE
     problem = sessions.take_problem(session)
     waiting = None if user.is_authenticated else sessions.waiting_user(session)

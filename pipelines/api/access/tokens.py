@@ -27,6 +27,7 @@ from pipelines.selectors.access.accounts import (
     may_be_given_tokens,
     token_schemas,
 )
+from pipelines.selectors.access.teams import get_team
 from pipelines.services.access import access, tokens
 
 
@@ -40,7 +41,7 @@ class TokenView(View):
 
     def visible(self) -> QuerySet[AccessToken]:
         """The caller's tokens; all of them for an administrator."""
-        rows: QuerySet[AccessToken] = AccessToken.objects.select_related("user")
+        rows: QuerySet[AccessToken] = AccessToken.objects.select_related("user", "team")
         return rows if self.is_for_all else rows.filter(user=self.user)
 
     @property
@@ -78,7 +79,11 @@ class TokenList(TokenView):
             user=self._owner(body.user),
             name=body.name,
             expires=timedelta(days=body.days),
-            scope=Scope(Role.named(body.role_cap) if body.role_cap else None, body.read_only),
+            scope=Scope(
+                Role.named(body.role_cap) if body.role_cap else None,
+                body.read_only,
+                get_team(body.team, self.access).pk if body.team else None,
+            ),
             by=request.auth if isinstance(request.auth, AccessToken) else None,
             actor=self.actor,
         )

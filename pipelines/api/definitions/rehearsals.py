@@ -17,6 +17,7 @@ from pipelines.api.http.base import PipelineView, View, answer
 from pipelines.api.http.requests import RehearsalBody, RehearsalOfPipelineBody
 from pipelines.api.lifecycle.pipelines import validated
 from pipelines.domain.base.findings import Finding
+from pipelines.domain.base.roles import Role
 from pipelines.foundation.errors import HeadgateError, Invalid, NotFound, TooManyRequests, Unavailable
 from pipelines.foundation.interceptors import allowed_interceptors
 from pipelines.foundation.rehearsal import RehearsalFailed, rehearse
@@ -36,7 +37,7 @@ class Rehearse(View):
     def post(self, request: Request) -> Response:
         """Send sample events through a definition; one rehearsal at a time."""
         body = self.body(RehearsalBody)
-        validation = validated(body.definition)
+        validation = validated(body.definition, self.access.teams_with(Role.OPERATOR))
         if validation.definition is None:
             raise definitions.invalid(validation.findings)
         return answer(_rehearsed(validation.definition.plain(), body))

@@ -44,7 +44,7 @@ def get_revision(pipeline: Pipeline, number: int) -> Revision:
 
 def publishable(view: PipelineView, body: RevisionBody) -> Definition:
     """The definition, valid and one that the caller may publish. Raises Invalid with every finding, or Forbidden."""
-    validation = validated(body.definition)
+    validation = validated(body.definition, [view.pipeline.team_id])
     if validation.definition is None:
         raise definitions.invalid(validation.findings)
     require_rights(view.role, validation.definition.plain())

@@ -36,7 +36,7 @@ def role_of(user: Any) -> Role | None:
 def access_by(user: Any, auth: Any) -> Access:
     """What a user may reach with the token that was given, or without one."""
     scope = scope_of_token(auth) if isinstance(auth, AccessToken) else UNLIMITED
-    return access_of(user).capped(role=scope.role_cap)
+    return scope.limit(access_of(user))
 
 
 def scope_of(request: Request) -> Scope:

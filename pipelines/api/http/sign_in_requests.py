@@ -61,13 +61,15 @@ class PasswordBody(Shape):
 
 class TokenBody(Shape):
     """A token to make. `user`: of a user who cannot log in, by administrators; else of the user who asks. `days`: how
-    long it holds. `role_cap`: the highest role that counts; `read_only`: it changes nothing."""
+    long it holds. `role_cap`: the highest role that counts; `read_only`: it changes nothing; `team`: where alone the
+    user's role counts."""
 
     name: Text = Field(min_length=1, max_length=100)
     user: Text | None = Field(default=None, max_length=150)
     days: int = Field(default=TOKEN_DAYS, ge=1, le=3660)
     role_cap: RoleWord | None = None
     read_only: bool = False
+    team: Text | None = Field(default=None, max_length=63)
 
 
 class TokensQuery(PageQuery):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import cached_property
 from typing import Any
 from uuid import UUID
@@ -72,13 +73,14 @@ from pipelines.services.definitions import definitions
 from pipelines.services.ledger import archive
 
 
-def validated(definition: dict[str, Any] | str) -> Validation:
+def validated(definition: dict[str, Any] | str, teams: Collection[int] | None) -> Validation:
     """Validate a definition in whichever form it was sent, that it reaches what is allowed alone, that its secrets go
-    where they may, and that the cluster that it names is there."""
-    found = placed(validate_text(definition) if isinstance(definition, str) else validate_data(definition))
+    where they may, and that the cluster that it names is there. `teams`: those whose rules and clusters count; None for
+    all."""
+    found = placed(validate_text(definition) if isinstance(definition, str) else validate_data(definition), teams)
     if found.definition is None:
         return found
-    more = [*reach_findings(found.definition, reach.policy()), *secrets.definition_findings(found.definition)]
+    more = [*reach_findings(found.definition, reach.policy(teams)), *secrets.definition_findings(found.definition)]
     refused = any(each.is_error for each in more)
     return Validation(None if refused else found.definition, sorted([*found.findings, *more], key=_place))
 
@@ -114,7 +116,7 @@ class PipelineList(View):
         body = self.body(PipelineBody)
         team = self._owner(body.team)
         role = self.require(team.pk)
-        validation = validated(body.definition)
+        validation = validated(body.definition, [team.pk])
         if validation.definition is None:
             raise definitions.invalid(validation.findings)
         require_rights(role, validation.definition.plain())
@@ -243,7 +245,7 @@ class Validate(View):
     def post(self, request: Request) -> Response:
         """Validate a definition; every finding at once, and nothing is stored."""
         with one_of_few(request):
-            validation = validated(self.body(DefinitionBody).definition)
+            validation = validated(self.body(DefinitionBody).definition, self.access.teams_with(Role.OPERATOR))
         definition = validation.definition
         return answer(
             ValidationSchema(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pipelines.domain.access.teams import Access
 from pipelines.domain.base.roles import Role
 
 TOKEN_DAYS = 90
@@ -12,10 +13,12 @@ TOKEN_DAYS = 90
 
 @dataclass(frozen=True)
 class Scope:
-    """`role_cap`: the highest role that counts, whatever the user's is. `read_only`: nothing is changed."""
+    """`role_cap`: the highest role that counts, whatever the user's is. `read_only`: nothing is changed. `team`: id of
+    the team in which alone the user's role counts."""
 
     role_cap: Role | None = None
     read_only: bool = False
+    team: int | None = None
 
     def capped(self, role: Role | None) -> Role | None:
         """The role that counts."""
@@ -25,7 +28,15 @@ class Scope:
 
     def within(self, other: Scope) -> Scope:
         """This scope as far as the other one reaches."""
-        return Scope(other.capped(self.role_cap) or other.role_cap, self.read_only or other.read_only)
+        return Scope(
+            other.capped(self.role_cap) or other.role_cap,
+            self.read_only or other.read_only,
+            self.team if other.team is None else other.team,
+        )
+
+    def limit(self, access: Access) -> Access:
+        """What is left of what a user may reach."""
+        return access.capped(role=self.role_cap, team=self.team)
 
 
 UNLIMITED = Scope()

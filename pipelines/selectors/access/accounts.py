@@ -17,7 +17,8 @@ from pipelines.selectors.base.schemas import Schema
 
 
 class TokenSchema(Schema):
-    """A token without its text. `id` is the beginning of its text; `role_cap`: the highest role that counts."""
+    """A token without its text. `id` is the beginning of its text; `role_cap`: the highest role that counts; `team`:
+    where alone the user's role counts."""
 
     id: str
     name: str
@@ -28,6 +29,7 @@ class TokenSchema(Schema):
     expired: bool
     role_cap: str | None
     read_only: bool
+    team: str | None
     last_used_at: datetime | None = Field(description="To the minute.")
     last_used_address: str
 
@@ -106,6 +108,7 @@ def _facts(row: AccessToken) -> dict[str, object]:
         "expired": row.expiry is not None and row.expiry <= clock.now(),
         "role_cap": row.role_cap or None,
         "read_only": row.read_only,
+        "team": row.team.name if row.team else None,
         "last_used_at": row.last_used_at,
         "last_used_address": row.last_used_address,
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from django.db.models import QuerySet
 
@@ -15,17 +15,18 @@ from pipelines.domain.definitions.document.spec import Definition
 from pipelines.domain.definitions.parts.launchers import SparkLauncher
 from pipelines.models import Cluster, Pipeline, Run
 from pipelines.selectors.access.schemas import ClusterSchema
-from pipelines.selectors.base.visible import visible
+from pipelines.selectors.base.visible import usable, visible
 
 NAMED = "definition__placement__launcher__cluster"
 
 
-def placed(validation: Validation) -> Validation:
-    """A validation with what stands against the cluster that the definition names."""
+def placed(validation: Validation, teams: Collection[int] | None) -> Validation:
+    """A validation with what stands against the cluster that the definition names. `teams`: those whose clusters it may
+    name, beside those of the installation; None for all."""
     definition = validation.definition
     if definition is None or not isinstance(definition.placement.launcher, SparkLauncher):
         return validation
-    specs = dict(Cluster.objects.values_list("name", "spec"))
+    specs = dict(usable(Cluster.objects.all(), teams).values_list("name", "spec"))
     found = placement_findings(definition, specs)
     refused = any(each.is_error for each in found)
     return Validation(None if refused else definition, [*validation.findings, *found])
@@ -72,6 +73,7 @@ def cluster_schemas(rows: Sequence[Cluster], access: Access) -> list[ClusterSche
     return [
         ClusterSchema(
             name=row.name,
+            team=row.team.name if row.team else None,
             spec=row.spec,
             version=row.version,
             created_at=row.created_at,

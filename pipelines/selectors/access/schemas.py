@@ -56,9 +56,10 @@ class RotationSchema(Schema):
 
 
 class ClusterSchema(Schema):
-    """A Spark cluster, with its secret as the reference that it is."""
+    """A Spark cluster, with its secret as the reference that it is. `team` null: it is for pipelines of every team."""
 
     name: str
+    team: str | None
     spec: dict[str, Any]
     version: int
     created_at: datetime

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import TypeVar
 
 from django.db.models import Model, Q, QuerySet
@@ -41,6 +41,11 @@ def seen_names(names: Iterable[str], access: Access) -> set[str]:
         return wanted
     rows = visible(Pipeline.objects.filter(archived_at=None, name__in=wanted), access)
     return set(rows.values_list("name", flat=True))
+
+
+def usable(rows: QuerySet[Row], teams: Collection[int] | None) -> QuerySet[Row]:
+    """The rows that pipelines of any of these teams may use: theirs, and those of the installation; None for all."""
+    return rows if teams is None else rows.filter(Q(team=None) | Q(team__in=teams))
 
 
 def visible(rows: QuerySet[Row], access: Access, path: str = "team", *, shared: bool = False) -> QuerySet[Row]:

@@ -10,21 +10,23 @@ from pipelines.domain.base.findings import listed
 from pipelines.domain.definitions.checks.cluster_checks import cluster_findings
 from pipelines.foundation import clock
 from pipelines.foundation.errors import Conflict, Invalid, NotFound
-from pipelines.models import Cluster
+from pipelines.models import Cluster, Pipeline, Team
 from pipelines.selectors.access.clusters import used_by
 from pipelines.services.base import audit, events
 from pipelines.services.base.audit import Actor
 
 
 @transaction.atomic
-def put(*, name: str, spec: dict[str, Any], actor: Actor) -> tuple[Cluster, bool]:
-    """Define a cluster, as version 1 or the next one; the same again changes nothing. Returns it, and whether it is
-    new. Raises Invalid with every finding."""
+def put(*, name: str, spec: dict[str, Any], team: Team | None = None, actor: Actor) -> tuple[Cluster, bool]:
+    """Define a cluster for the pipelines of a team, or for all, as version 1 or the next one; the same again changes
+    nothing. Returns it, and whether it is new. Raises Invalid with every finding, and Conflict where a pipeline of
+    another team is placed on it."""
     valid, findings = cluster_findings(spec)
     if valid is None:
         raise Invalid(f"The cluster {name} was not stored.", code="cluster_invalid", findings=findings)
     wanted, now = valid.model_dump(mode="json", exclude_none=True), clock.now()
     defaults = {
+        "team": team,
         "spec": wanted,
         "created_at": now,
         "updated_at": now,
@@ -34,13 +36,26 @@ def put(*, name: str, spec: dict[str, Any], actor: Actor) -> tuple[Cluster, bool
     row, new = Cluster.objects.select_for_update().get_or_create(name=name, defaults=defaults)
     if new:
         _emit(actor, "cluster.created", f"{actor.name} defined the cluster {name}.", name, after=_told(row))
-    elif row.spec != wanted:
+    elif row.spec != wanted or row.team != team:
+        _require_unused_by_others(row, team)
         before = _told(row)
+        row.team = team
         row.spec, row.version, row.updated_at, row.updated_by = wanted, row.version + 1, now, actor.name
         row.save()
         message = f"{actor.name} changed the cluster {name}; pipelines take version {row.version} at their next start."
         _emit(actor, "cluster.changed", message, name, before=before, after=_told(row))
     return row, new
+
+
+def _require_unused_by_others(row: Cluster, team: Team | None) -> None:
+    others = Pipeline.objects.filter(name__in=used_by().get(row.name, []), archived_at=None).exclude(team=team)
+    if team is not None and (names := list(others.values_list("name", flat=True))):
+        raise Conflict(
+            f"The cluster {row.name} is used by {listed(names)} of other teams.",
+            code="cluster_in_use",
+            hint="Publish revisions of them that name another cluster first.",
+            used_by=sorted(names),
+        )
 
 
 @transaction.atomic
@@ -67,7 +82,7 @@ def unknown(name: str) -> NotFound:
 
 
 def _told(row: Cluster) -> dict[str, Any]:
-    return {"cluster": row.name, "version": row.version, "spec": row.spec}
+    return {"cluster": row.name, "team": row.team.name if row.team else None, "version": row.version, "spec": row.spec}
 
 
 def _emit(actor: Actor, kind: str, message: str, name: str, *, before: Any = None, after: Any = None) -> None:

@@ -13,8 +13,9 @@ from pipelines.domain.base.findings import listed
 from pipelines.domain.base.roles import Role
 from pipelines.foundation import clock
 from pipelines.foundation.errors import Conflict, NotFound
-from pipelines.models import DEFAULT_TEAM, RoleBinding, Team
+from pipelines.models import DEFAULT_TEAM, AccessToken, RoleBinding, Team
 from pipelines.selectors.access.bindings import administrators, belongings, bindings
+from pipelines.services.access import tokens
 from pipelines.services.access.tokens import SYSTEM
 from pipelines.services.base import audit
 from pipelines.services.base.audit import Actor
@@ -59,7 +60,8 @@ def _one_of_its_name(name: str) -> Iterator[None]:
 
 @transaction.atomic
 def delete(*, team: Team, actor: Actor) -> None:
-    """Remove a team with the roles in it. Raises Conflict while it owns anything, and for the default team."""
+    """Remove a team with the roles in it, and the tokens that are good in it alone. Raises Conflict while it owns
+    anything, and for the default team."""
     if team.name == DEFAULT_TEAM:
         raise Conflict("The default team cannot be deleted.", code="default_team")
     Team.objects.select_for_update().get(pk=team.pk)
@@ -72,6 +74,8 @@ def delete(*, team: Team, actor: Actor) -> None:
         )
     for binding in bindings(team):
         unbind(binding=binding, actor=actor)
+    for token in AccessToken.objects.filter(team=team):
+        tokens.revoke(token_key=token.token_key, tokens=AccessToken.objects.filter(pk=token.pk), actor=actor)
     audit.record(actor=actor, action="team.deleted", team=team.name, before={"description": team.description})
     team.delete()
 

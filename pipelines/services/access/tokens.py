@@ -33,7 +33,7 @@ class MadeToken:
 
 def scope_of_token(token: AccessToken) -> Scope:
     """What the token may do of what its user may."""
-    return Scope(Role.named(token.role_cap) if token.role_cap else None, token.read_only)
+    return Scope(Role.named(token.role_cap) if token.role_cap else None, token.read_only, token.team_id)
 
 
 @transaction.atomic
@@ -60,6 +60,7 @@ def create(
         created_by=actor.name,
         role_cap=scope.role_cap.word if scope.role_cap else "",
         read_only=scope.read_only,
+        team_id=scope.team,
     )
     audit.record(actor=actor, action="token.created", after=_facts(token))
     return MadeToken(token, str(text))
@@ -109,4 +110,5 @@ def _facts(token: AccessToken) -> dict[str, object]:
         "expires_at": token.expiry.isoformat() if token.expiry else None,
         "role_cap": token.role_cap or None,
         "read_only": token.read_only,
+        "team": token.team.name if token.team else None,
     }

@@ -7,11 +7,13 @@ from django.db import IntegrityError, transaction
 from pipelines.domain.access.rights import required_role
 from pipelines.domain.access.uses import reach_findings
 from pipelines.domain.base.findings import Finding
+from pipelines.domain.definitions.checks.validate import Validation
 from pipelines.domain.definitions.document.spec import Definition
 from pipelines.foundation import clock
 from pipelines.foundation.errors import Conflict, Invalid, PreconditionFailed
 from pipelines.models import DEFAULT_TEAM, Pipeline, Revision, Team
 from pipelines.selectors.access import reach, secrets
+from pipelines.selectors.access.clusters import placed
 from pipelines.selectors.governance.rules import lifted_by
 from pipelines.selectors.migration.migrations import open_migration
 from pipelines.services.access.secrets import record_users
@@ -59,7 +61,7 @@ def add_revision(*, pipeline: Pipeline, definition: Definition, text: str, note:
     """Add the next revision's row; publishing it is the caller's. Raises Invalid where it reaches what is not
     allowed, or sends secrets where they may not go."""
     refused = [each for each in secrets.definition_findings(definition) if each.is_error]
-    if found := [*reach_findings(definition, reach.policy()), *refused]:
+    if found := [*reach_findings(definition, reach.policy([pipeline.team_id])), *refused]:
         raise invalid(found)
     newest = Revision.objects.filter(pipeline=pipeline).order_by("-number").values_list("number", flat=True).first()
     return Revision.objects.create(
@@ -98,7 +100,8 @@ def update_details(
 @transaction.atomic
 def move(*, pipeline: Pipeline, team: Team, actor: Actor) -> None:
     """Give a pipeline to another team; to its own changes nothing. Raises Conflict while a migration of it is open,
-    which users of its team have asked for and approve, and PreconditionFailed where it was moved meanwhile."""
+    which users of its team have asked for and approve, Invalid where it uses a cluster or reaches what is another
+    team's, and PreconditionFailed where it was moved meanwhile."""
     if team.pk == pipeline.team_id:
         return
     if open_migration(pipeline.id) is not None:
@@ -106,6 +109,13 @@ def move(*, pipeline: Pipeline, team: Team, actor: Actor) -> None:
             f"{pipeline.name} has an open migration.",
             code="migration_open",
             hint="Cancel it, or wait until it has ended.",
+        )
+    if found := _not_of(team, pipeline):
+        raise Invalid(
+            f"{pipeline.name} uses what pipelines of {team.name} may not use.",
+            code="not_of_the_team",
+            hint="Allow it to that team or to all, or publish another revision, first.",
+            findings=found,
         )
     same = Pipeline.objects.filter(id=pipeline.id, team=pipeline.team, version=pipeline.version, archived_at=None)
     if not same.update(team=team, version=pipeline.version + 1, updated_at=clock.now()):
@@ -115,6 +125,16 @@ def move(*, pipeline: Pipeline, team: Team, actor: Actor) -> None:
     moved = Pipeline.objects.get(id=pipeline.id)
     message = f"{actor.name} moved {pipeline.name} to the team {team.name}."
     events.record(kind="pipeline.moved", message=message, pipeline=moved, actor=actor.name, data=after)
+
+
+def _not_of(team: Team, pipeline: Pipeline) -> list[Finding]:
+    """What the pipeline runs by and pipelines of the team could not."""
+    if pipeline.current_revision is None:
+        return []
+    definition = Definition.model_validate(pipeline.current_revision.definition)
+    placement = placed(Validation(definition, []), [team.pk])
+    refused = [each for each in placement.findings if each.is_error]
+    return [*refused, *reach_findings(definition, reach.policy([team.pk]))]
 
 
 def changed_meanwhile(pipeline: Pipeline) -> PreconditionFailed:

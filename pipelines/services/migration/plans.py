@@ -82,10 +82,10 @@ def _revised(spec: RevisionSpec, pipeline: Pipeline, host: str) -> PlanTarget:
         if stored is None:
             words = f"{pipeline.name} has no revision {spec.revision}."
             return PlanTarget(None, None, host, (Finding(path="revision", code="REVISION_UNKNOWN", message=words),))
-        validation = placed(validate_data(stored.definition))
+        validation = placed(validate_data(stored.definition), [pipeline.team_id])
         return PlanTarget(validation.definition, stored, host, tuple(validation.findings))
     sent = spec.definition
-    validation = placed(validate_text(sent) if isinstance(sent, str) else validate_data(sent or {}))
+    validation = placed(validate_text(sent) if isinstance(sent, str) else validate_data(sent or {}), [pipeline.team_id])
     return PlanTarget(validation.definition, None, host, tuple(validation.findings))
 
 

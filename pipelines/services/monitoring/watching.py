@@ -51,7 +51,7 @@ class ExternalGroupSettings:
 def watch(*, wanted: ExternalGroupSettings, team: Team | None = None, actor: Actor) -> ExternalGroup:
     """Begin to watch a group, for a team or for the installation. Raises NotFound for a host; Invalid where its servers
     may not be reached; Conflict where it is watched, or too many are."""
-    _require_reach(wanted.bootstrap_servers)
+    _require_reach(wanted.bootstrap_servers, team)
     if wanted.host is not None and not expected().filter(name=wanted.host).exists():
         raise NotFound(f"There is no host {wanted.host}.", code="host_not_found", hint="GET /api/v1/hosts lists them.")
     if ExternalGroup.objects.filter(team=team).count() >= MOST_GROUPS:
@@ -77,9 +77,9 @@ def watch(*, wanted: ExternalGroupSettings, team: Team | None = None, actor: Act
     return group
 
 
-def _require_reach(bootstrap_servers: str) -> None:
+def _require_reach(bootstrap_servers: str, team: Team | None) -> None:
     """A worker connects to these servers, so that the rules for pipelines hold for them, too. Raises Invalid."""
-    policy = reach.policy()
+    policy = reach.policy([team.pk] if team else [])
     named = servers("bootstrap_servers", bootstrap_servers)
     problems = [(each, policy.host_problem(each.host, each.port)) for each in named]
     if found := [finding(each, problem) for each, problem in problems if problem]:

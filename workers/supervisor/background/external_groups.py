@@ -133,7 +133,7 @@ class GroupWatch:
         return description, commits
 
     def _cluster(self, group: ExternalGroup) -> ClusterAddress:
-        policy = reach.policy()
+        policy = reach.policy([group.team_id] if group.team_id else [])
         for server in servers("bootstrap_servers", group.bootstrap_servers):
             if problem := server_problem(server, policy, self.resolve):
                 raise OutOfReach(problem)

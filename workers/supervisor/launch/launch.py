@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -63,7 +63,7 @@ class Launcher:
     spark: Callable[[], SparkSettings]
     interceptors: frozenset[str] = frozenset()
     interceptor_path: tuple[str, ...] = ()
-    reach: Callable[[], ReachPolicy] = policy
+    reach: Callable[[Collection[int]], ReachPolicy] = policy
     user: Callable[[str, str], AgentUser | None] = lambda _name, _id: None
 
     def check(self, pipeline: Pipeline) -> Lineage | list[Finding]:
@@ -87,14 +87,14 @@ class Launcher:
             return [finding for finding in validation.findings if finding.is_error]
         resolved = self.references.resolve(_with(data, cluster_of(validation.definition)), asker(pipeline, data))
         return [
-            *(each for each in placed(validation).findings if each.is_error),
+            *(each for each in placed(validation, [pipeline.team_id]).findings if each.is_error),
             *resolved.findings,
             *interceptors_not_allowed(validation.definition, self.interceptors),
-            *self._out_of_reach(validation.definition, substituted(data, resolved.values)),
+            *self._out_of_reach(pipeline, validation.definition, substituted(data, resolved.values)),
             *self._provision(),
         ]
 
-    def _out_of_reach(self, definition: Definition, data: dict[str, Any]) -> list[Finding]:
+    def _out_of_reach(self, pipeline: Pipeline, definition: Definition, data: dict[str, Any]) -> list[Finding]:
         """What it would reach on this host that is not allowed. `data`: the same with its references replaced, read as
         the agent reads it, which refuses what has no form. What a reference stands for is not told."""
         try:
@@ -104,7 +104,7 @@ class Launcher:
         told = {use.path for use in uses(definition)}
         return [
             each if each.path in told else each.model_copy(update={"message": _NOT_TOLD})
-            for each in on_this_host(replaced, self.reach())
+            for each in on_this_host(replaced, self.reach([pipeline.team_id]))
         ]
 
     def _storage(self, definition: Definition) -> Path:
@@ -155,7 +155,7 @@ class Launcher:
             identities=positions.identities(pipeline.id),
             spark=SparkSettings(classpath=[]),
             user=self.user(pipeline.name, str(pipeline.id)),
-            reach=self.reach(),
+            reach=self.reach([pipeline.team_id]),
         )
         return launch, resolved.handover()
 
@@ -186,7 +186,7 @@ class Launcher:
             handover=bool(resolved.values),
             interceptors=sorted(self.interceptors),
             interceptor_path=list(self.interceptor_path),
-            reach=self.reach(),
+            reach=self.reach([run.pipeline.team_id]),
             user=self.user(run.pipeline_name, str(run.pipeline_id)),
             traceparent=tracing.traceparent_of(run.pipeline_id),
             **self._granted(run),

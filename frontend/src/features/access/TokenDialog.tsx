@@ -19,7 +19,8 @@ export function TokenDialog({ onClose }: { onClose: () => void }) {
   const [role, setRole] = useState<Role | null>(null)
   const [readOnly, setReadOnly] = useState(false)
   const creation = useMutation({
-    mutationFn: () => createToken({ name, user: null, days, role_cap: role, read_only: readOnly }),
+    mutationFn: () =>
+      createToken({ name, user: null, days, role_cap: role, read_only: readOnly, team: null }),
     onSuccess: () => void client.invalidateQueries({ queryKey: keys.tokens }),
   })
   if (creation.data) {

@@ -74,7 +74,9 @@ export function TokenTable({ tokens }: { tokens: Token[] }) {
 }
 
 function scopeOf(token: Token): string {
-  return [token.role_cap ?? 'all', token.read_only && 'read-only'].filter(Boolean).join(', ')
+  return [token.role_cap ?? 'all', token.team && `in ${token.team}`, token.read_only && 'read-only']
+    .filter(Boolean)
+    .join(', ')
 }
 
 function End({ token }: { token: Token }) {

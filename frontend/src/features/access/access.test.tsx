@@ -14,6 +14,7 @@ const token = {
   expires_at: null as string | null,
   expired: false,
   role_cap: 'viewer',
+  team: null,
   read_only: true,
   last_used_at: null,
   last_used_address: '',
@@ -48,6 +49,7 @@ describe('users and tokens', () => {
         user: null,
         days: 90,
         role_cap: null,
+        team: null,
         read_only: false,
       })
       return { ...token, text: 'hg_0123456789abcdef' }

@@ -29,7 +29,7 @@ PAGES = {
     "/events": "Events",
     "/hosts": "Hosts",
     "/audit": "Audit",
-    "/access": "Users and tokens",
+    "/access": "Users, teams and tokens",
     "/account": "Account",
     SHOP: "shop",
     f"{SHOP}/ledger": "shop",

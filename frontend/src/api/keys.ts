@@ -8,6 +8,8 @@ export const keys = {
   secrets: ['secrets'] as const,
   tokens: ['tokens'] as const,
   users: ['users'] as const,
+  teams: ['teams'] as const,
+  bindings: (team: string) => ['teams', team, 'bindings'] as const,
   receivers: ['receivers'] as const,
   deliveries: (receiver: number, state?: string) =>
     ['receivers', receiver, 'deliveries', state ?? 'all'] as const,

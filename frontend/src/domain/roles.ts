@@ -24,7 +24,9 @@ export function cannotReadAudit(session: Session | undefined): string | null {
 
 /** Why this session may not write secrets; null when it may. */
 export function cannotWriteSecrets(session: Session | undefined): string | null {
-  return session?.role === 'admin' ? null : 'Only administrators can set, replace and delete secrets.'
+  return session?.everywhere === 'admin'
+    ? null
+    : 'Only administrators of all teams can set, replace and delete secrets.'
 }
 
 /** Why this session may not write; null when it may. */
@@ -34,7 +36,12 @@ export function cannotWrite(session: Session | undefined): string | null {
     : null
 }
 
-/** Why this session may not do what only administrators do; null when it may. */
+/** Why this session may not do what only administrators do; null when it may, at least in one team. */
 export function cannotAdminister(session: Session | undefined): string | null {
   return session?.role === 'admin' ? null : 'Only administrators can do this.'
+}
+
+/** Why this session may not do what only administrators of all teams do; null when it may. */
+export function cannotAdministerAll(session: Session | undefined): string | null {
+  return session?.everywhere === 'admin' ? null : 'Only administrators of all teams can do this.'
 }

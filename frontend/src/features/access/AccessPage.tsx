@@ -3,29 +3,33 @@ import { IconPlus } from '@tabler/icons-react'
 import { Button } from '@mantine/core'
 import { useState } from 'react'
 import { sessionQuery } from '@/api/session'
+import { teamsQuery } from '@/api/teams'
 import { tokensQuery, usersQuery } from '@/api/tokens'
 import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
 import { PageHeader } from '@/components/ui/PageHeader'
 import { Panel } from '@/components/ui/Panel'
-import { cannotAdminister } from '@/domain/roles'
+import { cannotAdministerAll } from '@/domain/roles'
 import { TokenDialog } from './TokenDialog'
 import { TokenTable } from './TokenTable'
+import { TeamDialog } from './TeamDialog'
+import { TeamTable } from './TeamTable'
 import { UserDialog } from './UserDialog'
 import { UserTable } from './UserTable'
 import classes from './access.module.css'
 
-/** One's own tokens; for administrators all tokens and users. */
+/** One's own tokens and teams; for administrators of all teams all tokens and users. */
 export function AccessPage() {
   const { data: session } = useQuery(sessionQuery)
-  const administers = session !== undefined && cannotAdminister(session) === null
+  const administers = session !== undefined && cannotAdministerAll(session) === null
   const tokens = useQuery({ ...tokensQuery(administers), enabled: session !== undefined })
   const users = useQuery({ ...usersQuery, enabled: administers })
-  const [creates, setCreates] = useState<'token' | 'user' | null>(null)
+  const teams = useQuery({ ...teamsQuery, enabled: session !== undefined })
+  const [creates, setCreates] = useState<'token' | 'user' | 'team' | null>(null)
   const close = () => setCreates(null)
   return (
     <div className={classes.page}>
       <PageHeader
-        title="Users and tokens"
+        title="Users, teams and tokens"
         actions={
           <>
             {administers && (
@@ -35,6 +39,15 @@ export function AccessPage() {
                 onClick={() => setCreates('user')}
               >
                 Create user
+              </Button>
+            )}
+            {administers && (
+              <Button
+                variant="default"
+                leftSection={<IconPlus size={14} aria-hidden />}
+                onClick={() => setCreates('team')}
+              >
+                Create team
               </Button>
             )}
             <Button leftSection={<IconPlus size={14} aria-hidden />} onClick={() => setCreates('token')}>
@@ -58,6 +71,12 @@ export function AccessPage() {
           {users.data && <UserTable users={users.data} own={session.user} />}
         </Panel>
       )}
+      <Panel title={administers ? 'Teams' : 'Your teams'} flush>
+        {teams.error && <ErrorNote error={teams.error} onRetry={() => void teams.refetch()} />}
+        {!teams.data && !teams.error && <Loading />}
+        {teams.data && <TeamTable teams={teams.data} everywhere={administers} />}
+      </Panel>
+      {creates === 'team' && <TeamDialog onClose={close} />}
       {creates === 'token' && <TokenDialog onClose={close} />}
       {creates === 'user' && <UserDialog onClose={close} />}
     </div>

@@ -8,7 +8,7 @@ import { ErrorNote } from '@/components/ui/Feedback'
 import { ReasonButton } from '@/components/ui/ReasonButton'
 import { Table } from '@/components/ui/Table'
 import { Ago } from '@/components/ui/Time'
-import { ROLE_OPTIONS } from '@/domain/roles'
+import { ROLE_OPTIONS, ROLE_WORDS } from '@/domain/roles'
 import { count } from '@/lib/format'
 
 export function UserTable({ users, own }: { users: User[]; own: string | null }) {
@@ -30,7 +30,8 @@ export function UserTable({ users, own }: { users: User[]; own: string | null })
         head={
           <>
             <th>User</th>
-            <th>Role</th>
+            <th>Role in all teams</th>
+            <th>Other roles</th>
             <th>State</th>
             <th>Logs in with</th>
             <th className="num">Tokens</th>
@@ -56,6 +57,7 @@ export function UserTable({ users, own }: { users: User[]; own: string | null })
                 }
               />
             </td>
+            <td>{rolesOf(user)}</td>
             <td>{user.active ? 'Enabled' : 'Disabled'}</td>
             <td>{waysOf(user)}</td>
             <td className="num">{count(user.tokens)}</td>
@@ -76,6 +78,10 @@ export function UserTable({ users, own }: { users: User[]; own: string | null })
       </Table>
     </>
   )
+}
+
+function rolesOf(user: User): string {
+  return user.teams.map(({ team, role }) => `${ROLE_WORDS[role]} in ${team}`).join(', ') || '-'
 }
 
 function waysOf(user: User): string {

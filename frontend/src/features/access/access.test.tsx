@@ -22,6 +22,7 @@ const token = {
 const user = {
   username: 'ben',
   role: 'operator',
+  teams: [{ team: 'payments', role: 'admin' }],
   active: true,
   created_at: '2026-03-02T08:00:00Z',
   last_login_at: null,
@@ -31,9 +32,28 @@ const user = {
   tokens: 1,
 }
 
-function open(role: 'viewer' | 'admin', tokens: object[] = [token]) {
+const team = {
+  name: 'payments',
+  description: 'Cards',
+  role: 'admin',
+  pipelines: 3,
+  created_at: '2026-03-02T08:00:00Z',
+  created_by: 'ana',
+}
+const binding = {
+  id: 7,
+  team: 'payments',
+  user: null,
+  group: 'oidc:cards',
+  role: 'operator',
+  created_at: '2026-03-02T08:00:00Z',
+  created_by: 'ana',
+}
+
+function open(role: 'viewer' | 'admin', tokens: object[] = [token], own: object = team) {
   given.get('/session', () => session(role))
   given.get('/tokens', () => ({ results: tokens, next: null }))
+  given.get('/teams', () => ({ results: [own], next: null }))
   given.get('/users', () => ({ results: [user], next: null }))
   showRouted(<AccessPage />)
 }
@@ -89,7 +109,12 @@ describe('users and tokens', () => {
     await userEvent.type(await screen.findByLabelText('Username'), 'deploy')
     await userEvent.selectOptions(screen.getByLabelText('Role'), 'Operator')
     given.post('/users', async (request) => {
-      expect(await request.json()).toEqual({ username: 'deploy', role: 'operator', password: null })
+      expect(await request.json()).toEqual({
+        username: 'deploy',
+        role: 'operator',
+        team: null,
+        password: null,
+      })
       return { ...user, username: 'deploy' }
     })
     given.get('/users', () => ({ results: [user, { ...user, username: 'deploy' }], next: null }))
@@ -108,5 +133,29 @@ describe('users and tokens', () => {
     }))
     await userEvent.selectOptions(role, 'Administrator')
     await waitFor(() => expect(screen.getByLabelText('Role of deploy')).toHaveValue('admin'))
+  })
+
+  it('lets administrators create a team and bind roles in it', async () => {
+    open('admin')
+    expect(await screen.findByText('Administrator in payments')).toBeInTheDocument()
+    given.get('/teams/payments/bindings', () => ({ results: [binding], next: null }))
+    await userEvent.click(await screen.findByRole('button', { name: 'Show roles in payments' }))
+    expect(await screen.findByText('oidc:cards')).toBeInTheDocument()
+    given.put('/teams/payments/bindings', async (request) => {
+      expect(await request.json()).toEqual({ user: 'ben', group: null, role: 'approver' })
+      given.get('/teams/payments/bindings', () => ({ results: [], next: null }))
+      return { ...binding, id: 8, user: 'ben', group: null, role: 'approver' }
+    })
+    await userEvent.type(screen.getByLabelText('User or group'), 'ben')
+    await userEvent.selectOptions(screen.getByLabelText('Role'), 'approver')
+    await userEvent.click(screen.getByRole('button', { name: 'Set role' }))
+    expect(await screen.findByText('No roles yet')).toBeInTheDocument()
+  })
+
+  it('shows members their teams, and no roles of others', async () => {
+    open('viewer', [token], { ...team, role: 'viewer' })
+    expect(await screen.findByText('Your teams')).toBeInTheDocument()
+    expect(screen.queryByRole('button', { name: 'Show roles in payments' })).not.toBeInTheDocument()
+    expect(screen.queryByRole('button', { name: 'Create team' })).not.toBeInTheDocument()
   })
 })

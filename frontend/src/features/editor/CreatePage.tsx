@@ -1,9 +1,11 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { NativeSelect } from '@mantine/core'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { keys } from '@/api/keys'
 import { act } from '@/api/operations'
 import { createPipeline } from '@/api/pipelines'
+import { teamsQuery } from '@/api/teams'
 import { ShowCall } from '@/components/actions/ShowCall'
 import { showRefusal } from '@/components/actions/useAction'
 import { ErrorNote } from '@/components/ui/Feedback'
@@ -20,6 +22,7 @@ import { notReady, useValidation } from '@/components/editor/useValidation'
 import classes from './editor.module.css'
 
 const DRAFT = '(new)'
+const DEFAULT_TEAM = 'default'
 
 export function CreatePage() {
   const client = useQueryClient()
@@ -27,8 +30,12 @@ export function CreatePage() {
   const { session } = useSession()
   const [text, setText] = useState(() => readDraft(DRAFT) ?? TEMPLATE)
   const state = useValidation(text)
+  const { data: teams = [] } = useQuery(teamsQuery)
+  const possible = teams.filter(({ role }) => role !== null && role !== 'viewer').map(({ name }) => name)
+  const [chosen, setChosen] = useState<string | null>(null)
+  const team = chosen ?? possible.find((each) => each === DEFAULT_TEAM) ?? possible[0] ?? null
   const create = useMutation({
-    mutationFn: ({ start }: { start: boolean }) => createAnd(start, text),
+    mutationFn: ({ start }: { start: boolean }) => createAnd(start, text, team),
     onSuccess: (name) => {
       dropDraft(DRAFT)
       void client.invalidateQueries({ queryKey: keys.pipelines })
@@ -55,6 +62,15 @@ export function CreatePage() {
       />
       <DefinitionEditor text={text} onChange={change} state={state}>
         <div className={classes.send}>
+          {possible.length > 1 && (
+            <NativeSelect
+              label="Team"
+              description="It owns the pipeline."
+              data={possible}
+              value={team ?? ''}
+              onChange={(event) => setChosen(event.currentTarget.value)}
+            />
+          )}
           {create.error && <ErrorNote error={create.error} />}
           <div className={classes.buttons}>
             <ReasonButton
@@ -81,8 +97,8 @@ export function CreatePage() {
 }
 
 /** Once created, a start that is refused is reported on the new pipeline's own page and undoes nothing. */
-async function createAnd(start: boolean, text: string): Promise<string> {
-  const { name } = await createPipeline(text, null)
+async function createAnd(start: boolean, text: string, team: string | null): Promise<string> {
+  const { name } = await createPipeline(text, team)
   if (start)
     await act(name, 'start').catch((error: unknown) =>
       showRefusal(`${name} was created but not started`, error),

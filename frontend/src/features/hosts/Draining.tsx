@@ -13,7 +13,7 @@ import { ErrorNote } from '@/components/ui/Feedback'
 import { ReasonButton } from '@/components/ui/ReasonButton'
 import { ToneBadge } from '@/components/ui/ToneBadge'
 import { drainCall } from '@/domain/calls'
-import { cannotAdminister } from '@/domain/roles'
+import { cannotAdministerAll } from '@/domain/roles'
 
 /** Says that a host takes no new agents, and who wanted that. */
 export function Drained({ host }: { host: Host }) {
@@ -41,7 +41,7 @@ const WAYS: WayList<Way<DrainBody>> = [
 
 /** Empties a host after a question, or takes it back at once. */
 export function DrainButton({ host }: { host: Host }) {
-  const refused = cannotAdminister(useQuery(sessionQuery).data)
+  const refused = cannotAdministerAll(useQuery(sessionQuery).data)
   const [asking, setAsking] = useState(false)
   const [chosen, setChosen] = useState(WAYS[0])
   const { body } = chosen

@@ -10,7 +10,7 @@ import { announce } from '@/components/ui/Announcer'
 import { ErrorNote } from '@/components/ui/Feedback'
 import { ReasonButton } from '@/components/ui/ReasonButton'
 import { removeHostCall } from '@/domain/calls'
-import { cannotAdminister } from '@/domain/roles'
+import { cannotAdministerAll } from '@/domain/roles'
 import { plural } from '@/lib/format'
 
 /** Why a host cannot be removed; null where it can. The server checks again. */
@@ -23,7 +23,7 @@ export function whyKept({ name, state, promised }: Pick<Host, 'name' | 'state' |
 
 /** For a host that does not come back. */
 export function RemoveButton({ host }: { host: Host }) {
-  const refused = cannotAdminister(useQuery(sessionQuery).data)
+  const refused = cannotAdministerAll(useQuery(sessionQuery).data)
   const [asking, setAsking] = useState(false)
   return (
     <>

@@ -73,7 +73,7 @@ it('is drained by administrators alone', async () => {
   given.get('/session', () => session('operator'))
   show(<DrainButton host={host()} />)
   const button = await screen.findByRole('button', { name: 'Drain alpha' })
-  expect(button).toHaveAccessibleDescription('Only administrators can do this.')
+  expect(button).toHaveAccessibleDescription('Only administrators of all teams can do this.')
 })
 
 it('expects a silent host no longer, after a question', async () => {

@@ -28,7 +28,7 @@ export const PipelineRow = memo(function PipelineRow({
   selected,
   onToggle,
 }: PipelineRowProps) {
-  const { name, description, labels, host } = pipeline
+  const { name, team, description, labels, host } = pipeline
   const unlike = wanted(pipeline)
   return (
     <tr className={classes.row} aria-rowindex={index + 2} data-selected={selected || undefined}>
@@ -53,6 +53,7 @@ export const PipelineRow = memo(function PipelineRow({
       <td className={classes.trend}>
         <Trend name={name} phase={pipeline.phase} />
       </td>
+      <td className={classes.host}>{team}</td>
       <td className={classes.host}>{host ?? <span className="dim">–</span>}</td>
       <td className={classes.changed}>
         <Ago at={pipeline.phase_since} />

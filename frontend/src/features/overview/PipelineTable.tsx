@@ -109,6 +109,7 @@ function Head({ pipelines, selected, onSelect, search, onSort }: PipelineTablePr
           Lag
         </SortHead>
         <th className={classes.trend}>Last 3 min</th>
+        <th className={classes.host}>Team</th>
         <th className={classes.host}>Host</th>
         <SortHead by="changed" className={classes.changed} {...sort}>
           Last change

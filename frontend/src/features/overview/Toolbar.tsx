@@ -22,8 +22,8 @@ export function Toolbar({ pipelines, search, onChange }: ToolbarProps) {
     <div className={classes.bar}>
       <FilterInput
         className={classes.text}
-        label="Filter by name, description, label or host"
-        placeholder="Filter by name, label or host"
+        label="Filter by name, team, description, label or host"
+        placeholder="Filter by name, team, label or host"
         value={search.q ?? ''}
         onChange={(q) => onChange({ ...search, q: q || undefined })}
       />

@@ -60,7 +60,14 @@ function hasLabel(pipeline: Pipeline, filter: string): boolean {
 
 function searchText(pipeline: Pipeline): string {
   const labels = Object.entries(pipeline.labels).map(([key, value]) => `${key}:${value}`)
-  return [pipeline.name, pipeline.description, pipeline.host ?? '', PHASES[pipeline.phase].label, ...labels]
+  return [
+    pipeline.name,
+    pipeline.team,
+    pipeline.description,
+    pipeline.host ?? '',
+    PHASES[pipeline.phase].label,
+    ...labels,
+  ]
     .join('\n')
     .toLowerCase()
 }

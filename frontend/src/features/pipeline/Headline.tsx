@@ -29,6 +29,7 @@ export function Headline({ pipeline, status }: HeadlineProps) {
       </p>
       <div className={classes.headline}>
         <Conditions conditions={conditions} />
+        <span className="dim">Team {pipeline.team}</span>
         <Labels labels={pipeline.labels} />
         {pipeline.description && <span className="dim">{pipeline.description}</span>}
       </div>

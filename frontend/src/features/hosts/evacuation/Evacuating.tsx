@@ -16,12 +16,12 @@ import { Table } from '@/components/ui/Table'
 import { Moment } from '@/components/ui/Time'
 import { evacuateCall } from '@/domain/migrationCalls'
 import { DEFAULT_RULES } from '@/domain/observationRules'
-import { cannotAdminister } from '@/domain/roles'
+import { cannotAdministerAll } from '@/domain/roles'
 import { inOneSentence } from './progress'
 
 /** Moves every running pipeline of a host elsewhere, each by a migration of its own. */
 export function EvacuateButton({ host }: { host: Host }) {
-  const refused = cannotAdminister(useQuery(sessionQuery).data)
+  const refused = cannotAdministerAll(useQuery(sessionQuery).data)
   const [asking, setAsking] = useState(false)
   return (
     <>

@@ -16,7 +16,7 @@ import { ReasonButton } from '@/components/ui/ReasonButton'
 import { Table } from '@/components/ui/Table'
 import { Moment } from '@/components/ui/Time'
 import { cancelEvacuationCall } from '@/domain/migrationCalls'
-import { cannotAdminister } from '@/domain/roles'
+import { cannotAdministerAll } from '@/domain/roles'
 import { inOneSentence, OUTCOMES, tallyOf } from './progress'
 import classes from '../hosts.module.css'
 
@@ -109,7 +109,7 @@ function Left({ evacuation: { left, host } }: { evacuation: Evacuation }) {
 
 function Cancel({ evacuation }: { evacuation: Evacuation }) {
   const client = useQueryClient()
-  const refused = cannotAdminister(useQuery(sessionQuery).data)
+  const refused = cannotAdministerAll(useQuery(sessionQuery).data)
   const cancel = useMutation({
     mutationFn: () => cancelEvacuation(evacuation.id),
     onSuccess: () => announce('No further migrations start.'),

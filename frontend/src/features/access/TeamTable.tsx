@@ -1,0 +1,91 @@
+import { Button } from '@mantine/core'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { keys } from '@/api/keys'
+import { ALL_TEAMS, deleteTeam } from '@/api/teams'
+import type { Team } from '@/api/types'
+import { announce } from '@/components/ui/Announcer'
+import { ErrorNote } from '@/components/ui/Feedback'
+import { Table } from '@/components/ui/Table'
+import { ROLE_WORDS } from '@/domain/roles'
+import { count } from '@/lib/format'
+import { RolesDialog } from './RolesDialog'
+
+/** `everywhere`: the user is an administrator of all teams. */
+export function TeamTable({ teams, everywhere }: { teams: Team[]; everywhere: boolean }) {
+  const client = useQueryClient()
+  const [shown, setShown] = useState<string | null>(null)
+  const deletion = useMutation({
+    mutationFn: deleteTeam,
+    onSuccess: (_, name) => {
+      void client.invalidateQueries({ queryKey: keys.teams })
+      announce(`${name} is deleted.`)
+    },
+  })
+  return (
+    <>
+      {deletion.error && <ErrorNote error={deletion.error} />}
+      <Table
+        label="Teams"
+        head={
+          <>
+            <th>Team</th>
+            <th>Your role</th>
+            <th className="num">Pipelines</th>
+            <th>Description</th>
+            <th>
+              <span className="visually-hidden">Actions</span>
+            </th>
+          </>
+        }
+      >
+        {everywhere && (
+          <tr>
+            <th scope="row">All teams</th>
+            <td>{ROLE_WORDS.admin}</td>
+            <td className="num">{count(teams.reduce((sum, team) => sum + team.pipelines, 0))}</td>
+            <td className="dim">A role in all teams counts in each of them.</td>
+            <td>
+              <RolesButton team={ALL_TEAMS} onShow={setShown} />
+            </td>
+          </tr>
+        )}
+        {teams.map((team) => (
+          <tr key={team.name}>
+            <th scope="row">{team.name}</th>
+            <td>{team.role ? ROLE_WORDS[team.role] : '-'}</td>
+            <td className="num">{count(team.pipelines)}</td>
+            <td>{team.description || '-'}</td>
+            <td>
+              {team.role === 'admin' && <RolesButton team={team.name} onShow={setShown} />}{' '}
+              {everywhere && (
+                <Button
+                  variant="default"
+                  size="compact-xs"
+                  aria-label={`Delete ${team.name}`}
+                  onClick={() => deletion.mutate(team.name)}
+                >
+                  Delete
+                </Button>
+              )}
+            </td>
+          </tr>
+        ))}
+      </Table>
+      {shown !== null && <RolesDialog team={shown} onClose={() => setShown(null)} />}
+    </>
+  )
+}
+
+function RolesButton({ team, onShow }: { team: string; onShow: (team: string) => void }) {
+  return (
+    <Button
+      variant="default"
+      size="compact-xs"
+      aria-label={`Show roles in ${team}`}
+      onClick={() => onShow(team)}
+    >
+      Show roles
+    </Button>
+  )
+}

@@ -18,6 +18,7 @@ from pipelines.services.access import clusters, reach
 from pipelines.services.base.audit import Actor
 from tests.factories import TeamFactory, UserFactory, definition_data
 from workers.adapters.secrets import backends
+from workers.ports import SecretValue, Unreadable
 from workers.supervisor.launch.launch import Launcher
 from workers.supervisor.launch.references import References
 
@@ -30,7 +31,7 @@ EXECUTORS = {"count": 2, "cores": 1, "memory": "1024m"}
 class NoSecrets:
     """A store of secrets without one."""
 
-    def read(self, names: Collection[str]) -> Mapping[str, str]:
+    def read(self, names: Collection[str]) -> Mapping[str, SecretValue | Unreadable]:
         """None."""
         return {}
 

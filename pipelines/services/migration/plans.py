@@ -67,7 +67,7 @@ def wanted_by(kind: MigrationKind, spec: Spec, pipeline: Pipeline) -> PlanTarget
         return _revised(spec, pipeline, host)
     definition = _valid(present)
     if isinstance(spec, ClusterSpec) and definition is not None:
-        return _elsewhere(spec, definition, host)
+        return _elsewhere(spec, definition, pipeline, host)
     if isinstance(spec, HostSpec):
         host = spec.host
         if definition is not None and definition.placement.host not in (ANY_HOST, host):
@@ -89,13 +89,13 @@ def _revised(spec: RevisionSpec, pipeline: Pipeline, host: str) -> PlanTarget:
     return PlanTarget(validation.definition, None, host, tuple(validation.findings))
 
 
-def _elsewhere(spec: ClusterSpec, old: Definition, host: str) -> PlanTarget:
+def _elsewhere(spec: ClusterSpec, old: Definition, pipeline: Pipeline, host: str) -> PlanTarget:
     """A component on another cluster."""
     changed = spec.changed(old)
     if isinstance(changed, Finding):
         return PlanTarget(None, None, host, (changed,))
     validation = validate_data(changed)
-    refused = reach_findings(validation.definition, reach.policy()) if validation.definition else []
+    refused = reach_findings(validation.definition, reach.policy([pipeline.team_id])) if validation.definition else []
     if refused:  # the host is not even asked
         return PlanTarget(None, None, host, tuple(refused))
     return PlanTarget(validation.definition, None, host, tuple(validation.findings))

@@ -89,7 +89,7 @@ class InspectionContext:
         there = self.launcher.references.resolve(move.to, moved)
         if there.findings:
             raise Unresolved(there.findings[0].message)
-        self._require_reach(substituted(move.to, there.values)["bootstrap_servers"])
+        self._require_reach(substituted(move.to, there.values)["bootstrap_servers"], inspection.pipeline.team_id)
         more = there.handover()
         answer = self.surveys.inspect(
             InspectionRequest(
@@ -103,9 +103,9 @@ class InspectionContext:
             raise _away(answer)
         positions.answer_move(inspection=inspection, found=answer.translation, seen=seen)
 
-    def _require_reach(self, bootstrap_servers: str) -> None:
-        """Raises InspectionFailed before the other cluster is asked, where pipelines may not reach it."""
-        policy = self.launcher.reach()
+    def _require_reach(self, bootstrap_servers: str, team: int) -> None:
+        """Raises InspectionFailed before the other cluster is asked, where pipelines of the team may not reach it."""
+        policy = self.launcher.reach([team])
         try:
             named = servers("to.bootstrap_servers", bootstrap_servers)
         except ValueError:

@@ -24,8 +24,9 @@ def allow_what_is_used(apps: Any, schema_editor: Any) -> None:
     for pipeline in apps.get_model("pipelines", "Pipeline").objects.exclude(current_revision=None).iterator():
         definition = validate_data(pipeline.current_revision.definition).definition
         for use in uses(definition) if definition else []:
-            if isinstance(use, PathUse) and not root_problem(use.value, use.mode):
-                roots.add((use.value.rstrip("/") or "/", use.mode))
+            path = use.value.rstrip("/") or "/" if isinstance(use, PathUse) else ""
+            if isinstance(use, PathUse) and not root_problem(path, use.mode):
+                roots.add((path, use.mode))
             elif isinstance(use, AddressUse) and not network_problem(use.host, str(use.port)):
                 networks.add((use.host.lower(), str(use.port)))
     for path, mode in sorted(roots):

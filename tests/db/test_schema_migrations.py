@@ -16,6 +16,7 @@ from pipelines.domain.base.roles import Role
 from pipelines.models import (
     DEFAULT_TEAM,
     Alert,
+    AllowedRoot,
     ChannelTotals,
     Host,
     LedgerBatch,
@@ -26,6 +27,7 @@ from pipelines.models import (
     Run,
     Team,
 )
+from tests.factories import definition
 
 BEFORE_STANDBYS = ("pipelines", "0016_told_at_decision")
 BEFORE_ON_TIMEOUT = ("pipelines", "0022_evacuation_rules")
@@ -232,3 +234,14 @@ def test_webhooks_become_receivers_with_their_deliveries_and_their_alerts(before
     migrate_to(BEFORE_RECEIVERS)
     assert rows_of(before_receivers, "Alert").get().key == key
     assert rows_of(before_receivers, "Delivery").get().webhook_id == webhook.pk
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_a_definition_names_is_allowed_by_the_update_however_it_is_written() -> None:
+    for apps in at(("pipelines", "0036_audit_chain")):
+        lake = {"type": "file", "channel": "main", "path": "/data/lake/"}
+        plain = definition(sinks={"out": lake}).plain()
+        pipeline = rows_of(apps, "Pipeline").create(name="orders", phase_since=NOW)
+        revision = rows_of(apps, "Revision").create(pipeline=pipeline, number=1, digest="d", definition=plain)
+        rows_of(apps, "Pipeline").update(current_revision=revision)
+    assert list(AllowedRoot.objects.values_list("path", "mode")) == [("/data/lake", "write")]

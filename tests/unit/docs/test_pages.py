@@ -98,3 +98,8 @@ def test_the_diagrams_of_states_have_every_state() -> None:
 def _words(picture: str) -> str:
     """The texts of a picture; lines of one box belong together."""
     return " ".join("".join(ET.parse(DOCS / "images" / picture).getroot().itertext()).split())  # noqa: S314 - as above
+
+
+def test_each_decision_has_a_number_of_its_own() -> None:
+    numbers = [path.name[:4] for path in (DOCS / "decisions").glob("[0-9]*.md")]
+    assert sorted(numbers) == sorted(set(numbers))

@@ -44,7 +44,7 @@ class Client:
             response = self._http.request(
                 question.method, question.path, params=dict(question.query) or None, headers=headers, **sent
             )
-            if response.status_code != 429 or "rate_limited" not in response.text:
+            if response.status_code != 429:
                 return Answer(response.status_code, dict(response.headers), response.text)
             sleep(float(response.headers.get("Retry-After", 1)))
         raise TimeoutError(f"{question} is refused as too fast")

@@ -18,17 +18,16 @@ from django.conf import settings
 
 from controlplane.install.tools.errors import SetupError
 from controlplane.provision.spark import spark_settings as provisioned
-from pipelines.domain.access.audit_settings import parse_syslog
+from pipelines.domain.access.audit.settings import parse_syslog
 from pipelines.domain.access.secret_bindings import Purpose
 from pipelines.domain.hosts.isolation import Isolation
 from pipelines.domain.runs.protocol import AgentUser, SparkSettings
 from pipelines.foundation import dispatch
 from pipelines.foundation.collector import spare_what_stays
 from pipelines.foundation.interceptors import allowed_interceptors
-from pipelines.services.access import checking, sealing
+from pipelines.services.access.audit import checking, sealing
 from pipelines.services.hosts import broker_connection
 from pipelines.services.runs.observations import HostFacts
-from workers.adapters.audit_receivers import OtlpReceiver, SyslogReceiver
 from workers.adapters.broker_server import broker_warnings
 from workers.adapters.brokers import KafkaBrokers
 from workers.adapters.clock import SystemClock
@@ -36,25 +35,26 @@ from workers.adapters.clusters import KafkaClusters
 from workers.adapters.filelock import FileLock
 from workers.adapters.host_storage import LocalHostStorage
 from workers.adapters.isolation.accounts import Accounts, set_up
-from workers.adapters.mails import SmtpMails
-from workers.adapters.posts import HttpPosts
 from workers.adapters.process_watch import PidfdWatch
 from workers.adapters.processes import HostProcesses
 from workers.adapters.push_sources import HttpPushSources
+from workers.adapters.receivers.audit import OtlpReceiver, SyslogReceiver
+from workers.adapters.receivers.mails import SmtpMails
+from workers.adapters.receivers.posts import HttpPosts
 from workers.adapters.rundirs import LocalRunDirs
 from workers.adapters.secrets import StoredSecrets, backends
 from workers.adapters.surveys import ChildSurveys
 from workers.adapters.vault import VaultSecrets
 from workers.ports import AuditReceiver, Now, Secrets, SpanExport
-from workers.supervisor.background.attempts import Attempts
-from workers.supervisor.background.audit_forwarder import AuditForwarder
 from workers.supervisor.background.broker_connection import EXIT_BROKER_UNRESPONSIVE, BrokerConnection, Canary
-from workers.supervisor.background.deliveries import DeliverySender
 from workers.supervisor.background.janitor import Janitor
 from workers.supervisor.background.loop import BackgroundLoop
 from workers.supervisor.background.pruning import Limits
 from workers.supervisor.background.retry import Replayer, Way
 from workers.supervisor.background.secret_versions import SecretVersions
+from workers.supervisor.background.sending.attempts import Attempts
+from workers.supervisor.background.sending.audit import AuditForwarder
+from workers.supervisor.background.sending.deliveries import DeliverySender
 from workers.supervisor.background.surveyor import InspectionContext, Surveyor
 from workers.supervisor.background.ticker import Ticker
 from workers.supervisor.background.tracing import TraceSender

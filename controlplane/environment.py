@@ -18,7 +18,7 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 from pydantic import BeforeValidator, Field, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from pipelines.domain.access.audit_settings import AuditSettings
+from pipelines.domain.access.audit.settings import AuditSettings
 from pipelines.domain.access.reach_settings import ReachSettings
 from pipelines.domain.access.secrets import NAME
 from pipelines.domain.access.sign_in import SignInSettings

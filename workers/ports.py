@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 from uuid import UUID
 
-from pipelines.domain.access.audit_export import Exported
+from pipelines.domain.access.audit.export import Exported
 from pipelines.domain.access.secret_bindings import Purpose
 from pipelines.domain.base.positions import PartitionPosition
 from pipelines.domain.hosts.disk import DiskSpace

@@ -14,12 +14,12 @@ from django.conf import settings
 from django.core.management import CommandError, call_command
 from django.db.models import F
 
-from pipelines.domain.access import audit_chain
+from pipelines.domain.access.audit import chain as audit_chain
 from pipelines.foundation import clock
 from pipelines.foundation.signing import Signer
 from pipelines.models import AuditHead, AuditRow
 from pipelines.selectors.access import audit as selecting
-from pipelines.services.access.sealing import HeadDiffers, seal, sign_again
+from pipelines.services.access.audit.sealing import HeadDiffers, seal, sign_again
 from pipelines.services.base import audit
 from pipelines.services.base.audit import Actor
 

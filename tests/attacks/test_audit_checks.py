@@ -8,12 +8,12 @@ import pytest
 from django.conf import settings
 from rest_framework.test import APIClient
 
-from pipelines.domain.access.audit_chain import BEGIN
+from pipelines.domain.access.audit.chain import BEGIN
 from pipelines.foundation import clock
 from pipelines.foundation.signing import Signer
 from pipelines.models import AuditCheck, AuditHead, AuditRow
-from pipelines.services.access import checking
-from pipelines.services.access.sealing import seal
+from pipelines.services.access.audit import checking
+from pipelines.services.access.audit.sealing import seal
 from pipelines.services.base import audit
 from pipelines.services.base.audit import Actor
 

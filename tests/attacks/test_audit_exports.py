@@ -12,11 +12,11 @@ from django.conf import settings
 from rest_framework.test import APIClient
 
 from pipelines.api.ledger import audit as api
-from pipelines.domain.access.audit_export import NotAnExport, verify_export
+from pipelines.domain.access.audit.export import NotAnExport, verify_export
 from pipelines.domain.migration import evidence
 from pipelines.foundation.signing import PublicKey, Signer
 from pipelines.models import AuditRow
-from pipelines.services.access.sealing import seal
+from pipelines.services.access.audit.sealing import seal
 from pipelines.services.base import audit
 from pipelines.services.base.audit import Actor
 

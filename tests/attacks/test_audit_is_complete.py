@@ -23,7 +23,8 @@ from pipelines.domain.base.roles import Role
 from pipelines.foundation import clock
 from pipelines.foundation.keyring import add_key
 from pipelines.models import AccessToken, AuditRow, RoleBinding
-from pipelines.services.access import access, refusals
+from pipelines.services.access import access
+from pipelines.services.access.audit import refusals
 from pipelines.services.base import audit
 from tests.db.test_secrets import BOUND
 from tests.factories import PipelineFactory, TeamFactory, UserFactory

@@ -23,7 +23,7 @@ from pytest_django import Settings
 from rest_framework.test import APIClient
 
 from pipelines.domain.base.roles import Role
-from pipelines.foundation import oidc as protocol
+from pipelines.foundation.sign_in import oidc as protocol
 from pipelines.models import AuditRow, Identity
 from pipelines.services.access import attempts, teams
 from tests.factories import PipelineFactory, TeamFactory, UserFactory

@@ -20,7 +20,7 @@ from pytest_django import Settings
 from rest_framework.test import APIClient
 
 from pipelines.domain.base.roles import Role
-from pipelines.foundation import totp
+from pipelines.foundation.sign_in import totp
 from pipelines.models import AuditRow, LoginCount, RecoveryCode, Secret, Totp
 from pipelines.services.access import access, attempts, second_factor
 from tests.factories import PipelineFactory, UserFactory

@@ -176,8 +176,10 @@ def test_a_cluster_stays_with_the_team_whose_pipelines_are_placed_on_it(payments
     body = {"spec": {"master": MASTER}}
     refused = root().put("/api/v1/clusters/analytics", body | {"team": "risk"}, format="json")
     assert (refused.status_code, refused.json()["code"], refused.json()["used_by"]) == (
-        409, "cluster_in_use", ["orders"]
-    )  # fmt: skip
+        409,
+        "cluster_in_use",
+        ["orders"],
+    )
     assert root().put("/api/v1/clusters/analytics", body, format="json").json()["team"] is None
 
 

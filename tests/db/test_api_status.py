@@ -213,7 +213,9 @@ def test_a_host_costs_the_same_however_many_pipelines_it_has(
     for number in range(30):
         run = RunFactory.create(number=number + 1)
         PositionFactory.create_batch(number % 2, pipeline=run.pipeline)
-    with django_assert_num_queries(8):  # role, host, rooms, standbys there and on their way, pipelines, approvals, freezes
+    with django_assert_num_queries(
+        8
+    ):  # role, host, rooms, standbys there and on their way, pipelines, approvals, freezes
         pipelines = viewer.get("/api/v1/hosts/alpha").json()["pipelines"]
     assert (len(pipelines), pipelines[0]["tied"]) == (30, [])
 

@@ -19,24 +19,24 @@ from django.conf import settings
 from rest_framework.test import APIClient
 
 from controlplane.environment import InvalidEnvironment, load
-from pipelines.domain.access.audit_export import head_line, verify_export
-from pipelines.domain.access.audit_messages import MOST_BYTES
-from pipelines.domain.access.audit_settings import SyslogTarget, parse_syslog
+from pipelines.domain.access.audit.export import head_line, verify_export
+from pipelines.domain.access.audit.messages import MOST_BYTES
+from pipelines.domain.access.audit.settings import SyslogTarget, parse_syslog
 from pipelines.foundation import clock
 from pipelines.models import AuditForwarding
 from pipelines.selectors.access import audit as selecting
-from pipelines.services.access import forwarding
-from pipelines.services.access.sealing import seal
+from pipelines.services.access.audit import forwarding
+from pipelines.services.access.audit.sealing import seal
 from pipelines.services.base import audit
 from pipelines.services.base.audit import Actor
 from tests.certificates import issue
 from tests.fakes.http_servers import Reply, serving
 from tests.waiting import wait_for
-from workers.adapters import audit_receivers
-from workers.adapters.audit_receivers import OtlpReceiver, SyslogReceiver
+from workers.adapters.receivers import audit as audit_receivers
+from workers.adapters.receivers.audit import OtlpReceiver, SyslogReceiver
 from workers.ports import NotForwarded
-from workers.supervisor.background import audit_forwarder
-from workers.supervisor.background.audit_forwarder import AuditForwarder
+from workers.supervisor.background.sending import audit as audit_forwarder
+from workers.supervisor.background.sending.audit import AuditForwarder
 
 pytestmark = pytest.mark.django_db
 SEQUENCE = re.compile(r' sequence="(\d+)"')

@@ -16,12 +16,12 @@ from controlplane.cli.access.audit import Chosen
 from controlplane.cli.app import app
 from controlplane.cli.base.errors import ExitCode
 from pipelines.api.ledger import audit as api
-from pipelines.domain.access.audit_chain import Verified
+from pipelines.domain.access.audit.chain import Verified
 from pipelines.domain.base.roles import Role
 from pipelines.foundation import clock
 from pipelines.foundation.signing import PublicKey
-from pipelines.services.access import checking, forwarding
-from pipelines.services.access.sealing import seal
+from pipelines.services.access.audit import checking, forwarding
+from pipelines.services.access.audit.sealing import seal
 from pipelines.services.base import audit
 from pipelines.services.base.audit import Actor
 from tests.db.conftest import CommandLine, Run

@@ -24,11 +24,11 @@ from tests.fakes.http_servers import Reply, serving
 from tests.fakes.receivers import NEW
 from tests.fakes.smtp import mail_server
 from workers.adapters.filelock import FileLock
-from workers.adapters.mails import SmtpMails
-from workers.adapters.posts import HttpPosts
+from workers.adapters.receivers.mails import SmtpMails
+from workers.adapters.receivers.posts import HttpPosts
 from workers.adapters.secrets import StoredSecrets
-from workers.supervisor.background.attempts import Attempts
-from workers.supervisor.background.deliveries import DeliverySender
+from workers.supervisor.background.sending.attempts import Attempts
+from workers.supervisor.background.sending.deliveries import DeliverySender
 
 
 @pytest.fixture

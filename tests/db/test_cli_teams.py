@@ -34,8 +34,9 @@ def test_a_team_is_created_filled_and_deleted(run: Run, tmp_path: Path) -> None:
     assert "payments" in run("teams", "list").stdout
     elsewhere = run("apply", "-f", str(file), "--team", "default")
     assert (elsewhere.exit_code, "headgate teams move orders --to default" in elsewhere.stderr) == (
-        ExitCode.REFUSED, True
-    )  # fmt: skip
+        ExitCode.REFUSED,
+        True,
+    )
     refused = run("teams", "delete", "payments")
     assert (refused.exit_code, "pipelines (1)" in refused.stderr) == (ExitCode.REFUSED, True)
     assert run("teams", "move", "orders", "--to", "default").stdout == "orders: in the team default\n"

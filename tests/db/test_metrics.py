@@ -16,7 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families as plain
 from pytest_django import Settings
 from rest_framework.test import APIClient
 
-from pipelines.domain.access.audit_chain import BEGIN
+from pipelines.domain.access.audit.chain import BEGIN
 from pipelines.domain.base.roles import Role
 from pipelines.domain.base.states import DesiredState, MigrationStage, Phase
 from pipelines.domain.ledger.ledger import Counts
@@ -24,7 +24,8 @@ from pipelines.domain.monitoring.lag import PartitionLag, as_rows
 from pipelines.domain.monitoring.metrics import METRICS
 from pipelines.foundation import clock
 from pipelines.models import Alert, ChannelTotals, Delivery, Event, Host, LagPoint, Migration, Pipeline, Receiver, Run
-from pipelines.services.access import access, checking
+from pipelines.services.access import access
+from pipelines.services.access.audit import checking
 from pipelines.services.base.totals import add
 from pipelines.services.runs.runs import Aftermath, _consequences
 from tests.db.test_journals import done, planned, rng, take

@@ -34,10 +34,10 @@ from tests.fakes.http_servers import Reply, serving
 from tests.fakes.receivers import NEW, OLD, FakePosts, FakeSecrets, Sent, Time, happen, receiver, sender, turn
 from tests.waiting import wait_for
 from workers.adapters.filelock import FileLock
-from workers.adapters.mails import SmtpMails
-from workers.adapters.posts import HttpPosts
-from workers.supervisor.background.attempts import Attempts
-from workers.supervisor.background.deliveries import AT_ONCE_EACH, SETTLED_SECONDS, DeliverySender
+from workers.adapters.receivers.mails import SmtpMails
+from workers.adapters.receivers.posts import HttpPosts
+from workers.supervisor.background.sending.attempts import Attempts
+from workers.supervisor.background.sending.deliveries import AT_ONCE_EACH, SETTLED_SECONDS, DeliverySender
 
 pytestmark = pytest.mark.django_db
 ANA = Actor("ana")

@@ -111,8 +111,12 @@ def test_an_administrator_of_a_team_grants_roles_in_it_and_nowhere_else(payments
     UserFactory.create(username="ben")
     status, made = put(eva, "payments", user="ben", role="operator")
     assert (status, made["team"], made["user"], made["group"], made["role"]) == (
-        201, "payments", "ben", None, "operator"
-    )  # fmt: skip
+        201,
+        "payments",
+        "ben",
+        None,
+        "operator",
+    )
     assert put(eva, "payments", user="ben", role="admin")[0] == 200
     row = AuditRow.objects.filter(action="role.bound").latest("pk")
     assert (row.team, row.actor) == ("payments", "eva")

@@ -18,7 +18,8 @@ from pipelines.domain.monitoring.receivers import ALERT_EVENTS
 from pipelines.domain.monitoring.webhooks import DeliveryState, Reach
 from pipelines.foundation.keyring import add_key
 from pipelines.models import Alert, Delivery, Host, Pipeline, Receiver, Run
-from pipelines.services.access import access, checking, sealing, secrets
+from pipelines.services.access import access, secrets
+from pipelines.services.access.audit import checking, sealing
 from pipelines.services.base import audit
 from pipelines.services.base.audit import Actor
 from pipelines.services.monitoring import alerts, receivers, silences

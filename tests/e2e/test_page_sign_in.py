@@ -18,7 +18,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from controlplane.devstack.services import web_argv
-from pipelines.foundation import totp
+from pipelines.foundation.sign_in import totp
 from tests.e2e.conftest import Stack
 from tests.e2e.page import in_every_theme, log_in, opened
 from tests.fakes.oidc import CLIENT_ID, CLIENT_SECRET, FakeProvider, provider

@@ -15,8 +15,8 @@ from pipelines.models import Event, Receiver
 from pipelines.selectors.monitoring.events import newest_event
 from tests.factories import EventFactory
 from workers.ports import Mail, SecretValue, Unreadable
-from workers.supervisor.background.attempts import Attempts
-from workers.supervisor.background.deliveries import DeliverySender
+from workers.supervisor.background.sending.attempts import Attempts
+from workers.supervisor.background.sending.deliveries import DeliverySender
 
 NEW, OLD = (f"whsec_{base64.b64encode(byte * 32).decode()}" for byte in (b"n", b"o"))
 

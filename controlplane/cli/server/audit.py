@@ -39,7 +39,7 @@ def verify(
 
 
 def _verify_file(file: Path, public_key: str) -> None:
-    from pipelines.domain.access.audit_export import NotAnExport, verify_export
+    from pipelines.domain.access.audit.export import NotAnExport, verify_export
     from pipelines.foundation.signing import NotAKey, PublicKey
 
     if not public_key:

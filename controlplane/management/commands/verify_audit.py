@@ -12,7 +12,7 @@ from pipelines.foundation import clock
 from pipelines.foundation.errors import HeadgateError
 from pipelines.foundation.signing import NotAKey, PublicKey
 from pipelines.selectors.access.audit import ChainState, head, verify_chain
-from pipelines.services.access.sealing import sign_again
+from pipelines.services.access.audit.sealing import sign_again
 
 
 class Command(BaseCommand):

@@ -16,7 +16,7 @@ from pipelines.api.http.permissions import role_of
 from pipelines.api.http.requests import ActionBody
 from pipelines.api.http.sessions import OfSession
 from pipelines.api.http.sign_in_requests import CodeBody
-from pipelines.foundation import totp
+from pipelines.foundation.sign_in import totp
 from pipelines.selectors.access.sign_in import (
     EnrolmentSchema,
     RecoveryCodesSchema,

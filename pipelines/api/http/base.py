@@ -32,7 +32,7 @@ from pipelines.foundation.errors import BadRequest, Forbidden, HeadgateError, In
 from pipelines.models import AccessToken, Pipeline, Run
 from pipelines.selectors.lifecycle.pipelines import get_pipeline
 from pipelines.selectors.runs.runs import get_run
-from pipelines.services.access import refusals
+from pipelines.services.access.audit import refusals
 from pipelines.services.base import audit, idempotency
 from pipelines.services.base.audit import Actor
 from pipelines.services.governance.governing import Governed

@@ -18,7 +18,7 @@ from rest_framework.response import Response
 from pipelines.api.http.base import View, answer
 from pipelines.api.http.paging import Page, PageQuery, each, page
 from pipelines.api.http.permissions import CLOSED
-from pipelines.domain.access import audit_export
+from pipelines.domain.access.audit import export as audit_export
 from pipelines.domain.base.roles import Role
 from pipelines.foundation.signing import PublicKey
 from pipelines.models import AuditRow
@@ -26,7 +26,7 @@ from pipelines.selectors.access.audit import AuditFilter, audit_rows, chain_sche
 from pipelines.selectors.access.schemas import AuditChainSchema
 from pipelines.selectors.monitoring.events import audit_schema
 from pipelines.selectors.monitoring.schemas import AuditSchema, SigningKeySchema
-from pipelines.services.access import checking
+from pipelines.services.access.audit import checking
 
 CHUNK = 1000
 

@@ -11,9 +11,9 @@ from itertools import islice
 from django.db.models import Count, Max, Min, Q, QuerySet, TextField
 from django.db.models.functions import Cast
 
-from pipelines.domain.access import audit_chain
-from pipelines.domain.access.audit_chain import Checked, Head, Link, Record, Verified
-from pipelines.domain.access.audit_export import Exported
+from pipelines.domain.access.audit import chain as audit_chain
+from pipelines.domain.access.audit.chain import Checked, Head, Link, Record, Verified
+from pipelines.domain.access.audit.export import Exported
 from pipelines.domain.access.teams import Access
 from pipelines.domain.base.roles import Role
 from pipelines.foundation.signing import PublicKey

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from django.db.models import Max, QuerySet
 
-from pipelines.domain.access.audit_objects import object_of
+from pipelines.domain.access.audit.objects import object_of
 from pipelines.domain.access.teams import Access
 from pipelines.models import AuditRow, Event
 from pipelines.selectors.base.visible import of_teams

@@ -11,7 +11,7 @@ from django.db import IntegrityError, transaction
 from pipelines.domain.access.sign_in import GROUP_PREFIX
 from pipelines.foundation import clock
 from pipelines.foundation.errors import Conflict, NotFound
-from pipelines.foundation.oidc import SignInFailed
+from pipelines.foundation.sign_in.oidc import SignInFailed
 from pipelines.models import Identity
 from pipelines.services.base import audit
 from pipelines.services.base.audit import Actor

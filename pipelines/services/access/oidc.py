@@ -16,7 +16,7 @@ from django.http import HttpRequest
 
 from pipelines.domain.access.sign_in import groups_of, is_local, username_of
 from pipelines.foundation.errors import Invalid, NotFound
-from pipelines.foundation.oidc import Attempt, Provider, SignInFailed
+from pipelines.foundation.sign_in.oidc import Attempt, Provider, SignInFailed
 from pipelines.models import Identity
 from pipelines.services.access import identities, sessions
 from pipelines.services.access.identities import Found, Subject

@@ -15,9 +15,10 @@ from django.db import transaction
 from django.utils.crypto import salted_hmac
 
 from pipelines.domain.base.roles import Role
-from pipelines.foundation import clock, totp
+from pipelines.foundation import clock
 from pipelines.foundation.errors import Conflict, Invalid
 from pipelines.foundation.keyring import Keyring, Undecryptable
+from pipelines.foundation.sign_in import totp
 from pipelines.models import Passkey, RecoveryCode, Totp
 from pipelines.services.base import audit
 from pipelines.services.base.audit import Actor

@@ -17,7 +17,7 @@ from pipelines.domain.monitoring.receivers import MailServer, MailTls
 from pipelines.domain.monitoring.webhooks import Reach
 from tests.certificates import issue
 from tests.fakes.smtp import mail_server
-from workers.adapters.mails import SmtpMails
+from workers.adapters.receivers.mails import SmtpMails
 from workers.ports import Mail
 
 LOOPBACK = Reach(http=True, networks=(ip_network("127.0.0.0/8"),))

@@ -17,7 +17,7 @@ from pipelines.domain.base.addresses import Address
 from pipelines.domain.monitoring.webhooks import Reach
 from tests.certificates import issue
 from tests.fakes.http_servers import Reply, serving
-from workers.adapters.posts import HttpPosts, look_up
+from workers.adapters.receivers.posts import HttpPosts, look_up
 
 LOOPBACK = Reach(http=True, networks=(ip_network("127.0.0.0/8"),))
 HEADERS = {"content-type": "application/json", "webhook-id": "msg_1"}

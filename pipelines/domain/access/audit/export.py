@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from pipelines.domain.access.audit_chain import HEAD_FORMAT, Head, Key, Link, Record, Verified, verify
+from pipelines.domain.access.audit.chain import HEAD_FORMAT, Head, Key, Link, Record, Verified, verify
 
 COLUMNS = (
     "sequence",

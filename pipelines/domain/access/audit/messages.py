@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from pipelines.domain.access.audit_export import Exported, json_line
+from pipelines.domain.access.audit.export import Exported, json_line
 
 MOST_BYTES = 8192
 """What common receivers take as one message. A longer row goes without what was before and after."""

@@ -21,8 +21,8 @@ from pipelines.foundation import clock
 from pipelines.services.monitoring import deliveries
 from pipelines.services.monitoring.deliveries import Job
 from workers.ports import Exclusive, Secrets
-from workers.supervisor.background.attempts import Attempts
 from workers.supervisor.background.loop import BackgroundLoop
+from workers.supervisor.background.sending.attempts import Attempts
 
 IDLE_SECONDS = 1.0
 GATHER_SECONDS = 0.02

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import structlog
 
-from pipelines.domain.access.audit_export import Exported
+from pipelines.domain.access.audit.export import Exported
 from pipelines.foundation import clock
 from pipelines.selectors.access import audit as selecting
-from pipelines.services.access import forwarding
+from pipelines.services.access.audit import forwarding
 from workers.ports import AuditReceiver, Exclusive, NotForwarded
 from workers.supervisor.background.loop import BackgroundLoop
 

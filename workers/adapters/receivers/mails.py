@@ -22,7 +22,7 @@ from pipelines.domain.base.addresses import Address
 from pipelines.domain.base.causes import explain
 from pipelines.domain.monitoring.receivers import MailServer, MailTls
 from pipelines.domain.monitoring.webhooks import DeliveryResponse, Reach
-from workers.adapters.posts import Refused, Resolve, Route, connected, left, look_up, printable
+from workers.adapters.receivers.posts import Refused, Resolve, Route, connected, left, look_up, printable
 from workers.ports import Mail
 
 SECONDS = 30.0

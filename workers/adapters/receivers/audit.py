@@ -13,13 +13,13 @@ from contextlib import closing
 from ipaddress import ip_network
 from pathlib import Path
 
-from pipelines.domain.access.audit_export import Exported
-from pipelines.domain.access.audit_messages import otlp, syslog
-from pipelines.domain.access.audit_settings import SyslogTarget
+from pipelines.domain.access.audit.export import Exported
+from pipelines.domain.access.audit.messages import otlp, syslog
+from pipelines.domain.access.audit.settings import SyslogTarget
 from pipelines.domain.base.addresses import Address
 from pipelines.domain.base.causes import explain
 from pipelines.domain.monitoring.webhooks import Reach
-from workers.adapters.posts import HttpPosts, connected, left, look_up, printable
+from workers.adapters.receivers.posts import HttpPosts, connected, left, look_up, printable
 from workers.ports import NotForwarded
 
 SECONDS = 20.0

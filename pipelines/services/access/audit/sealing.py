@@ -11,8 +11,8 @@ from collections.abc import Callable
 import structlog
 from django.db import transaction
 
-from pipelines.domain.access import audit_chain
-from pipelines.domain.access.audit_chain import GENESIS, Head
+from pipelines.domain.access.audit import chain as audit_chain
+from pipelines.domain.access.audit.chain import GENESIS, Head
 from pipelines.foundation import clock
 from pipelines.foundation.errors import Conflict
 from pipelines.foundation.signing import PublicKey, Signer

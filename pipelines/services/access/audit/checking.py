@@ -12,7 +12,7 @@ from datetime import timedelta
 import structlog
 from django.db import transaction
 
-from pipelines.domain.access.audit_chain import BEGIN, Checked, Head, Verified
+from pipelines.domain.access.audit.chain import BEGIN, Checked, Head, Verified
 from pipelines.foundation import clock
 from pipelines.foundation.signing import Signer
 from pipelines.models import AuditCheck

@@ -1,0 +1,1 @@
+"""The audit: its chain, what is exported and forwarded of it."""

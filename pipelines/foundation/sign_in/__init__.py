@@ -1,0 +1,1 @@
+"""Signing in: providers, and codes of applications."""

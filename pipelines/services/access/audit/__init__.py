@@ -1,0 +1,1 @@
+"""The audit: sealed, verified, forwarded, and refusals in it."""

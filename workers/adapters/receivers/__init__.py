@@ -1,0 +1,1 @@
+"""What messages are sent to."""

@@ -1,0 +1,1 @@
+"""Background loops that send messages and rows of the audit."""

@@ -208,7 +208,8 @@ def test_groups_are_added_listed_shown_and_removed_by_operators(operator: APICli
     assert viewer.delete(address).status_code == 403
     assert operator.delete(address).status_code == 204
     assert viewer.get(address).status_code == 404
-    assert list(AuditRow.objects.values_list("action", flat=True)) == ["group.watch", "group.unwatch"]
+    changes = AuditRow.objects.filter(action__startswith="group.")
+    assert list(changes.values_list("action", flat=True)) == ["group.watch", "group.unwatch"]
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,17 @@ def test_an_administrator_of_all_makes_renames_and_deletes_teams(root: APIClient
     assert found == [("team.created", "payments"), ("team.changed", "cards"), ("team.deleted", "cards")]
 
 
+def test_no_team_takes_a_name_under_which_the_audit_has_rows_of_another(root: APIClient) -> None:
+    for name in ("payments", "risk"):
+        assert root.post(TEAMS, {"name": name}, format="json").status_code == 201
+    assert root.patch(f"{TEAMS}/payments", {"name": "cards"}, format="json").status_code == 200
+    assert root.delete(f"{TEAMS}/cards").status_code == 204
+    for name in ("payments", "cards"):
+        assert root.post(TEAMS, {"name": name}, format="json").json()["code"] == "team_name_used"
+        assert root.patch(f"{TEAMS}/risk", {"name": name}, format="json").json()["code"] == "team_name_used"
+    assert root.patch(f"{TEAMS}/risk", {"description": "Models"}, format="json").status_code == 200
+
+
 @pytest.mark.parametrize("name", ["all", "", "A", "a b", "-a", "a/b", "a" * 64, "a\n"])
 def test_a_name_that_cannot_stand_in_an_address_is_refused(root: APIClient, name: str) -> None:
     assert root.post(TEAMS, {"name": name}, format="json").status_code == 422

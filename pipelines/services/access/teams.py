@@ -13,7 +13,7 @@ from pipelines.domain.base.findings import listed
 from pipelines.domain.base.roles import Role
 from pipelines.foundation import clock
 from pipelines.foundation.errors import Conflict, NotFound
-from pipelines.models import DEFAULT_TEAM, AccessToken, RoleBinding, Team
+from pipelines.models import DEFAULT_TEAM, AccessToken, AuditRow, RoleBinding, Team
 from pipelines.selectors.access.bindings import administrators, belongings, bindings
 from pipelines.services.access import tokens
 from pipelines.services.access.tokens import SYSTEM
@@ -27,7 +27,8 @@ def create_default_team(**_: Any) -> None:
 
 
 def create(*, name: str, description: str, actor: Actor) -> Team:
-    """Make a team. Raises Conflict where the name is taken."""
+    """Make a team. Raises Conflict where the name is taken, or was that of another one."""
+    _require_new(name)
     fields = {"name": name, "description": description}
     with _one_of_its_name(name):
         team = Team.objects.create(**fields, created_at=clock.now(), created_by=actor.name)
@@ -36,10 +37,12 @@ def create(*, name: str, description: str, actor: Actor) -> Team:
 
 
 def change(*, team: Team, name: str | None, description: str | None, actor: Actor) -> Team:
-    """Rename a team, or describe it anew; None leaves what is there. Raises Conflict where the name is taken, and for
-    another name of the default team."""
+    """Rename a team, or describe it anew; None leaves what is there. Raises Conflict where the name is taken or was
+    that of another one, and for another name of the default team."""
     if name not in (None, team.name) and team.name == DEFAULT_TEAM:
         raise Conflict("The default team keeps its name.", code="default_team", hint="Create another team.")
+    if name not in (None, team.name):
+        _require_new(str(name))
     before = {"name": team.name, "description": team.description}
     wanted = {"name": name, "description": description}
     after = before | {key: value for key, value in wanted.items() if value is not None}
@@ -47,6 +50,16 @@ def change(*, team: Team, name: str | None, description: str | None, actor: Acto
         Team.objects.filter(pk=team.pk).update(**after)
         audit.record(actor=actor, action="team.changed", team=after["name"], before=before, after=after)
     return Team.objects.get(pk=team.pk)
+
+
+def _require_new(name: str) -> None:
+    """The audit names teams, and shows a team the rows with its name: those of an earlier team are not for another."""
+    if not Team.objects.filter(name=name).exists() and AuditRow.objects.filter(team=name).exists():
+        raise Conflict(
+            f"Another team was named {name}, and the audit has rows about it.",
+            code="team_name_used",
+            hint="Choose another name.",
+        )
 
 
 @contextmanager

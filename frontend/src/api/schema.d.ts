@@ -2777,17 +2777,6 @@ export interface components {
          */
         By: "mapping" | "timestamp" | "given" | "same_log" | "cut";
         /**
-         * CancellationBody
-         * @description Why.
-         */
-        CancellationBody: {
-            /**
-             * Reason
-             * @default
-             */
-            reason: string;
-        };
-        /**
          * Change
          * @description One difference. `old` is None where something was added, `new` where something was removed.
          */
@@ -4134,7 +4123,7 @@ export interface components {
         };
         /**
          * HashBody
-         * @description The hash of the plan that was reviewed.
+         * @description The hash of what was reviewed.
          */
         HashBody: {
             /** Hash */
@@ -6608,14 +6597,6 @@ export interface components {
              * @default abort
              */
             on_timeout: components["schemas"]["DrainOnTimeout"];
-        };
-        /**
-         * ReviewedBody
-         * @description The hash of the change that was reviewed.
-         */
-        ReviewedBody: {
-            /** Hash */
-            hash: string;
         };
         /**
          * Revision
@@ -9992,7 +9973,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["ReviewedBody"];
+                "application/json": components["schemas"]["HashBody"];
             };
         };
         responses: {
@@ -10032,7 +10013,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["CancellationBody"];
+                "application/json": components["schemas"]["WhyBody"];
             };
         };
         responses: {

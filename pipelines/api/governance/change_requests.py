@@ -14,7 +14,7 @@ from pipelines.api.access.rights import require_approver
 from pipelines.api.governance.changes import CHANGES
 from pipelines.api.http.base import PipelineView, View, answer, idempotent
 from pipelines.api.http.paging import Page, PageQuery, page
-from pipelines.api.http.requests import ActionBody, Shape, Text
+from pipelines.api.http.requests import ActionBody, HashBody, Reason, Shape, WhyBody
 from pipelines.domain.base.roles import Role
 from pipelines.domain.governance.changes import ChangeKind
 from pipelines.domain.governance.requests import FINAL, OPEN, RequestState
@@ -25,8 +25,6 @@ from pipelines.selectors.governance.requests import ChangeRequestSchema, request
 from pipelines.selectors.lifecycle.operations import operation_schema
 from pipelines.services.governance import governing, requests
 
-Reason = Annotated[Text, StringConstraints(min_length=1, max_length=1000, strip_whitespace=True)]
-
 
 class ChangeBody(Shape):
     """One change, and why. `arguments`: the body of the address that makes the change where nothing governs it."""
@@ -36,22 +34,10 @@ class ChangeBody(Shape):
     reason: Reason
 
 
-class ReviewedBody(Shape):
-    """The hash of the change that was reviewed."""
-
-    hash: Text = Field(min_length=1, max_length=64)
-
-
 class DenialBody(Shape):
     """Why."""
 
     reason: Reason
-
-
-class CancellationBody(Shape):
-    """Why."""
-
-    reason: Text = Field(default="", max_length=1000)
 
 
 class RequestsQuery(PageQuery):
@@ -128,12 +114,12 @@ class RequestDetail(RequestView):
 class ApproveRequest(RequestView):
     """Somebody's word for a change."""
 
-    @extend_schema(operation_id="approve_change_request", request=ReviewedBody, responses=ChangeRequestSchema)
+    @extend_schema(operation_id="approve_change_request", request=HashBody, responses=ChangeRequestSchema)
     @idempotent
     def post(self, request: Request, name: str, request_id: UUID) -> Response:
         """Approve the change with this hash. Its author may not where others have to, and those need
         the role approver."""
-        named, row = self.body(ReviewedBody).hash, self.found()
+        named, row = self.body(HashBody).hash, self.found()
         require_approver(self, self.pipeline, author=row.created_by)
         change = CHANGES[ChangeKind(row.kind)]
         change.summary(self, change.read(row.arguments))
@@ -154,11 +140,11 @@ class DenyRequest(RequestView):
 class CancelRequest(RequestView):
     """Taking it back."""
 
-    @extend_schema(operation_id="cancel_change_request", request=CancellationBody, responses=ChangeRequestSchema)
+    @extend_schema(operation_id="cancel_change_request", request=WhyBody, responses=ChangeRequestSchema)
     @idempotent
     def post(self, request: Request, name: str, request_id: UUID) -> Response:
         """Cancel a change request that is not wanted any more."""
-        reason = self.body(CancellationBody).reason
+        reason = self.body(WhyBody).reason
         return answer(request_schema(requests.cancel(request=self.found(), reason=reason, actor=self.actor)))
 
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
 from uuid import UUID
 
 from drf_spectacular.utils import extend_schema
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import Field, model_validator
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from pipelines.api.http.base import TeamView, View, answer, idempotent
 from pipelines.api.http.paging import Page, PageQuery, each, page
 from pipelines.api.http.permissions import INSTALLATION
-from pipelines.api.http.requests import Instant, Shape, Text
+from pipelines.api.http.requests import Instant, Reason, Shape, Text
 from pipelines.domain.base.roles import Role
 from pipelines.domain.migration.observation import ObservationRules
 from pipelines.models import Evacuation
@@ -30,8 +29,6 @@ from pipelines.selectors.migration.schemas import (
 )
 from pipelines.services.hosts import evacuations
 from pipelines.services.migration import rules as migration_rules
-
-Reason = Annotated[Text, StringConstraints(min_length=1, max_length=1000, strip_whitespace=True)]
 
 
 class EvacuationBody(Shape):

@@ -24,12 +24,25 @@ from pipelines.domain.reprocessing.dead_letters import DEFAULT_RATE, MAX_DEAD_LE
 from pipelines.domain.runs.log_lines import LogLevel
 
 Text = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
+Reason = Annotated[Text, StringConstraints(min_length=1, max_length=1000, strip_whitespace=True)]
 
 
 class Shape(BaseModel):
     """A body; unknown keys are errors."""
 
     model_config = ConfigDict(extra="forbid")
+
+
+class HashBody(Shape):
+    """The hash of what was reviewed."""
+
+    hash: Text = Field(min_length=1, max_length=64)
+
+
+class WhyBody(Shape):
+    """Why."""
+
+    reason: Text = Field(default="", max_length=1000)
 
 
 class DefinitionBody(Shape):

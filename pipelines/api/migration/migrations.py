@@ -19,7 +19,7 @@ from rest_framework.response import Response
 from pipelines.api.access.rights import require_approver, require_governed, require_rights
 from pipelines.api.http.base import TeamView, View, answer, idempotent
 from pipelines.api.http.paging import Page, PageQuery, each, page
-from pipelines.api.http.requests import ActionBody, Shape, Text
+from pipelines.api.http.requests import ActionBody, HashBody, Reason, Shape, Text, WhyBody
 from pipelines.domain.base.findings import Finding
 from pipelines.domain.base.plain import clean
 from pipelines.domain.base.states import FINAL_STAGES, OPEN_STAGES, MigrationKind, MigrationStage
@@ -43,8 +43,6 @@ from pipelines.services.base import audit
 from pipelines.services.migration import migrations as services
 from pipelines.services.migration.plans import read_spec
 
-Reason = Annotated[Text, StringConstraints(min_length=1, max_length=1000, strip_whitespace=True)]
-
 
 class MigrationBody(Shape):
     """What to change, and why. `spec` depends on the kind: revision {definition | revision}, host {host}, software
@@ -55,18 +53,6 @@ class MigrationBody(Shape):
     kind: MigrationKind
     spec: dict[str, Any] = {}
     reason: Reason
-
-
-class HashBody(Shape):
-    """The hash of the plan that was reviewed."""
-
-    hash: Text = Field(min_length=1, max_length=64)
-
-
-class WhyBody(Shape):
-    """Why."""
-
-    reason: Text = Field(default="", max_length=1000)
 
 
 class MigrationsQuery(PageQuery):

@@ -51,6 +51,12 @@ def approval_rule(pipeline: Pipeline) -> policy.ApprovalRule:
     return load().of(pipeline)
 
 
+def rules_of(pipeline: Pipeline) -> tuple[policy.ApprovalRule, list[str]]:
+    """The strictest rule that concerns the pipeline, and why nothing that it runs is changed now."""
+    rules = load()
+    return rules.of(pipeline), rules.frozen(pipeline)
+
+
 def frozen(pipeline: Pipeline) -> list[str]:
     """Why nothing that the pipeline runs is changed now."""
     return load().frozen(pipeline)

@@ -45,7 +45,7 @@ from pipelines.models import (
 )
 from pipelines.selectors.base.prepared import Prepared, given
 from pipelines.selectors.base.visible import visible
-from pipelines.selectors.governance.rules import approval_rule, frozen
+from pipelines.selectors.governance.rules import rules_of
 from pipelines.selectors.lifecycle.situations import STEERING
 from pipelines.selectors.positions.positions import identities, possible_duplicates
 
@@ -237,10 +237,11 @@ def is_translated(migration: Migration) -> bool:
 
 def standing(migration: Migration) -> Standing:
     """How far it has come, as far as choices depend on it."""
-    rule, given, now = approval_rule(migration.pipeline), approvals(migration), clock.now()
+    rule, freezes = rules_of(migration.pipeline)
+    given, now = approvals(migration), clock.now()
     counted = policy.valid(rule, given, author=migration.created_by, named=migration.plan_hash, now=now)
     missing = max(1, rule.approvers) - len(counted)
-    words = frozen(migration.pipeline) if migration.stage == MigrationStage.APPROVED else []
+    words = freezes if migration.stage == MigrationStage.APPROVED else []
     promoted = is_promoted(migration)
     return Standing(
         stage=MigrationStage(migration.stage),

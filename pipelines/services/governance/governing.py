@@ -17,7 +17,7 @@ from pipelines.domain.governance.changes import ChangeKind, Decision, Grant, Rig
 from pipelines.domain.monitoring.alert_rules import GLASS_BROKEN
 from pipelines.foundation.errors import Conflict
 from pipelines.models import AuditRow, Pipeline
-from pipelines.selectors.governance.rules import approval_rule, frozen
+from pipelines.selectors.governance.rules import rules_of
 from pipelines.services.base import audit, events
 from pipelines.services.base.audit import Actor
 from pipelines.services.monitoring import alerts
@@ -33,7 +33,7 @@ class Governed(Conflict):
 
 def require(*, pipeline: Pipeline, kind: ChangeKind, actor: Actor) -> None:
     """Raises Governed where approvals or a freeze bind this change and the actor has no right to pass them by."""
-    rule, freezes = approval_rule(pipeline), frozen(pipeline)
+    rule, freezes = rules_of(pipeline)
     decision = changes.decide(rule, freezes, actor.right, pipeline.id)
     if decision is Decision.ALLOWED:
         return
@@ -69,7 +69,7 @@ def break_glass(
 ) -> Done:
     """Make one change at once, whatever governs it, with an alert and a row in the audit. The caller has checked that
     an administrator asks."""
-    rule, freezes = approval_rule(pipeline), frozen(pipeline)
+    rule, freezes = rules_of(pipeline)
     done = act(replace(actor, right=Right(Grant.BREAK_GLASS, pipeline.id)))
     told = {"kind": kind, "reason": reason, "approvers": rule.approvers, "frozen": freezes}
     message = f"{actor.name} broke glass of {pipeline.name} ({kind}): {reason}"

@@ -19,6 +19,10 @@ from rest_framework.test import APIClient
 from pipelines.domain.base.roles import Role
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pytest_django import Settings
+
     from pipelines.domain.runs.protocol import SparkSettings
     from tests.chaos.installation import Installation
 
@@ -106,6 +110,17 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installat
 
     with installed(tmp_path_factory.mktemp("stack"), HEADGATE_INTERCEPTORS=fussy.NAME) as running:
         yield running
+
+
+@pytest.fixture
+def key_file(settings: Settings, tmp_path: Path) -> Path:
+    """An open secret store, with a key file of its own."""
+    from django.core.management import call_command
+
+    file = tmp_path / "keys"
+    call_command("add_secret_key", file=file)
+    settings.HEADGATE = settings.HEADGATE.model_copy(update={"secret_key_file": file})
+    return file
 
 
 def _client(role: Role | None) -> APIClient:

@@ -21,7 +21,6 @@ from rest_framework.test import APIClient
 from pipelines.api.http.base import View
 from pipelines.domain.base.roles import Role
 from pipelines.foundation import clock
-from pipelines.foundation.keyring import add_key
 from pipelines.models import AccessToken, AuditRow, RoleBinding
 from pipelines.services.access import access
 from pipelines.services.access.audit import refusals
@@ -268,10 +267,8 @@ def _secrets() -> Iterator[tuple[str, str]]:
                     yield name, text
 
 
-def test_no_row_holds_a_secret(admin: APIClient, settings: Any, tmp_path: Any) -> None:
-    file = tmp_path / "keys"
-    add_key(file)
-    settings.HEADGATE = settings.HEADGATE.model_copy(update={"secret_key_file": file})
+@pytest.mark.usefixtures("key_file")
+def test_no_row_holds_a_secret(admin: APIClient) -> None:
     given: dict[str, Any] = {}
 
     def send(method: str, path: str, body: object = None) -> Any:

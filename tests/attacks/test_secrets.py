@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import call_command
 from rest_framework.test import APIClient
 
 from pipelines.domain.access.secret_bindings import Purpose, SecretBinding, SecretUser
@@ -29,21 +28,13 @@ from workers.supervisor.launch import launch, references
 from workers.supervisor.launch.launch import Launcher
 from workers.supervisor.launch.references import References
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("key_file")]
 ANA = Actor("ana")
 VALUE = "canary-7d11e0"
 LISTENER = {"type": "http", "url": "https://evil.example/", "token": "${secret:s}"}
 GOOD = {"type": "http", "url": "https://good.example/", "token": "${secret:s}"}
 BOUND = {"pipelines": ["attack"], "destinations": ["good.example:443"]}
 SECRET = "/api/v1/secrets/s"
-
-
-@pytest.fixture(autouse=True)
-def key_file(settings: Any, tmp_path: Path) -> Path:
-    file = tmp_path / "keys"
-    call_command("add_secret_key", file=file)
-    settings.HEADGATE = settings.HEADGATE.model_copy(update={"secret_key_file": file})
-    return file
 
 
 @pytest.fixture

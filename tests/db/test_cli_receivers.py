@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import call_command
 
 from controlplane.cli.base.errors import ExitCode
 from controlplane.cli.monitoring import receivers as commands
@@ -32,12 +31,10 @@ from workers.supervisor.background.sending.deliveries import DeliverySender
 
 
 @pytest.fixture
-def run(command_line: CommandLine, settings: Any, tmp_path: Path) -> Run:
+def run(command_line: CommandLine, settings: Any, key_file: Path) -> Run:
     """A command line of an admin; the store has a secret that can sign; messages may go to this machine."""
-    file = tmp_path / "keys"
-    call_command("add_secret_key", file=file)
     reach = {"webhook_http": True, "webhook_networks": [ip_network("127.0.0.0/8")]}
-    settings.HEADGATE = settings.HEADGATE.model_copy(update={"secret_key_file": file, **reach})
+    settings.HEADGATE = settings.HEADGATE.model_copy(update=reach)
     invoke = command_line("admin", Role.ADMIN)
     assert invoke("secrets", "set", "hooks", "--for", "receivers", text=NEW).exit_code == 0
     return invoke

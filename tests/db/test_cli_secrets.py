@@ -24,14 +24,6 @@ SAID = "It goes to broker:9092, for *.\n"
 
 
 @pytest.fixture
-def key_file(settings: Any, tmp_path: Path) -> Path:
-    file = tmp_path / "keys"
-    call_command("add_secret_key", file=file)
-    settings.HEADGATE = settings.HEADGATE.model_copy(update={"secret_key_file": file})
-    return file
-
-
-@pytest.fixture
 def run(command_line: CommandLine, key_file: Path) -> Run:
     """A command line of an admin; whatever it prints is searched for the canary."""
     invoke = command_line("ana", Role.ADMIN)

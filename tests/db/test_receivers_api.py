@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import call_command
 from django.db import connection
 from django.db.models import Model
 from django.test.utils import CaptureQueriesContext
@@ -27,11 +26,8 @@ BODY = {"url": f"https://hooks.example.com{PATH}?token=canary", "events": ["aler
 
 
 @pytest.fixture(autouse=True)
-def _store(settings: Any, tmp_path: Path, admin: APIClient) -> None:
+def _store(key_file: Path, admin: APIClient) -> None:
     """An open store with one secret that can sign, and one that cannot."""
-    file = tmp_path / "keys"
-    call_command("add_secret_key", file=file)
-    settings.HEADGATE = settings.HEADGATE.model_copy(update={"secret_key_file": file})
     for name, value in (("hooks", SECRET), ("hooks-2", SECRET), ("password", "canary-password")):
         assert (
             admin.put(f"/api/v1/secrets/{name}", {"value": value, "purpose": "receivers"}, format="json").status_code

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import call_command
 from rest_framework.test import APIClient
 
 from pipelines.domain.base.roles import Role
@@ -20,19 +18,11 @@ from tests.factories import PipelineFactory, RevisionFactory, RunFactory, defini
 from workers.ports import SecretValue, Unreadable
 from workers.supervisor.background.secret_versions import SecretVersions
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("key_file")]
 NAME = "vault:kv/shop#password"
 ADDRESS = "/api/v1/secrets/vault:kv%2Fshop%23password"
 BOUND = {"pipelines": ["orders"], "destinations": ["broker.example:9093"]}
 CHANGED = datetime(2026, 1, 2, tzinfo=UTC)
-
-
-@pytest.fixture(autouse=True)
-def key_file(settings: Any, tmp_path: Path) -> Path:
-    file = tmp_path / "keys"
-    call_command("add_secret_key", file=file)
-    settings.HEADGATE = settings.HEADGATE.model_copy(update={"secret_key_file": file})
-    return file
 
 
 @pytest.fixture

@@ -29,15 +29,6 @@ SECRETS = "/api/v1/secrets"
 BOUND = {"pipelines": ["*"], "destinations": ["broker:9092"]}
 
 
-@pytest.fixture
-def key_file(settings: Any, tmp_path: Path) -> Path:
-    """An open store, with a key file of its own."""
-    file = tmp_path / "keys"
-    call_command("add_secret_key", file=file)
-    settings.HEADGATE = settings.HEADGATE.model_copy(update={"secret_key_file": file})
-    return file
-
-
 def refer(pipeline: Pipeline, *names: str) -> None:
     """Let the pipeline's current definition refer to secrets."""
     assert pipeline.current_revision is not None

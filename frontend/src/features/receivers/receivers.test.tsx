@@ -49,6 +49,7 @@ describe('the form of a receiver', () => {
       secrets: ['${secret:hooks}'],
       description: '',
       enabled: true,
+      team: null,
     })
   })
 

@@ -1,11 +1,10 @@
-import { Button, Group, Modal, Stack, TextInput } from '@mantine/core'
+import { TextInput } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { keys } from '@/api/keys'
 import { createTeam } from '@/api/teams'
 import { announce } from '@/components/ui/Announcer'
-import { ErrorNote } from '@/components/ui/Feedback'
-import { ReasonButton } from '@/components/ui/ReasonButton'
+import { FormDialog } from '@/components/ui/FormDialog'
 
 export function TeamDialog({ onClose }: { onClose: () => void }) {
   const client = useQueryClient()
@@ -21,39 +20,21 @@ export function TeamDialog({ onClose }: { onClose: () => void }) {
   })
   const reason = name.trim() === '' ? 'Enter a name first.' : null
   return (
-    <Modal opened onClose={onClose} title="Create team">
-      <Stack
-        gap="md"
-        component="form"
-        onSubmit={(event) => {
-          event.preventDefault()
-          if (reason === null) creation.mutate()
-        }}
-      >
-        <TextInput
-          label="Name"
-          description="Lower-case letters, digits and hyphens"
-          value={name}
-          maxLength={63}
-          onChange={(event) => setName(event.currentTarget.value)}
-          data-autofocus
-        />
-        <TextInput
-          label="Description"
-          value={description}
-          maxLength={1000}
-          onChange={(event) => setDescription(event.currentTarget.value)}
-        />
-        {creation.error && <ErrorNote error={creation.error} />}
-        <Group justify="flex-end" gap="xs">
-          <Button variant="default" onClick={onClose}>
-            Cancel
-          </Button>
-          <ReasonButton type="submit" loading={creation.isPending} reason={reason}>
-            Create team
-          </ReasonButton>
-        </Group>
-      </Stack>
-    </Modal>
+    <FormDialog title="Create team" submit="Create team" reason={reason} sending={creation} onClose={onClose}>
+      <TextInput
+        label="Name"
+        description="Lower-case letters, digits and hyphens"
+        value={name}
+        maxLength={63}
+        onChange={(event) => setName(event.currentTarget.value)}
+        data-autofocus
+      />
+      <TextInput
+        label="Description"
+        value={description}
+        maxLength={1000}
+        onChange={(event) => setDescription(event.currentTarget.value)}
+      />
+    </FormDialog>
   )
 }

@@ -4,8 +4,7 @@ import { useState } from 'react'
 import { keys } from '@/api/keys'
 import { createToken } from '@/api/tokens'
 import { CodeBlock } from '@/components/ui/CodeBlock'
-import { ErrorNote } from '@/components/ui/Feedback'
-import { ReasonButton } from '@/components/ui/ReasonButton'
+import { FormDialog } from '@/components/ui/FormDialog'
 import { ROLE_OPTIONS, type ROLE_WORDS } from '@/domain/roles'
 
 const DAYS = 90
@@ -38,53 +37,41 @@ export function TokenDialog({ onClose }: { onClose: () => void }) {
   }
   const reason = name.trim() === '' ? 'Enter a name first.' : null
   return (
-    <Modal opened onClose={onClose} title="Create token">
-      <Stack
-        gap="md"
-        component="form"
-        onSubmit={(event) => {
-          event.preventDefault()
-          if (reason === null) creation.mutate()
-        }}
-      >
-        <TextInput
-          label="Name"
-          description="What the token is for"
-          value={name}
-          maxLength={100}
-          onChange={(event) => setName(event.currentTarget.value)}
-          data-autofocus
-        />
-        <NumberInput
-          label="Days"
-          description="How long the token is valid"
-          min={1}
-          value={days}
-          onChange={(value) => setDays(Number(value) || DAYS)}
-        />
-        <Select
-          label="Highest role"
-          placeholder="Your role"
-          clearable
-          data={ROLE_OPTIONS}
-          value={role}
-          onChange={(value) => setRole(value as Role | null)}
-        />
-        <Checkbox
-          label="Read-only"
-          checked={readOnly}
-          onChange={(event) => setReadOnly(event.currentTarget.checked)}
-        />
-        {creation.error && <ErrorNote error={creation.error} />}
-        <Group justify="flex-end" gap="xs">
-          <Button variant="default" onClick={onClose}>
-            Cancel
-          </Button>
-          <ReasonButton type="submit" loading={creation.isPending} reason={reason}>
-            Create token
-          </ReasonButton>
-        </Group>
-      </Stack>
-    </Modal>
+    <FormDialog
+      title="Create token"
+      submit="Create token"
+      reason={reason}
+      sending={creation}
+      onClose={onClose}
+    >
+      <TextInput
+        label="Name"
+        description="What the token is for"
+        value={name}
+        maxLength={100}
+        onChange={(event) => setName(event.currentTarget.value)}
+        data-autofocus
+      />
+      <NumberInput
+        label="Days"
+        description="How long the token is valid"
+        min={1}
+        value={days}
+        onChange={(value) => setDays(Number(value) || DAYS)}
+      />
+      <Select
+        label="Highest role"
+        placeholder="Your role"
+        clearable
+        data={ROLE_OPTIONS}
+        value={role}
+        onChange={(value) => setRole(value as Role | null)}
+      />
+      <Checkbox
+        label="Read-only"
+        checked={readOnly}
+        onChange={(event) => setReadOnly(event.currentTarget.checked)}
+      />
+    </FormDialog>
   )
 }

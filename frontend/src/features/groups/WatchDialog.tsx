@@ -1,11 +1,10 @@
-import { Button, Group, Modal, Stack, Text, TextInput } from '@mantine/core'
+import { Text, TextInput } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { watchGroup } from '@/api/groups'
 import { keys } from '@/api/keys'
 import { announce } from '@/components/ui/Announcer'
-import { ErrorNote } from '@/components/ui/Feedback'
-import { ReasonButton } from '@/components/ui/ReasonButton'
+import { FormDialog } from '@/components/ui/FormDialog'
 
 /** Names a group and its cluster; options of a client are given on the command line. */
 export function WatchDialog({ onClose }: { onClose: () => void }) {
@@ -22,44 +21,32 @@ export function WatchDialog({ onClose }: { onClose: () => void }) {
   })
   const reason = group.trim() && servers.trim() ? null : 'Enter the group and its brokers first.'
   return (
-    <Modal opened onClose={onClose} title="Monitor group">
-      <Stack
-        gap="md"
-        component="form"
-        onSubmit={(event) => {
-          event.preventDefault()
-          if (reason === null) watch.mutate()
-        }}
-      >
-        <TextInput
-          label="Group"
-          value={group}
-          onChange={(event) => setGroup(event.currentTarget.value)}
-          autoComplete="off"
-          spellCheck={false}
-          data-autofocus
-        />
-        <TextInput
-          label="Brokers"
-          description="HOST:PORT, separated by commas"
-          value={servers}
-          onChange={(event) => setServers(event.currentTarget.value)}
-          autoComplete="off"
-          spellCheck={false}
-        />
-        <Text size="sm" c="dimmed">
-          For a cluster that requires authentication: <code>headgate consumer-groups --help</code>.
-        </Text>
-        {watch.error && <ErrorNote error={watch.error} />}
-        <Group justify="flex-end" gap="xs">
-          <Button variant="default" onClick={onClose}>
-            Cancel
-          </Button>
-          <ReasonButton type="submit" loading={watch.isPending} reason={reason}>
-            Monitor group
-          </ReasonButton>
-        </Group>
-      </Stack>
-    </Modal>
+    <FormDialog
+      title="Monitor group"
+      submit="Monitor group"
+      reason={reason}
+      sending={watch}
+      onClose={onClose}
+    >
+      <TextInput
+        label="Group"
+        value={group}
+        onChange={(event) => setGroup(event.currentTarget.value)}
+        autoComplete="off"
+        spellCheck={false}
+        data-autofocus
+      />
+      <TextInput
+        label="Brokers"
+        description="HOST:PORT, separated by commas"
+        value={servers}
+        onChange={(event) => setServers(event.currentTarget.value)}
+        autoComplete="off"
+        spellCheck={false}
+      />
+      <Text size="sm" c="dimmed">
+        For a cluster that requires authentication: <code>headgate consumer-groups --help</code>.
+      </Text>
+    </FormDialog>
   )
 }

@@ -1,12 +1,11 @@
-import { Button, Group, Modal, Stack, Text } from '@mantine/core'
+import { Text } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { keys } from '@/api/keys'
 import { bindSecret } from '@/api/secrets'
 import type { Secret } from '@/api/types'
 import { announce } from '@/components/ui/Announcer'
-import { ErrorNote } from '@/components/ui/Feedback'
-import { ReasonButton } from '@/components/ui/ReasonButton'
+import { FormDialog } from '@/components/ui/FormDialog'
 import { BindingFields, bindingOf, draftOf, missingBinding } from './BindingFields'
 
 /** Changes which pipelines may use a secret, and where it may go. */
@@ -23,35 +22,22 @@ export function BindSecretDialog({ secret, onClose }: { secret: Secret; onClose:
   })
   const reason = missingBinding(draft)
   return (
-    <Modal opened onClose={onClose} title={`Bind ${secret.name}`}>
-      <Stack
-        gap="md"
-        component="form"
-        onSubmit={(event) => {
-          event.preventDefault()
-          if (reason === null) save.mutate()
-        }}
-      >
-        <BindingFields draft={draft} onChange={setDraft} />
-        <Text size="sm" c="dimmed">
-          Running pipelines keep the value. Every start is checked against the binding.
+    <FormDialog
+      title={`Bind ${secret.name}`}
+      submit="Change binding"
+      reason={reason}
+      sending={save}
+      onClose={onClose}
+    >
+      <BindingFields draft={draft} onChange={setDraft} />
+      <Text size="sm" c="dimmed">
+        Running pipelines keep the value. Every start is checked against the binding.
+      </Text>
+      {secret.unencrypted.length > 0 && (
+        <Text size="sm">
+          It goes to {secret.unencrypted.join(', ')} without encryption. After this change it no longer does.
         </Text>
-        {secret.unencrypted.length > 0 && (
-          <Text size="sm">
-            It goes to {secret.unencrypted.join(', ')} without encryption. After this change it no longer
-            does.
-          </Text>
-        )}
-        {save.error && <ErrorNote error={save.error} />}
-        <Group justify="flex-end" gap="xs">
-          <Button variant="default" onClick={onClose}>
-            Cancel
-          </Button>
-          <ReasonButton type="submit" loading={save.isPending} reason={reason}>
-            Change binding
-          </ReasonButton>
-        </Group>
-      </Stack>
-    </Modal>
+      )}
+    </FormDialog>
   )
 }

@@ -1,12 +1,11 @@
-import { Button, Group, Modal, PasswordInput, Select, Stack, Text, TextInput } from '@mantine/core'
+import { PasswordInput, Select, Text, TextInput } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { keys } from '@/api/keys'
 import { putSecret, type Purpose } from '@/api/secrets'
 import type { Secret } from '@/api/types'
 import { announce } from '@/components/ui/Announcer'
-import { ErrorNote } from '@/components/ui/Feedback'
-import { ReasonButton } from '@/components/ui/ReasonButton'
+import { FormDialog } from '@/components/ui/FormDialog'
 import { BindingFields, bindingOf, missingBinding } from './BindingFields'
 import { PURPOSES } from './purposes'
 
@@ -36,67 +35,55 @@ export function SecretDialog({ secret, onClose }: { secret?: Secret; onClose: ()
   })
   const reason = missing(name, elsewhere ? null : value) ?? (binds ? missingBinding(binding) : null)
   return (
-    <Modal opened onClose={onClose} title={secret ? `Replace ${secret.name}` : 'Set secret'}>
-      <Stack
-        gap="md"
-        component="form"
-        onSubmit={(event) => {
-          event.preventDefault()
-          if (reason === null) save.mutate()
-        }}
-      >
-        {!secret && (
-          <TextInput
-            label="Name"
-            description="An existing name gets the new value. vault:MOUNT/PATH#KEY, env:NAME and file:NAME bind what is kept there"
-            value={name}
-            error={name === '' ? null : nameProblem(name)}
-            onChange={(event) => setName(event.currentTarget.value)}
-            autoComplete="off"
-            spellCheck={false}
-            data-autofocus
+    <FormDialog
+      title={secret ? `Replace ${secret.name}` : 'Set secret'}
+      submit={secret ? 'Replace secret' : 'Set secret'}
+      reason={reason}
+      sending={save}
+      onClose={onClose}
+    >
+      {!secret && (
+        <TextInput
+          label="Name"
+          description="An existing name gets the new value. vault:MOUNT/PATH#KEY, env:NAME and file:NAME bind what is kept there"
+          value={name}
+          error={name === '' ? null : nameProblem(name)}
+          onChange={(event) => setName(event.currentTarget.value)}
+          autoComplete="off"
+          spellCheck={false}
+          data-autofocus
+        />
+      )}
+      {!secret && (
+        <Select
+          label="Used by"
+          data={Object.entries(PURPOSES).map(([each, label]) => ({ value: each, label }))}
+          value={purpose}
+          onChange={(chosen) => chosen && setPurpose(chosen as Purpose)}
+          allowDeselect={false}
+        />
+      )}
+      {binds && <BindingFields draft={binding} onChange={setBinding} />}
+      {!elsewhere && (
+        <>
+          <PasswordInput
+            label="Value"
+            value={value}
+            onChange={(event) => setValue(event.currentTarget.value)}
+            autoComplete="new-password"
+            visibilityToggleButtonProps={{ 'aria-label': 'Show or hide the value', tabIndex: 0 }}
+            data-autofocus={secret ? true : undefined}
           />
-        )}
-        {!secret && (
-          <Select
-            label="Used by"
-            data={Object.entries(PURPOSES).map(([each, label]) => ({ value: each, label }))}
-            value={purpose}
-            onChange={(chosen) => chosen && setPurpose(chosen as Purpose)}
-            allowDeselect={false}
-          />
-        )}
-        {binds && <BindingFields draft={binding} onChange={setBinding} />}
-        {!elsewhere && (
-          <>
-            <PasswordInput
-              label="Value"
-              value={value}
-              onChange={(event) => setValue(event.currentTarget.value)}
-              autoComplete="new-password"
-              visibilityToggleButtonProps={{ 'aria-label': 'Show or hide the value', tabIndex: 0 }}
-              data-autofocus={secret ? true : undefined}
-            />
-            <Text size="sm" c="dimmed">
-              The value is stored encrypted and never shown again. For a value of several lines, use{' '}
-              <code>headgate secrets set {name || 'NAME'} --from-file FILE</code>.
-            </Text>
-          </>
-        )}
-        {secret && secret.used_by.length > 0 && (
-          <Text size="sm">{secret.used_by.join(', ')} use the new value from their next start on.</Text>
-        )}
-        {save.error && <ErrorNote error={save.error} />}
-        <Group justify="flex-end" gap="xs">
-          <Button variant="default" onClick={onClose}>
-            Cancel
-          </Button>
-          <ReasonButton type="submit" loading={save.isPending} reason={reason}>
-            {secret ? 'Replace secret' : 'Set secret'}
-          </ReasonButton>
-        </Group>
-      </Stack>
-    </Modal>
+          <Text size="sm" c="dimmed">
+            The value is stored encrypted and never shown again. For a value of several lines, use{' '}
+            <code>headgate secrets set {name || 'NAME'} --from-file FILE</code>.
+          </Text>
+        </>
+      )}
+      {secret && secret.used_by.length > 0 && (
+        <Text size="sm">{secret.used_by.join(', ')} use the new value from their next start on.</Text>
+      )}
+    </FormDialog>
   )
 }
 

@@ -1,4 +1,4 @@
-import { Button, Checkbox, Group, Modal, NumberInput, Stack, Text, TextInput } from '@mantine/core'
+import { Checkbox, NumberInput, Text, TextInput } from '@mantine/core'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -9,7 +9,7 @@ import type { Host } from '@/api/types'
 import { ShowCall } from '@/components/actions/ShowCall'
 import { ObservationFields } from '@/components/migrations/ObservationFields'
 import { announce } from '@/components/ui/Announcer'
-import { ErrorNote } from '@/components/ui/Feedback'
+import { FormDialog } from '@/components/ui/FormDialog'
 import { Panel } from '@/components/ui/Panel'
 import { ReasonButton } from '@/components/ui/ReasonButton'
 import { Table } from '@/components/ui/Table'
@@ -58,56 +58,45 @@ function EvacuateDialog({ host, onClose }: { host: Host; onClose: () => void }) 
   })
   const why = reason.trim() === '' ? 'Enter a reason first.' : null
   return (
-    <Modal opened onClose={onClose} title={`Evacuate ${host.name}?`} size="lg">
-      <Stack
-        gap="md"
-        component="form"
-        onSubmit={(event) => {
-          event.preventDefault()
-          if (why === null) start.mutate()
-        }}
-      >
-        <Text size="sm">
-          Each running pipeline is migrated to another host: a new agent is prepared there first, and takes
-          over within seconds. A pipeline that is bound to the host, finds no capacity, or fails before
-          anything has changed stays and keeps running.
-          {host.drained_at === null && ' Drain the host afterwards, so that no new pipeline is placed there.'}
-        </Text>
-        <NumberInput
-          size="xs"
-          label="Parallel migrations"
-          min={1}
-          max={50}
-          value={atOnce}
-          onChange={(value) => setAtOnce(Number(value))}
-          maw={220}
-        />
-        <Checkbox
-          label="Continue if a pipeline fails after changes were applied"
-          checked={goOn}
-          onChange={(event) => setGoOn(event.currentTarget.checked)}
-        />
-        <ObservationFields title="Verification rules for each pipeline" rules={rules} onChange={setRules} />
-        <TextInput
-          label="Reason"
-          description="Stays in the audit log and in every report"
-          value={reason}
-          maxLength={1000}
-          onChange={(event) => setReason(event.currentTarget.value)}
-          data-autofocus
-        />
-        {start.error && <ErrorNote error={start.error} />}
-        <ShowCall call={evacuateCall(body)} subject="Evacuate host" />
-        <Group justify="flex-end" gap="xs">
-          <Button variant="default" onClick={onClose}>
-            Cancel
-          </Button>
-          <ReasonButton type="submit" reason={why} loading={start.isPending}>
-            Evacuate host
-          </ReasonButton>
-        </Group>
-      </Stack>
-    </Modal>
+    <FormDialog
+      title={`Evacuate ${host.name}?`}
+      submit="Evacuate host"
+      reason={why}
+      size="lg"
+      call={<ShowCall call={evacuateCall(body)} subject="Evacuate host" />}
+      sending={start}
+      onClose={onClose}
+    >
+      <Text size="sm">
+        Each running pipeline is migrated to another host: a new agent is prepared there first, and takes over
+        within seconds. A pipeline that is bound to the host, finds no capacity, or fails before anything has
+        changed stays and keeps running.
+        {host.drained_at === null && ' Drain the host afterwards, so that no new pipeline is placed there.'}
+      </Text>
+      <NumberInput
+        size="xs"
+        label="Parallel migrations"
+        min={1}
+        max={50}
+        value={atOnce}
+        onChange={(value) => setAtOnce(Number(value))}
+        maw={220}
+      />
+      <Checkbox
+        label="Continue if a pipeline fails after changes were applied"
+        checked={goOn}
+        onChange={(event) => setGoOn(event.currentTarget.checked)}
+      />
+      <ObservationFields title="Verification rules for each pipeline" rules={rules} onChange={setRules} />
+      <TextInput
+        label="Reason"
+        description="Stays in the audit log and in every report"
+        value={reason}
+        maxLength={1000}
+        onChange={(event) => setReason(event.currentTarget.value)}
+        data-autofocus
+      />
+    </FormDialog>
   )
 }
 

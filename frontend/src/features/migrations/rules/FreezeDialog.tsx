@@ -1,12 +1,11 @@
-import { Button, Group, Modal, Stack, TextInput } from '@mantine/core'
+import { TextInput } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { keys } from '@/api/keys'
 import { addFreeze } from '@/api/migrationRules'
 import { ShowCall } from '@/components/actions/ShowCall'
 import { announce } from '@/components/ui/Announcer'
-import { ErrorNote } from '@/components/ui/Feedback'
-import { ReasonButton } from '@/components/ui/ReasonButton'
+import { FormDialog } from '@/components/ui/FormDialog'
 import { freezeCall } from '@/domain/migrationCalls'
 import { EVERYTHING, ScopeFields, scopeBody, scopeMissing } from './scope'
 import classes from '../migrations.module.css'
@@ -34,51 +33,40 @@ export function FreezeDialog({ onClose }: { onClose: () => void }) {
   })
   const why = scopeMissing(scope) ?? missing(body)
   return (
-    <Modal opened onClose={onClose} title="Add freeze" size="lg">
-      <Stack
-        gap="md"
-        component="form"
-        onSubmit={(event) => {
-          event.preventDefault()
-          if (why === null) save.mutate()
-        }}
-      >
-        <ScopeFields scope={scope} onChange={setScope} />
-        <div className={classes.fields}>
-          <TextInput
-            type="datetime-local"
-            label="From"
-            description="In your browser's time zone"
-            value={from}
-            onChange={(event) => setFrom(event.currentTarget.value)}
-          />
-          <TextInput
-            type="datetime-local"
-            label="Until"
-            description="In your browser's time zone"
-            value={until}
-            onChange={(event) => setUntil(event.currentTarget.value)}
-          />
-        </div>
+    <FormDialog
+      title="Add freeze"
+      submit="Add freeze"
+      reason={why}
+      size="lg"
+      call={<ShowCall call={freezeCall(body)} subject="Add freeze" />}
+      sending={save}
+      onClose={onClose}
+    >
+      <ScopeFields scope={scope} onChange={setScope} />
+      <div className={classes.fields}>
         <TextInput
-          label="Reason"
-          description="Shown to users who start a migration during the freeze"
-          value={reason}
-          maxLength={1000}
-          onChange={(event) => setReason(event.currentTarget.value)}
+          type="datetime-local"
+          label="From"
+          description="In your browser's time zone"
+          value={from}
+          onChange={(event) => setFrom(event.currentTarget.value)}
         />
-        {save.error && <ErrorNote error={save.error} />}
-        <ShowCall call={freezeCall(body)} subject="Add freeze" />
-        <Group justify="flex-end" gap="xs">
-          <Button variant="default" onClick={onClose}>
-            Cancel
-          </Button>
-          <ReasonButton type="submit" reason={why} loading={save.isPending}>
-            Add freeze
-          </ReasonButton>
-        </Group>
-      </Stack>
-    </Modal>
+        <TextInput
+          type="datetime-local"
+          label="Until"
+          description="In your browser's time zone"
+          value={until}
+          onChange={(event) => setUntil(event.currentTarget.value)}
+        />
+      </div>
+      <TextInput
+        label="Reason"
+        description="Shown to users who start a migration during the freeze"
+        value={reason}
+        maxLength={1000}
+        onChange={(event) => setReason(event.currentTarget.value)}
+      />
+    </FormDialog>
   )
 }
 

@@ -26,6 +26,8 @@ _KEEPER = (sys.executable, "-m", "workers.keeper")
 _DETACH_TIMEOUT = 10.0
 _READ_BYTES = 8 * 1024
 """At a time: a larger buffer is mapped and unmapped again for each of thousands of files in a tick."""
+_MOST = 128 * 1024
+"""A process can name any part of its memory as its environment: it is not read to its end. That of a run is smaller."""
 _KEEPER_LOG = "keeper.log"
 _HALTED = frozenset({"T", "t"})
 """States of a process that a signal or a debugger has stopped."""
@@ -127,11 +129,12 @@ class HostProcesses:
 
 
 def _read(pid: int, name: str) -> bytes:
-    """A file of /proc/PID. Raises OSError. With two of them for every process in every tick, Path objects cost more."""
+    """The head of a file of /proc/PID. Raises OSError. With two of them for every process in every tick, Path objects
+    cost more."""
     descriptor = os.open(f"/proc/{pid}/{name}", os.O_RDONLY | os.O_CLOEXEC)
     try:
         content = b""
-        while part := os.read(descriptor, _READ_BYTES):
+        while len(content) < _MOST and (part := os.read(descriptor, _READ_BYTES)):
             content += part
             if len(part) < _READ_BYTES:
                 break

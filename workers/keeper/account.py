@@ -31,9 +31,11 @@ class Account:
         return {"user": self.uid, "group": self.gid, "extra_groups": list(self.groups)}
 
     def environment(self, inherited: dict[str, str], run_dir: Path) -> dict[str, str]:
-        """Without the home of the keeper's user, which is closed to it."""
+        """Without the home of the keeper's user, which is closed to it, and without directories that others share:
+        what lies in `tmp` goes with the run."""
         kept = {name: value for name, value in inherited.items() if name not in _NOT_ITS_OWN}
-        return {**kept, "HOME": str(run_dir / "tmp"), "USER": NAME, "LOGNAME": NAME, _WORKERS_UID: str(os.geteuid())}
+        own = dict.fromkeys(("HOME", "TMPDIR"), str(run_dir / "tmp"))
+        return {**kept, **own, "USER": NAME, "LOGNAME": NAME, _WORKERS_UID: str(os.geteuid())}
 
 
 def of(launch: dict[str, Any]) -> Account | None:

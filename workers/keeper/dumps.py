@@ -96,7 +96,7 @@ class Dumper:
         if text := Scratch(self.driver, self._stacks / DRIVER, self._filed).text():
             self._file({"stop_stage": stop_stage, "number": 0, "asked": "", "silent": []}, {"driver": text})
         for path in self._stacks.glob("worker-*"):
-            path.unlink(missing_ok=True)
+            files.remove(path)
 
     def _joined(self, answers: dict[int, bytes]) -> bytes:
         """What the Python workers say; of one that does not answer, what it has written down and the kernel knows."""

@@ -26,10 +26,21 @@ def write_atomically(path: Path, document: dict[str, Any]) -> None:
             file.write(json.dumps(document, indent=1).encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
-        temporary.replace(path)
+        put(temporary, path)
     except OSError:
         remove(temporary)
         raise
+
+
+def put(file: Path, path: Path) -> None:
+    """Give a file its name. A directory that the driver has made of that name is set aside. Raises OSError."""
+    try:
+        file.replace(path)
+    except OSError:
+        if not path.is_dir():
+            raise
+        path.rename(path.with_name(f".{path.name}.{secrets.token_hex(8)}"))
+        file.replace(path)
 
 
 def create(path: Path) -> IO[bytes]:

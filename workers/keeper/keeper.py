@@ -124,12 +124,21 @@ def _lock_name(standby: bool) -> str:
     return "keeper.lock" if standby else "active.lock"
 
 
-def _name_epoch(descriptor: int, epoch: int) -> None:
+def _open_lock(path: Path) -> int:
+    """To hold and to read: the driver gets the same descriptor, and must not write another epoch there."""
+    return os.open(path, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+
+
+def _name_epoch(lock: int, epoch: int) -> None:
     """Over the last one, which stays where the disk is full: epochs only grow, and so does their length."""
     text = str(epoch).encode()
-    os.pwrite(descriptor, text, 0)
-    os.ftruncate(descriptor, len(text))
-    os.fsync(descriptor)
+    descriptor = os.open(f"/proc/self/fd/{lock}", os.O_WRONLY)
+    try:
+        os.pwrite(descriptor, text, 0)
+        os.ftruncate(descriptor, len(text))
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 class AlreadyStarted(Exception):
@@ -206,7 +215,7 @@ class Keeper:
         before, by a supervisor that another has taken the lease from: it is that keeper's, and nothing is recorded.
         """
         directory = self._dir if self._standby else self._dir.parent
-        descriptor = os.open(directory / _lock_name(self._standby), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        descriptor = _open_lock(directory / _lock_name(self._standby))
         if not self._taken(descriptor):
             return None
         if self._started_before(descriptor) or (self._dir / "exit.json").exists():
@@ -304,7 +313,7 @@ class Keeper:
         now = time.monotonic()
         if self._promoting_since is None:
             self._promoting_since = now
-        lock = os.open(self._dir.parent / _lock_name(standby=False), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        lock = _open_lock(self._dir.parent / _lock_name(standby=False))
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

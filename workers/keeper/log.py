@@ -91,4 +91,4 @@ class LogPump(threading.Thread):
         for number in range(self._files, 0, -1):
             older = self._path if number == 1 else self._path.with_name(f"{self._path.name}.{number - 1}")
             if older.exists():
-                older.replace(self._path.with_name(f"{self._path.name}.{number}"))
+                files.put(older, self._path.with_name(f"{self._path.name}.{number}"))

@@ -23,6 +23,8 @@ _INHERITED = frozenset(
     | {"HADOOP_CONF_DIR", "YARN_CONF_DIR", "KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"}
 )
 _PR_SET_CHILD_SUBREAPER = 36
+_MOST = 128 * 1024
+"""Bytes of an environment, or of a command line: more than a run's processes have."""
 
 
 def clean_environment(token: str) -> dict[str, str]:
@@ -49,11 +51,15 @@ def start_time(pid: int) -> int | None:
 
 def carries(pid: int, token: str) -> bool:
     """Whether the process was started with the run's token in its environment."""
-    try:
-        environment = Path(f"/proc/{pid}/environ").read_bytes()
-    except OSError:
-        return False
-    return f"{TOKEN_VARIABLE}={token}".encode() in environment.split(b"\0")
+    return f"{TOKEN_VARIABLE}={token}".encode() in _vector(pid, "environ").split(b"\0")
+
+
+def _vector(pid: int, name: Literal["environ", "cmdline"]) -> bytes:
+    """What a process was started with; nothing of one that has ended. A process can name any part of its memory as
+    either of them, so it is not read to its end."""
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/{name}", "rb", buffering=0) as file:  # noqa: PTH123
+        return file.read(_MOST)
+    return b""
 
 
 def holders(token: str) -> Iterator[int]:
@@ -95,10 +101,7 @@ def kind_of(pid: int) -> Kind | None:
 
 
 def _is_of_daemon(pid: int) -> bool:
-    try:
-        return _WORKERS in Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return False
+    return _WORKERS in _vector(pid, "cmdline")
 
 
 def _forked(parent: int) -> bool:

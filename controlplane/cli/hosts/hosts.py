@@ -58,7 +58,7 @@ def _users(host: dict[str, Any]) -> str | None:
     isolation = host["isolation"]
     if isolation is None:
         return None
-    return "own users" if isolation["state"] == "USER" else "worker's user"
+    return "own users" if isolation["state"] == "USER" else "no users of their own"
 
 
 def _memory(host: dict[str, Any]) -> str:

@@ -64,11 +64,22 @@ def write_atomically(path: Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        draft.replace(path)
+        _put(draft, path)
     except OSError:
         with suppress(OSError):
             draft.unlink()
         raise
+
+
+def _put(draft: Path, path: Path) -> None:
+    """Give a file its name. A directory that an agent has made of that name is set aside."""
+    try:
+        draft.replace(path)
+    except OSError:
+        if not path.is_dir():
+            raise
+        path.rename(path.with_name(f".{path.name}.{secrets.token_hex(8)}"))
+        draft.replace(path)
 
 
 def share(directory: Path, group: int) -> None:

@@ -37,7 +37,7 @@ def parse_uids(text: str) -> AgentUids | None:
 
 
 class IsolationState(StrEnum):
-    """USER: each pipeline's agents run as a user of their own. NONE: they run as the worker's user."""
+    """USER: each pipeline's agents run as a user of their own. NONE: they run as the worker's user, or not at all."""
 
     USER = "USER"
     NONE = "NONE"
@@ -58,9 +58,10 @@ class Isolation:
         return cls(IsolationState.USER, words)
 
     @classmethod
-    def none(cls, reason: str, hint: str) -> Self:
-        """Agents may open whatever the worker may."""
-        return cls(IsolationState.NONE, f"Agents share the worker's user. {reason}", hint)
+    def none(cls, reason: str, hint: str, *, required: bool = False) -> Self:
+        """Agents may open whatever the worker may; where users of their own are `required`, none is started."""
+        effect = "No agent is started here" if required else "Agents share the worker's user"
+        return cls(IsolationState.NONE, f"{effect}. {reason}", hint)
 
     def stored(self) -> dict[str, Any]:
         """As the host's row has it."""

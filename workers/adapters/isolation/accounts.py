@@ -18,7 +18,8 @@ from pathlib import Path
 
 import workers
 from pipelines.domain.hosts.isolation import AgentUids, Isolation
-from pipelines.domain.runs.protocol import AgentUser
+from pipelines.domain.runs.protocol import ACTIVE_LOCK, AgentUser
+from workers.adapters.filelock import is_held
 from workers.adapters.isolation import handing_over
 
 NEEDED = {"CHOWN": 0, "DAC_OVERRIDE": 1, "KILL": 5, "SETGID": 6, "SETUID": 7, "SYS_PTRACE": 19}
@@ -30,7 +31,7 @@ _PLACES = ("runs", "checkpoints", "data")
 
 
 class Exhausted(OSError):
-    """Every number of the range is a pipeline's."""
+    """Every number of the range is a pipeline's, or of a process that lives."""
 
 
 @dataclass(frozen=True)
@@ -42,16 +43,25 @@ class Accounts:
     group: int
 
     def of(self, pipeline: str, pipeline_id: str) -> AgentUser:
-        """The user of a pipeline: the one that it has, or one that no other has. Raises Exhausted."""
-        uid = self._given(pipeline) or self._free(pipeline_id)
+        """The user of a pipeline: that of its agent that lives, the one that it has, or one that no other has. Raises
+        Exhausted."""
+        uid = self._living(pipeline) or self._given(pipeline) or self._free(pipeline_id)
         return AgentUser(uid=uid, gid=uid, groups=[self.group])
+
+    def _living(self, pipeline: str) -> int | None:
+        """Also out of another range: what is an agent's stays its own as long as it lives."""
+        runs = self.state / "runs" / pipeline
+        try:
+            return runs.lstat().st_gid or None if is_held(runs / ACTIVE_LOCK) else None
+        except OSError:
+            return None
 
     def _given(self, pipeline: str) -> int | None:
         found = (self._number(self.state / place / pipeline) for place in _PLACES)
         return next((number for number in found if number), None)
 
     def _free(self, pipeline_id: str) -> int:
-        taken = {self._number(each) for place in _PLACES for each in _entries(self.state / place)}
+        taken = {self._number(each) for place in _PLACES for each in _entries(self.state / place)} | _alive()
         first, count = self.uids.first + 1, self.uids.last - self.uids.first
         start = int.from_bytes(hashlib.sha256(pipeline_id.encode()).digest()[:8], "big")
         for step in range(count):
@@ -71,6 +81,19 @@ class Accounts:
 
 def _entries(directory: Path) -> Iterator[Path]:
     return directory.iterdir() if directory.is_dir() else iter(())
+
+
+def _alive() -> set[int]:
+    """Users of living processes: an agent may have left one behind, which could trace those of the next one."""
+    return {uid for path in Path("/proc").glob("[0-9]*/status") for uid in _users(path)}
+
+
+def _users(status: Path) -> list[int]:
+    try:
+        lines = status.read_text(errors="replace").splitlines()
+    except OSError:
+        return []
+    return [int(each) for line in lines if line.startswith("Uid:") for each in line.split()[1:]]
 
 
 def _is_known(uid: int) -> bool:
@@ -93,11 +116,11 @@ def set_up(
         words = (
             f"The worker's user ({_own_name()}) may not start processes of other users: {', '.join(missing)} missing."
         )
-        return None, Isolation.none(words, _UNITS)
+        return None, Isolation.none(words, _UNITS, required=uids.required)
     accounts = Accounts(state, uids, group)
     if trouble := _closed(accounts, [*needed, str(state.parent)]):
         hint = "Install Headgate, Python, Java, its cache and its state where other users can read: not below a home."
-        return None, Isolation.none(trouble, hint)
+        return None, Isolation.none(trouble, hint, required=uids.required)
     handing_over.pass_through(state, state, accounts.group)
     return accounts, Isolation.on(f"{uids.first + 1}-{uids.last}", accounts.group)
 

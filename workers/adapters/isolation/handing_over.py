@@ -7,7 +7,10 @@ once: a directory that is the agent's already is not looked into, since an agent
 from __future__ import annotations
 
 import os
+import secrets
+import shutil
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 import structlog
@@ -15,6 +18,7 @@ import structlog
 from pipelines.domain.base.files import share
 from pipelines.domain.runs.protocol import STACKS, TRACES, AgentUser, Launch
 
+_SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - a directory below it, which the worker makes for one user
 _PASSED_THROUGH = 0o710
 _OWN = 0o700
 
@@ -32,6 +36,27 @@ def prepare(state: Path, run_dir: Path, launch: Launch, user: AgentUser) -> None
     if launch.epoch:
         give_checkpoints(state, Path(launch.checkpoint_root), user)
     _give_data(state, launch.data_root, user)
+    _give_memory(_SHARED_MEMORY / f"headgate-{user.uid}", user)
+
+
+def _give_memory(directory: Path, user: AgentUser) -> None:
+    """Where the pipeline's buffers in memory are. Every user may make something of that name there, and the superuser
+    alone can take it away."""
+    with suppress(FileNotFoundError):
+        found = directory.lstat()
+        if stat.S_ISDIR(found.st_mode) and found.st_uid == user.uid:
+            return
+        log.warning("taken_away", path=str(directory), owner=found.st_uid, cause="it has the name of another user's")
+        _take_away(directory)
+    directory.mkdir(mode=_OWN)
+    os.chown(directory, user.uid, user.gid)
+
+
+def _take_away(path: Path) -> None:
+    """Under another name, so that nothing of it is left in the way. Raises OSError."""
+    path = path.rename(path.with_name(f".{path.name}.{secrets.token_hex(8)}"))
+    with suppress(OSError, RecursionError):
+        shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
 
 
 def give_checkpoints(state: Path, root: Path, user: AgentUser) -> None:

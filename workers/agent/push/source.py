@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -49,7 +51,12 @@ class PushSource(LogSource):
         if self.spec.ingest_buffer == "file":
             return self.place.state / "ingest_buffer" / self.place.name
         owner = hashlib.sha256(str(self.place.state).encode()).hexdigest()[:16]
-        return _SHARED_MEMORY / f"headgate-{os.getuid()}" / owner / self.place.name
+        return self._memory / owner / self.place.name
+
+    @property
+    def _memory(self) -> Path:
+        """Every user of the machine knows the name, and may have made a directory of it."""
+        return _SHARED_MEMORY / f"headgate-{os.getuid()}"
 
     @property
     def _extent(self) -> Path:
@@ -58,6 +65,8 @@ class PushSource(LogSource):
     def log_ranges(self) -> dict[TopicPartition, LogRange]:
         """What the log holds; a torn last transaction is cut off now. Raises Refused."""
         self._extent.parent.mkdir(parents=True, exist_ok=True)
+        if not self._durable:
+            self._own_memory()
         try:
             return {self._key: self._log_range()}
         except LogBusy as error:
@@ -69,6 +78,15 @@ class PushSource(LogSource):
             suggestion = "Restore the directory, or remove it and choose where to continue."
             message = f"The ingest buffer is damaged: {error}."
             raise refuse(self.place.path, "INGEST_BUFFER_DAMAGED", message, suggestion) from error
+
+    def _own_memory(self) -> None:
+        """Make the directory, or see that it is this user's and closed to others. Raises Refused."""
+        with suppress(FileExistsError):
+            self._memory.mkdir(mode=0o700)
+        found = self._memory.lstat()
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+            message = f"{self._memory} belongs to the user {found.st_uid}, or others may open it."
+            raise refuse(self.place.path, "INGEST_BUFFER_TAKEN", message, "Remove it, and find out who made it.")
 
     def _open_log(self) -> IngestBuffer:
         return IngestBuffer(self.directory, self.spec, durable=self._durable, extent=self._extent)

@@ -47,7 +47,7 @@ function Isolation({ isolation }: { isolation: NonNullable<HostDetail['isolation
   return (
     <div>
       <ToneBadge tone={own ? 'ok' : 'warn'} icon={own ? IconShieldCheck : IconAlertTriangle} plain>
-        {own ? 'Agents run as users of their own' : "Agents share the worker's user"}
+        {own ? 'Agents run as users of their own' : 'Agents have no users of their own'}
       </ToneBadge>
       <Text size="sm" c="dimmed">
         {isolation.detail} {isolation.hint}

@@ -4,6 +4,7 @@ takes beforehand."""
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
@@ -12,8 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from pipelines.domain.base.states import Command
 from pipelines.domain.hosts.isolation import AgentUids
-from pipelines.domain.runs.protocol import ExitRecord, Promotion
+from pipelines.domain.runs import protocol
+from pipelines.domain.runs.protocol import Control, ExitRecord, Promotion
 from tests.attacks.hostile_agents import UIDS, Host, host, needs_users
 from tests.waiting import wait_for
 from workers.adapters.isolation.accounts import Exhausted
@@ -155,3 +158,27 @@ def test_no_agent_holds_the_worker_up_by_an_environment_without_end(host: Host) 
     assert processes.kind_of(identity.driver.pid) is None
     os.kill(identity.keeper.pid, signal.SIGTERM)
     wait_for(lambda: host.rundirs.exit_record(run_dir), "it ends")
+
+
+OBEY = """
+import json, time
+while True:
+    try:
+        if json.load(open(PATH))["command"] == "stop":
+            break
+    except FileNotFoundError:
+        pass
+    time.sleep(0.05)
+"""
+
+
+def test_an_agent_whose_directory_was_removed_reads_its_order_to_stop(host: Host) -> None:
+    launch = host.launch("pipeline")
+    run_dir = host.rundirs.path("pipeline", 1)
+    host.start(launch, f"PATH = {str(run_dir / protocol.CONTROL)!r}\n{OBEY}")
+    wait_for(lambda: (found := host.rundirs.identity(run_dir)) is not None and found.driver is not None, "it runs")
+    shutil.rmtree(run_dir)
+    stop = Control(seq=2, command=Command.STOP, boot_id=protocol.boot_id(), issued_at=protocol.boottime())
+    host.rundirs.write_control(run_dir, stop)
+    found = wait_for(lambda: host.rundirs.exit_record(run_dir), "it obeys, and its keeper says so")
+    assert (found.exit_code, found.stop_stage) == (0, "DRAIN")

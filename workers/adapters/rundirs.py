@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import time
 from collections.abc import Collection
 from pathlib import Path
@@ -109,7 +110,7 @@ class LocalRunDirs:
         return [record for file in found if (record := _record(file)) is not None]
 
     def write_control(self, run_dir: Path, control: Control) -> None:
-        run_dir.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
+        _make_again(run_dir)
         control.store(run_dir / protocol.CONTROL)
 
     def revoke(self, run_dir: Path, record: ExitRecord) -> None:
@@ -156,6 +157,17 @@ class LocalRunDirs:
         if time.time_ns() - seen.st_mtime_ns > _YOUNG_NS:
             known[name] = (stamp, found)
         return found
+
+
+def _make_again(run_dir: Path) -> None:
+    """Where the directory of a living run was removed: for the pipeline's user as well, which its parent names."""
+    try:
+        run_dir.mkdir(mode=_PRIVATE, parents=True)
+    except FileExistsError:
+        return
+    above = run_dir.parent.stat()
+    if above.st_mode & stat.S_IXGRP:
+        files.share(run_dir, above.st_gid)
 
 
 def _nearest(path: Path) -> DiskSpace | None:

@@ -19,6 +19,7 @@ from pipelines.domain.runs import protocol
 from pipelines.domain.runs.protocol import Control, ExitRecord, Promotion
 from tests.attacks.hostile_agents import UIDS, Host, host, needs_users
 from tests.waiting import wait_for
+from workers.adapters.isolation import accounts
 from workers.adapters.isolation.accounts import Exhausted
 from workers.adapters.processes import HostProcesses
 from workers.keeper import processes
@@ -105,16 +106,21 @@ def test_no_pipeline_gets_a_user_whose_processes_live(host: Host) -> None:
     assert narrow.of("another", "its id") == user.model_copy(update={"groups": [UIDS.first]})
 
 
-def test_a_pipeline_keeps_its_user_while_an_agent_of_it_lives(host: Host) -> None:
+def test_a_pipeline_keeps_its_user_while_an_agent_of_it_lives(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the range is meanwhile: what belongs to the one that lives must not be given to another."""
     launch = host.launch("pipeline")
     run_dir = host.start(launch, "import time; time.sleep(60)")
     wait_for(lambda: (found := host.rundirs.identity(run_dir)) is not None and found.driver is not None, "it runs")
     moved = replace(host.accounts, uids=AgentUids(first=800_000, last=800_050))
     assert moved.of("pipeline", launch.pipeline_id) == launch.user
+    monkeypatch.setattr(accounts, "_closed", lambda *_: "")
+    offered, _ = accounts.set_up(host.state, moved.uids, moved.uids.first, [])
+    assert (offered and offered.group, host.state.stat().st_gid) == (UIDS.first, UIDS.first)
     for process in HostProcesses().holders()[launch.token]:
         HostProcesses().kill(process, launch.token)
     wait_for(lambda: moved.of("pipeline", launch.pipeline_id) != launch.user, "it is dead")
+    offered, _ = accounts.set_up(host.state, moved.uids, moved.uids.first, [])
+    assert (offered and offered.group, host.state.stat().st_gid) == (moved.uids.first, moved.uids.first)
 
 
 def test_temporary_files_of_an_agent_are_its_runs(host: Host) -> None:

@@ -51,10 +51,10 @@ class Accounts:
     def _living(self, pipeline: str) -> int | None:
         """Also out of another range: what is an agent's stays its own as long as it lives."""
         runs = self.state / "runs" / pipeline
-        try:
-            return runs.lstat().st_gid or None if is_held(runs / ACTIVE_LOCK) else None
-        except OSError:
+        if not _is_held(runs / ACTIVE_LOCK):
             return None
+        found = runs.lstat()
+        return found.st_gid if handing_over.is_passed_through(found) else None
 
     def _given(self, pipeline: str) -> int | None:
         found = (self._number(self.state / place / pipeline) for place in _PLACES)
@@ -77,6 +77,21 @@ class Accounts:
             return None
         ours = stat.S_ISDIR(found.st_mode) and self.uids.first < found.st_gid <= self.uids.last
         return found.st_gid if ours else None
+
+
+def _group_of_living(state: Path) -> int | None:
+    """The group by which agents that live pass the state directory: without it they reach their runs no more."""
+    if not any(map(_is_held, (state / "runs").glob(f"*/{ACTIVE_LOCK}"))):
+        return None
+    found = state.lstat()
+    return found.st_gid if handing_over.is_passed_through(found) else None
+
+
+def _is_held(lock: Path) -> bool:
+    try:
+        return is_held(lock)
+    except OSError:
+        return False
 
 
 def _entries(directory: Path) -> Iterator[Path]:
@@ -117,7 +132,7 @@ def set_up(
             f"The worker's user ({_own_name()}) may not start processes of other users: {', '.join(missing)} missing."
         )
         return None, Isolation.none(words, _UNITS, required=uids.required)
-    accounts = Accounts(state, uids, group)
+    accounts = Accounts(state, uids, _group_of_living(state) or group)
     if trouble := _closed(accounts, [*needed, str(state.parent)]):
         hint = "Install Headgate, Python, Java, its cache and its state where other users can read: not below a home."
         return None, Isolation.none(trouble, hint, required=uids.required)

@@ -98,6 +98,11 @@ def pass_through(state: Path, directory: Path, group: int) -> None:
         os.close(descriptor)
 
 
+def is_passed_through(found: os.stat_result) -> bool:
+    """Whether a directory was made so, for a group that is not the worker's own."""
+    return stat.S_IMODE(found.st_mode) == _PASSED_THROUGH and found.st_gid != os.getegid()
+
+
 def give(path: Path, user: AgentUser) -> None:
     """Make the agent the owner of what another user has left, with all in it. Links are not followed, and a file with a
     second name stays whose it is. Raises OSError."""

@@ -252,6 +252,8 @@ def test_a_queue_that_is_made_something_else_ends_no_worker(bench: Bench) -> Non
     bench.client.set(f"host.{HOST}", "no queue")
     try:
         wait_for(lambda: "Connection to broker lost" in bench.log, 120, "the worker has met it")
+        wait_for(lambda: bench.messages().get("state") == "REFUSED", 120, "the host says which queue is refused")
+        assert f"host.{HOST}" in bench.messages()["detail"]
     finally:
         bench.client.delete(f"host.{HOST}")
     assert is_healthy(bench, _patience()), f"the worker ended itself: {bench.log[-3000:]}"

@@ -4642,8 +4642,8 @@ export interface components {
         /**
          * Messages
          * @description Whether messages reach a worker. BUSY: every task slot is busy; AWAY: the broker does not answer; FULL: it
-         *     accepts nothing more; UNRESPONSIVE: the worker is restarted. Without messages it acts a second
-         *     later. `warnings`: what the broker lacks that others could use.
+         *     accepts nothing more; REFUSED: it accepts nothing on one of the queues; UNRESPONSIVE: the worker is restarted. Without
+         *     messages it acts a second later. `warnings`: what the broker lacks that others could use.
          */
         Messages: {
             /** State */
@@ -7267,7 +7267,7 @@ export interface components {
             elsewhere: string;
         };
         /** @enum {string} */
-        StateEnum: "HEALTHY" | "BUSY" | "AWAY" | "FULL" | "UNRESPONSIVE";
+        StateEnum: "HEALTHY" | "BUSY" | "AWAY" | "FULL" | "REFUSED" | "UNRESPONSIVE";
         /**
          * Status
          * @description Everything that is known of a pipeline now. `lag`: records waiting, null where it is not reported.

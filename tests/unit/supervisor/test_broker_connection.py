@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import pytest
+
 from tests.fakes.host import FakeHost
 from workers.ports import Now
 from workers.supervisor.background.broker_connection import (
@@ -26,6 +28,7 @@ class Worker:
     host: FakeHost = field(default_factory=FakeHost)
     is_healthy: Callable[[str], bool] = lambda _queue: True
     refusal: str = ""
+    is_refused: Callable[[str], bool] = lambda _queue: True
     full: bool = False
     reports: list[tuple[BrokerConnection, str]] = field(default_factory=list)
     ended: list[str] = field(default_factory=list)
@@ -41,7 +44,7 @@ class Worker:
         )
 
     def send(self, queue: str, sent_at: float) -> None:
-        if self.refusal:
+        if self.refusal and self.is_refused(queue):
             raise ConnectionError(self.refusal)
         if self.is_healthy(queue):
             self.canary.received(queue, sent_at)
@@ -105,6 +108,20 @@ def test_a_full_broker_is_told_as_such() -> None:
     worker.refusal = ""
     worker.live(2)
     assert (worker.reports[-1][0], worker.ended) == (BrokerConnection.HEALTHY, [])
+
+
+@pytest.mark.parametrize("name", QUEUES)
+def test_a_queue_that_is_refused_while_others_are_not_is_named(name: str) -> None:
+    worker = Worker()
+    worker.live(5)
+    worker.refusal, worker.is_refused = "NOPERM no permissions to access a key", lambda queue: queue == name
+    worker.is_healthy = lambda _queue: False
+    worker.live(60)
+    assert (worker.states, worker.ended) == ([BrokerConnection.HEALTHY, BrokerConnection.REFUSED], [])
+    assert worker.reports[-1][1] == f"Redis refuses messages on the queue {name}: {worker.refusal}"
+    worker.refusal, worker.is_healthy = "", lambda _queue: True
+    worker.live(2)
+    assert worker.states[-1] is BrokerConnection.HEALTHY
 
 
 def test_a_worker_whose_slots_are_taken_is_busy_and_only_after_long_as_good_as_deaf() -> None:

@@ -38,27 +38,32 @@ log = structlog.get_logger(__name__)
 
 
 class BrokerConnection(StrEnum):
-    """HEARS: every canary comes back. WAITING: one has not come back yet. BUSY: every task slot is taken. AWAY: the
-    broker does not answer. FULL: it answers and takes nothing more. DEAF: canaries are taken and never heard."""
+    """HEALTHY: every canary comes back. WAITING: one has not come back yet. BUSY: every task slot is taken. AWAY: the
+    broker does not answer. FULL: it answers and takes nothing more. REFUSED: it takes nothing for one of the queues.
+    UNRESPONSIVE: canaries are taken and never heard."""
 
     HEALTHY = "HEALTHY"
     WAITING = "WAITING"
     BUSY = "BUSY"
     AWAY = "AWAY"
     FULL = "FULL"
+    REFUSED = "REFUSED"
     UNRESPONSIVE = "UNRESPONSIVE"
 
 
 @dataclass
 class _Queue:
     """One queue. Times are CLOCK_BOOTTIME; `heard`: when the newest canary that came back was sent. `silent` and
-    `busy`: seconds of silence while task slots were free, and while all were taken."""
+    `busy`: seconds of silence while task slots were free, and while all were taken. `refused_since` and `refusal`: since
+    when the broker takes nothing for it, and why."""
 
     name: str
     received: float | None = None
     unanswered_since: float | None = None
     silent: float = 0.0
     busy: float = 0.0
+    refused_since: float | None = None
+    refusal: str = ""
 
 
 @dataclass
@@ -68,8 +73,6 @@ class BrokerMonitor:
     names: Sequence[str]
     round_trip: float | None = None
     _queues: dict[str, _Queue] = field(init=False)
-    _refused_since: float | None = None
-    _refusal: str = ""
     _checked_at: float | None = None
 
     def __post_init__(self) -> None:
@@ -77,15 +80,17 @@ class BrokerMonitor:
 
     def sent(self, name: str, sent_at: float) -> None:
         """The broker took a canary, which may have come back already."""
-        self._refused_since, self._refusal = None, ""
         queue = self._queues[name]
+        queue.refused_since = None
         if queue.unanswered_since is None and (queue.received is None or queue.received < sent_at):
             queue.unanswered_since = sent_at
 
-    def refused(self, cause: str, now: float) -> None:
-        """The broker did not take a canary: nobody can hear now, so silence means nothing."""
-        self._refused_since = now if self._refused_since is None else self._refused_since
-        self._refusal = cause
+    def refused(self, name: str, cause: str, now: float) -> None:
+        """The broker did not take a canary. A worker asks for all of its queues together, so that silence on any of them
+        means nothing now."""
+        refused = self._queues[name]
+        refused.refused_since = now if refused.refused_since is None else refused.refused_since
+        refused.refusal = cause
         for queue in self._queues.values():
             queue.unanswered_since, queue.silent, queue.busy = None, 0.0, 0.0
 
@@ -99,20 +104,23 @@ class BrokerMonitor:
         """What it amounts to, and in words."""
         passed = min(now - (self._checked_at or now), 2 * INTERVAL)
         self._checked_at = now
-        if self._refused_since is not None:
-            return self._refused(now)
+        if refused := [each for each in self._queues.values() if each.refused_since is not None]:
+            return self._refused(refused, now)
         for queue in self._queues.values():
             if queue.unanswered_since is not None and now - queue.unanswered_since >= INTERVAL / 2:
                 queue.silent += 0.0 if busy else passed
                 queue.busy += passed if busy else 0.0
         return self._worst()
 
-    def _refused(self, now: float) -> tuple[BrokerConnection, str]:
-        if now - (self._refused_since or now) < REFUSED_AFTER:
+    def _refused(self, refused: Sequence[_Queue], now: float) -> tuple[BrokerConnection, str]:
+        queue = min(refused, key=lambda each: each.refused_since or now)
+        if now - (queue.refused_since or now) < REFUSED_AFTER:
             return BrokerConnection.WAITING, ""
-        if "OOM" in self._refusal or "maxmemory" in self._refusal:
-            return BrokerConnection.FULL, f"Redis accepts no messages, since its memory is full: {self._refusal}"
-        return BrokerConnection.AWAY, f"Redis does not answer: {self._refusal}"
+        if "OOM" in queue.refusal or "maxmemory" in queue.refusal:
+            return BrokerConnection.FULL, f"Redis accepts no messages, since its memory is full: {queue.refusal}"
+        if len(refused) < len(self._queues):
+            return BrokerConnection.REFUSED, f"Redis refuses messages on the queue {queue.name}: {queue.refusal}"
+        return BrokerConnection.AWAY, f"Redis does not answer: {queue.refusal}"
 
     def _worst(self) -> tuple[BrokerConnection, str]:
         queue = max(self._queues.values(), key=lambda each: (each.silent, each.busy))
@@ -191,7 +199,7 @@ class Canary:
             self._send(queue, sent_at)
         except Exception as error:
             with self._lock:
-                self._monitor.refused(f"{error}" or explain(error), self._clock.now().boottime)
+                self._monitor.refused(queue, f"{error}" or explain(error), self._clock.now().boottime)
         else:
             with self._lock:
                 self._monitor.sent(queue, sent_at)

@@ -151,6 +151,7 @@ const MESSAGES: Record<MessageState, { tone: Tone; icon: Icon; word: string }> =
   BUSY: { tone: 'busy', icon: IconMail, word: 'all task slots busy' },
   AWAY: { tone: 'warn', icon: IconMailOff, word: 'broker unreachable' },
   FULL: { tone: 'warn', icon: IconMailOff, word: 'broker full' },
+  REFUSED: { tone: 'warn', icon: IconMailOff, word: 'broker refuses a queue' },
   UNRESPONSIVE: { tone: 'bad', icon: IconMailOff, word: 'broker connection unresponsive' },
 }
 

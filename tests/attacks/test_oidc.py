@@ -162,6 +162,52 @@ def test_a_group_gives_the_role_that_it_is_bound_to_in_a_team(browser: Browser, 
     assert answers("pipelines/cards", "teams/payments") == [403, 403]
 
 
+def test_administrators_by_a_group_are_not_the_last_ones(browser: Browser, idp: FakeProvider) -> None:
+    """An installation whose administrators are members of a group has none once the group is empty at the provider."""
+    root = UserFactory.create(username="root", role=Role.ADMIN)
+    asked = APIClient()
+    asked.force_authenticate(root)
+    (own,) = asked.get("/api/v1/teams/all/bindings").json()["results"]
+    bound = {"group": "oidc:payments", "role": "admin"}
+    assert asked.put("/api/v1/teams/all/bindings", bound, format="json").status_code == 201
+    browser.sign_in()
+    ana = APIClient()
+    ana.force_authenticate(User.objects.get(username="ana"))
+    demoted = {"user": "root", "role": "operator"}
+    refusals = [
+        ana.delete(f"/api/v1/teams/all/bindings/{own['id']}"),
+        ana.put("/api/v1/teams/all/bindings", demoted, format="json"),
+        ana.patch("/api/v1/users/root", {"active": False}, format="json"),
+    ]
+    assert {(each.status_code, each.json()["code"]) for each in refusals} == {(409, "last_administrator")}
+    assert "headgate teams bind all --user" in refusals[0].json()["hint"]
+    idp.claims = {"groups": []}
+    assert browser.sign_in()["role"] is None
+    assert asked.get("/api/v1/teams/all/bindings").status_code == 200
+
+
+def test_members_of_a_group_make_one_of_them_administrator_without_it(browser: Browser) -> None:
+    root = UserFactory.create(username="root", role=Role.ADMIN)
+    teams.bind(team=None, group=teams.group_named("oidc:payments"), role=Role.ADMIN)
+    browser.sign_in()
+    ana = APIClient()
+    ana.force_authenticate(User.objects.get(username="ana"))
+    assert ana.put("/api/v1/teams/all/bindings", {"user": "ana", "role": "admin"}, format="json").status_code == 201
+    assert ana.patch("/api/v1/users/root", {"active": False}, format="json").status_code == 200
+    root.refresh_from_db()
+    assert not root.is_active
+
+
+def test_the_last_group_of_administrators_stays_where_no_user_is_one(browser: Browser) -> None:
+    teams.bind(team=None, group=teams.group_named("oidc:payments"), role=Role.ADMIN)
+    browser.sign_in()
+    ana = APIClient()
+    ana.force_authenticate(User.objects.get(username="ana"))
+    (own,) = ana.get("/api/v1/teams/all/bindings").json()["results"]
+    refused = ana.delete(f"/api/v1/teams/all/bindings/{own['id']}")
+    assert (refused.status_code, refused.json()["code"]) == (409, "last_administrator")
+
+
 @pytest.mark.parametrize("groups", [None, 7, {"admin": True}, [["admin"], 3, "", "x" * 300, "a\nb"], "one"])
 def test_groups_of_any_form_do_no_harm(browser: Browser, idp: FakeProvider, groups: Any) -> None:
     idp.claims = {"groups": groups}

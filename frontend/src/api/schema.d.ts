@@ -2117,7 +2117,10 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** @description Take a role back. 409 `last_administrator` where no administrator of all teams would be left. */
+        /**
+         * @description Take a role back. 409 `last_administrator` where no enabled user would be left who is bound as administrator
+         *     of all teams; groups do not count.
+         */
         delete: operations["unbind_role"];
         options?: never;
         head?: never;
@@ -4642,8 +4645,8 @@ export interface components {
         /**
          * Messages
          * @description Whether messages reach a worker. BUSY: every task slot is busy; AWAY: the broker does not answer; FULL: it
-         *     accepts nothing more; REFUSED: it accepts nothing on one of the queues; UNRESPONSIVE: the worker is restarted. Without
-         *     messages it acts a second later. `warnings`: what the broker lacks that others could use.
+         *     accepts nothing more; REFUSED: it accepts nothing on one of the queues; UNRESPONSIVE: the worker is restarted.
+         *     Without messages it acts a second later. `warnings`: what the broker lacks that others could use.
          */
         Messages: {
             /** State */

@@ -173,6 +173,7 @@ class BindingDetail(BindingView):
 
     @extend_schema(operation_id="unbind_role", responses={204: None})
     def delete(self, request: Request, team: str, binding_id: int) -> Response:
-        """Take a role back. 409 `last_administrator` where no administrator of all teams would be left."""
+        """Take a role back. 409 `last_administrator` where no enabled user would be left who is bound as administrator
+        of all teams; groups do not count."""
         teams.unbind(binding=teams.get_binding(binding_id, self.team), actor=self.actor)
         return Response(status=204)

@@ -87,6 +87,17 @@ def binding_schema(row: RoleBinding) -> BindingSchema:
 
 def administrators() -> QuerySet[User]:
     """Active users who are administrators of every team."""
-    granting = RoleBinding.objects.filter(team=None, role=Role.ADMIN)
-    own = Q(is_superuser=True) | Q(role_bindings__in=granting) | Q(groups__role_bindings__in=granting)
-    return User.objects.filter(own, is_active=True)
+    return User.objects.filter(_as_users() | Q(groups__role_bindings__in=_granting()), is_active=True)
+
+
+def bound_administrators() -> QuerySet[User]:
+    """Those who are so as users; a group can lose its members at the provider, unasked."""
+    return User.objects.filter(_as_users(), is_active=True)
+
+
+def _as_users() -> Q:
+    return Q(is_superuser=True) | Q(role_bindings__in=_granting())
+
+
+def _granting() -> QuerySet[RoleBinding]:
+    return RoleBinding.objects.filter(team=None, role=Role.ADMIN)

@@ -17,8 +17,8 @@ from pipelines.selectors.base.schemas import Schema
 
 class MessagesSchema(Schema):
     """Whether messages reach a worker. BUSY: every task slot is busy; AWAY: the broker does not answer; FULL: it
-    accepts nothing more; REFUSED: it accepts nothing on one of the queues; UNRESPONSIVE: the worker is restarted. Without
-    messages it acts a second later. `warnings`: what the broker lacks that others could use."""
+    accepts nothing more; REFUSED: it accepts nothing on one of the queues; UNRESPONSIVE: the worker is restarted.
+    Without messages it acts a second later. `warnings`: what the broker lacks that others could use."""
 
     state: Literal["HEALTHY", "BUSY", "AWAY", "FULL", "REFUSED", "UNRESPONSIVE"]
     detail: str

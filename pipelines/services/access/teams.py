@@ -14,7 +14,7 @@ from pipelines.domain.base.roles import Role
 from pipelines.foundation import clock
 from pipelines.foundation.errors import Conflict, NotFound
 from pipelines.models import DEFAULT_TEAM, AccessToken, AuditRow, RoleBinding, Team
-from pipelines.selectors.access.bindings import administrators, belongings, bindings
+from pipelines.selectors.access.bindings import administrators, belongings, bindings, bound_administrators
 from pipelines.services.access import tokens
 from pipelines.services.access.tokens import SYSTEM
 from pipelines.services.base import audit
@@ -135,15 +135,17 @@ def get_binding(binding_id: int, team: Team | None) -> RoleBinding:
 @contextmanager
 def an_administrator_left() -> Iterator[None]:
     """For what may take away, in the caller's transaction, the last administrator of all teams, without whom nothing
-    of the installation can be set. Raises Conflict."""
+    of the installation can be set. One who is bound as a user has to be left, where there is one: a group can lose its
+    members at the provider. Raises Conflict."""
     list(RoleBinding.objects.select_for_update().filter(team=None, role=Role.ADMIN))  # one such change at a time
-    had = administrators().exists()
+    had = [kind for kind in (bound_administrators, administrators) if kind().exists()]
     yield
-    if had and not administrators().exists():
+    if not all(kind().exists() for kind in had):
         raise Conflict(
-            "No administrator of all teams would be left.",
+            "No enabled user would be left who is bound as administrator of all teams.",
             code="last_administrator",
-            hint="Make another user administrator of all teams first.",
+            hint="Bind another user first: `headgate teams bind all --user NAME --role admin`. Groups do not count, "
+            "since they can lose their members at the provider.",
         )
 
 

@@ -54,8 +54,8 @@ class BrokerConnection(StrEnum):
 @dataclass
 class _Queue:
     """One queue. Times are CLOCK_BOOTTIME; `heard`: when the newest canary that came back was sent. `silent` and
-    `busy`: seconds of silence while task slots were free, and while all were taken. `refused_since` and `refusal`: since
-    when the broker takes nothing for it, and why."""
+    `busy`: seconds of silence while task slots were free, and while all were taken. `refused_since` and `refusal`:
+    since when the broker takes nothing for it, and why."""
 
     name: str
     received: float | None = None
@@ -86,8 +86,8 @@ class BrokerMonitor:
             queue.unanswered_since = sent_at
 
     def refused(self, name: str, cause: str, now: float) -> None:
-        """The broker did not take a canary. A worker asks for all of its queues together, so that silence on any of them
-        means nothing now."""
+        """The broker did not take a canary. A worker asks for all of its queues together, so that silence on any of
+        them means nothing now."""
         refused = self._queues[name]
         refused.refused_since = now if refused.refused_since is None else refused.refused_since
         refused.refusal = cause

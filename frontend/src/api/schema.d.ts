@@ -2333,7 +2333,7 @@ export interface components {
          * @description The rules that users can set; services may raise alerts of further names.
          * @enum {string}
          */
-        AlertRule: "lag" | "degraded" | "stalled" | "blocked" | "failed" | "unknown" | "agent_crashed" | "journal_damaged" | "disk_full" | "unsupervised" | "unbalanced" | "group_moved" | "group_lost" | "expiring" | "host_silent" | "disk_low" | "migration_waits";
+        AlertRule: "lag" | "degraded" | "stalled" | "blocked" | "failed" | "unknown" | "agent_crashed" | "journal_damaged" | "disk_full" | "unsupervised" | "unbalanced" | "group_moved" | "group_lost" | "expiring" | "host_silent" | "disk_low" | "migration_waits" | "audit_broken";
         /**
          * AlertState
          * @description OPEN: not acknowledged. ACKNOWLEDGED: a user has acknowledged it, and its cause persists. RESOLVED: its cause

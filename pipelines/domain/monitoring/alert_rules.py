@@ -51,6 +51,7 @@ class AlertRule(StrEnum):
     HOST_SILENT = "host_silent"
     DISK_LOW = "disk_low"
     MIGRATION_WAITS = "migration_waits"
+    AUDIT_BROKEN = "audit_broken"
 
 
 RULE_DESCRIPTIONS: dict[AlertRule, str] = {
@@ -71,6 +72,7 @@ RULE_DESCRIPTIONS: dict[AlertRule, str] = {
     AlertRule.HOST_SILENT: "A host has been silent for 30 s, or for `for_seconds` if that is longer.",
     AlertRule.DISK_LOW: "The disk of a host's runs or checkpoints has less room than `HEADGATE_DISK_MARGIN`.",
     AlertRule.MIGRATION_WAITS: "A migration requires action: it waits at a gate, or cannot continue by itself.",
+    AlertRule.AUDIT_BROKEN: "The audit's chain does not hold: a row or the head was changed, removed or inserted.",
 }
 
 
@@ -131,6 +133,7 @@ _NEXT_STEPS: dict[str, str] = {
     AlertRule.DISK_LOW: "Free space on the disk of the host before its pipelines stop, or add some.",
     AlertRule.HOST_SILENT: "Check the host and its worker. If the host is lost, follow the guide for a lost host.",
     AlertRule.MIGRATION_WAITS: "Open the migration, and continue it or roll it back.",
+    AlertRule.AUDIT_BROKEN: "Run `headgate audit verify`, restore the rows from an export, and find who changed them.",
     RECEIVER_DISABLED: "Correct the receiver, send a test, and enable it again.",
     GLASS_BROKEN: "Review what was done and why, in the audit, and acknowledge the alert.",
 }
@@ -152,8 +155,8 @@ class RuleSettings(BaseModel):
     seconds: Annotated[float, Field(gt=0)] | None = None
 
 
-ABOUT_HOSTS = frozenset({AlertRule.HOST_SILENT, AlertRule.DISK_LOW})
-"""Rules about hosts: settings for a label or a pipeline would change nothing."""
+WITHOUT_PIPELINE = frozenset({AlertRule.HOST_SILENT, AlertRule.DISK_LOW, AlertRule.AUDIT_BROKEN})
+"""Rules that are not about pipelines: settings for a label or a pipeline would change nothing."""
 
 DEFAULTS: dict[AlertRule, RuleSettings] = {
     **{rule: RuleSettings() for rule in AlertRule},

@@ -16,10 +16,10 @@ from uuid import UUID
 from django.db import IntegrityError, transaction
 
 from pipelines.domain.monitoring.alert_rules import (
-    ABOUT_HOSTS,
     EVALUATED,
     GLASS_BROKEN,
     STANDING,
+    WITHOUT_PIPELINE,
     AlertRule,
     AlertState,
     Facts,
@@ -214,11 +214,11 @@ def configure(
 ) -> AlertSetting:
     """Set a rule for everything, a label or a pipeline; what `values` leaves out comes from the wider settings.
 
-    Raises Invalid where a rule about hosts is to be set for pipelines.
+    Raises Invalid where a rule that is not about pipelines is to be set for some.
     """
-    if rule in ABOUT_HOSTS and (label or pipeline_name):
+    if rule in WITHOUT_PIPELINE and (label or pipeline_name):
         hint = "Omit label and pipeline."
-        raise Invalid(f"The rule {rule} is about hosts, not pipelines.", code="scope_without_effect", hint=hint)
+        raise Invalid(f"The rule {rule} is not about pipelines.", code="scope_without_effect", hint=hint)
     scope: dict[str, Any] = {"rule": rule.value, "label": label, "pipeline_name": pipeline_name}
     row, _ = AlertSetting.objects.update_or_create(**scope, defaults={"values": dict(values), "updated_by": actor.name})
     audit.record(actor=actor, action="alert.configure", pipeline_name=pipeline_name, after={**scope, **values})

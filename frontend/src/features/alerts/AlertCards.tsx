@@ -135,6 +135,7 @@ function About({ alert }: { alert: Alert }) {
     )
   }
   if (ABOUT_HOSTS.has(alert.rule)) return <Link to="/hosts">{alert.key}</Link>
+  if (alert.rule === 'audit_broken') return <Link to="/audit">Audit</Link>
   if (typeof alert.data.receiver === 'number') {
     return (
       <Link to="/receivers" search={{ id: alert.data.receiver }}>

@@ -64,6 +64,7 @@ def _run(system: str, case: str, options: argparse.Namespace) -> list[Result] | 
             "HEADGATE_REDIS_URL": redis_url,
             "HEADGATE_LOG_LEVEL": "WARNING",
             "HEADGATE_SECRET_KEY": "bench" * 10,
+            "HEADGATE_RATE_LIMIT": "0",
             TICKS: str(options.ticks),
             RUNS: str(options.runs),
         }

@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
 from pipelines.domain.base.roles import Role
-from pipelines.domain.base.states import DesiredState, Phase
+from pipelines.domain.base.states import DesiredState, OperationKind, Phase
 from pipelines.domain.governance.changes import ChangeKind
 from pipelines.domain.governance.requests import RequestState
 from pipelines.foundation import clock
@@ -25,7 +25,7 @@ from pipelines.services.base.audit import Actor
 from pipelines.services.governance import requests
 from tests.attacks.test_governance import ROUTES, Route, client_of, freeze, running, stopped, two_approve
 from tests.attacks.test_tokens import START, browser
-from tests.factories import RevisionFactory, UserFactory, definition_data
+from tests.factories import OperationFactory, PipelineFactory, RevisionFactory, UserFactory, definition_data
 
 pytestmark = pytest.mark.django_db
 ORDERS = "/api/v1/pipelines/orders"
@@ -156,6 +156,15 @@ def test_approvals_and_requests_expire(governed: Pipeline, ana: APIClient, monke
     assert code(act(client_of("ben"), made, "approve")) == (409, "request_over")
     assert ana.get("/api/v1/change-requests?state=open").json()["results"] == []
     assert len(ana.get("/api/v1/change-requests?state=EXPIRED").json()["results"]) == 1
+
+
+def test_the_request_of_a_cancel_names_the_operation(governed: Pipeline, ana: APIClient) -> None:
+    operation = OperationFactory.create(pipeline=governed, kind=OperationKind.PAUSE, created_by="ben")
+    made = requested(ana, "cancel", {"operation": str(operation.id)})
+    assert made["summary"] == "Cancels pause, which ben requested."
+    other = OperationFactory.create(pipeline=PipelineFactory.create(name="others"))
+    body = {"kind": "cancel", "arguments": {"operation": str(other.id)}, "reason": "maintenance"}
+    assert code(post(ana, REQUESTS, body)) == (404, "operation_not_found")
 
 
 @pytest.mark.parametrize(("action", "state"), [("deny", "DENIED"), ("cancel", "CANCELLED")])

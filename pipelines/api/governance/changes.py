@@ -118,11 +118,20 @@ def _replay(view: PipelineView, body: RangeReplayBody, actor: Actor) -> Operatio
     )
 
 
-def _cancel(view: PipelineView, body: CancelBody, actor: Actor) -> Operation:
+def _operation(view: PipelineView, body: CancelBody) -> Operation:
     found = get_operation(body.operation, view.access)
     if found.pipeline_id != view.pipeline.id:
         raise NotFound("There is no such operation.", code="operation_not_found")
-    return lifecycle.cancel(operation=found, actor=actor)
+    return found
+
+
+def _cancel(view: PipelineView, body: CancelBody, actor: Actor) -> Operation:
+    return lifecycle.cancel(operation=_operation(view, body), actor=actor)
+
+
+def _cancelled(view: PipelineView, body: CancelBody) -> str:
+    found = _operation(view, body)
+    return f"Cancels {found.kind}, which {found.created_by} requested."
 
 
 def _delete(view: PipelineView, body: ActionBody, actor: Actor) -> None:
@@ -144,7 +153,7 @@ CHANGES: Mapping[ChangeKind, Change] = {
     ChangeKind.STOP: _action(OperationKind.STOP, StopBody),
     ChangeKind.FORCE_STOP: _action(OperationKind.FORCE_STOP, ActionBody),
     ChangeKind.RESTART: _action(OperationKind.RESTART, RestartBody),
-    ChangeKind.CANCEL: Change(CancelBody, _cancel),
+    ChangeKind.CANCEL: Change(CancelBody, _cancel, _cancelled),
     ChangeKind.PUBLISH: Change(RevisionBody, _publish, _published),
     ChangeKind.POSITIONS: Change(PositionsApplyBody, _apply_positions, _planned),
     ChangeKind.QUARANTINE: Change(QuarantineBody, quarantine.put),

@@ -1,21 +1,20 @@
 import { ActionIcon, Tooltip } from '@mantine/core'
 import { IconCode } from '@tabler/icons-react'
 import { useState } from 'react'
-import type { Problem } from '@/api/problem'
 import type { ActionKind, Pipeline } from '@/api/types'
-import { GovernedDialog } from '@/components/governance/GovernedDialog'
+import { useGovernedDialog } from '@/components/governance/useGovernedDialog'
 import { ReasonButton } from '@/components/ui/ReasonButton'
 import { refusal } from './allowed'
 import { CallsDialog } from './CallsDialog'
 import { EndDialog } from './EndDialog'
 import { ACTION_ICONS } from './icons'
-import { type ActionRequest, useAction } from './useAction'
+import { useAction } from './useAction'
 import { ACTION_KINDS, verbOf } from './words'
 
 /** Every life-cycle action of a pipeline; the one that fits best is filled, one that may not be taken says why. */
 export function ActionButtons({ pipeline }: { pipeline: Pipeline }) {
-  const [asked, setAsked] = useState<{ request: ActionRequest; problem: Problem } | null>(null)
-  const action = useAction(pipeline.name, (request, problem) => setAsked({ request, problem }))
+  const governed = useGovernedDialog(pipeline.name)
+  const action = useAction(pipeline.name, governed.ask)
   const [dialog, setDialog] = useState<'stop' | 'restart' | 'calls' | null>(null)
   const main = mainAction(pipeline)
   const ask = (kind: ActionKind) =>
@@ -42,15 +41,7 @@ export function ActionButtons({ pipeline }: { pipeline: Pipeline }) {
           <IconCode size={15} aria-hidden />
         </ActionIcon>
       </Tooltip>
-      {asked && (
-        <GovernedDialog
-          name={pipeline.name}
-          kind={asked.request.kind}
-          arguments={{ ...asked.request.body }}
-          refusal={asked.problem}
-          onClose={() => setAsked(null)}
-        />
-      )}
+      {governed.dialog}
       {dialog === 'calls' && (
         <CallsDialog name={pipeline.name} first={main ?? 'start'} onClose={() => setDialog(null)} />
       )}

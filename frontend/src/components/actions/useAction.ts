@@ -4,11 +4,12 @@ import { keys } from '@/api/keys'
 import { act } from '@/api/operations'
 import { explain, type Problem } from '@/api/problem'
 import type { Operation, ActionKind, Pipeline, RestartBody, StopBody } from '@/api/types'
+import type { Change } from '@/components/governance/useGovernedDialog'
 import { announce } from '@/components/ui/Announcer'
 import { governed } from '@/domain/changes'
 import { ACTION_WORDS } from './words'
 
-export interface ActionRequest {
+interface ActionRequest {
   kind: ActionKind
   /** How to stop or to restart. */
   body?: StopBody | RestartBody
@@ -16,7 +17,7 @@ export interface ActionRequest {
 
 /** Asks for an action on one pipeline. Nothing is shown as done before the server has said so. `onGoverned` gets what needs
     the word of other users; without it that is shown like any refusal. */
-export function useAction(name: string, onGoverned?: (request: ActionRequest, refusal: Problem) => void) {
+export function useAction(name: string, onGoverned?: (change: Change, refusal: Problem) => void) {
   const client = useQueryClient()
   return useMutation({
     mutationFn: ({ kind, body }: ActionRequest) => act(name, kind, body),
@@ -24,10 +25,10 @@ export function useAction(name: string, onGoverned?: (request: ActionRequest, re
       noteOperation(client, operation)
       announce(`${ACTION_WORDS[operation.kind].doing} ${name}.`)
     },
-    onError: (error, request) => {
+    onError: (error, { kind, body }) => {
       const refusal = onGoverned && governed(error)
-      if (refusal) onGoverned(request, refusal)
-      else showRefusal(`${ACTION_WORDS[request.kind].noun} of ${name} was rejected`, error)
+      if (refusal) onGoverned({ kind, arguments: { ...body } }, refusal)
+      else showRefusal(`${ACTION_WORDS[kind].noun} of ${name} was rejected`, error)
     },
     onSettled: () => client.invalidateQueries({ queryKey: keys.pipeline(name) }),
   })

@@ -8,6 +8,7 @@ import { ForceStopDialog } from '@/components/actions/ForceStopDialog'
 import { ACTION_ICONS } from '@/components/actions/icons'
 import { useAction } from '@/components/actions/useAction'
 import { ACTION_KINDS, ACTION_WORDS } from '@/components/actions/words'
+import { useGovernedDialog } from '@/components/governance/useGovernedDialog'
 import { ReasonItem } from '@/components/ui/ReasonItem'
 import classes from './table.module.css'
 
@@ -19,7 +20,8 @@ const ASKED: ActionKind[] = ['stop', 'restart', 'force-stop']
  * one in every row would make scrolling heavy.
  */
 export function RowActions({ pipeline }: { pipeline: Pipeline }) {
-  const action = useAction(pipeline.name)
+  const governed = useGovernedDialog(pipeline.name)
+  const action = useAction(pipeline.name, governed.ask)
   const button = useRef<HTMLButtonElement>(null)
   const [open, setOpen] = useState(false)
   const [asking, setAsking] = useState<ActionKind | null>(null)
@@ -62,6 +64,7 @@ export function RowActions({ pipeline }: { pipeline: Pipeline }) {
       ) : (
         dots
       )}
+      {governed.dialog}
       {asking === 'force-stop' && <ForceStopDialog pipeline={pipeline} onClose={() => setAsking(null)} />}
       {(asking === 'stop' || asking === 'restart') && (
         <EndDialog

@@ -1,14 +1,13 @@
 import { Button } from '@mantine/core'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { IconCheck, IconCircleDashed, IconCircleX, IconLoader2, type Icon } from '@tabler/icons-react'
 import { useState } from 'react'
-import { keys } from '@/api/keys'
-import { cancelOperation } from '@/api/operations'
 import type { Operation, Pipeline, Run, Step } from '@/api/types'
 import { refusal } from '@/components/actions/allowed'
+import { CancelOperation } from '@/components/actions/CancelOperation'
 import { ForceStopDialog } from '@/components/actions/ForceStopDialog'
-import { showRefusal, useAction } from '@/components/actions/useAction'
+import { useAction } from '@/components/actions/useAction'
 import { ACTION_WORDS } from '@/components/actions/words'
+import { useGovernedDialog } from '@/components/governance/useGovernedDialog'
 import { Panel } from '@/components/ui/Panel'
 import { ReasonButton } from '@/components/ui/ReasonButton'
 import { useNow } from '@/lib/clock'
@@ -18,6 +17,8 @@ import classes from './operation.module.css'
 
 /** How long a finished operation stays on the page before it is history. */
 const LINGER_MS = 8_000
+/** A stop goes through. */
+const CANCELLABLE = ['start', 'pause', 'retry', 'replay_range']
 
 interface OperationProps {
   operation: Operation
@@ -41,7 +42,7 @@ export function OperationPanel({ operation, pipeline, run = null }: OperationPro
         open ? (
           <>
             <WhileItStops operation={operation} pipeline={pipeline} run={run} />
-            <Cancel operation={operation} />
+            {CANCELLABLE.includes(operation.kind) && <CancelOperation operation={operation} />}
           </>
         ) : (
           <Dismiss onClick={() => setDismissed(true)} />
@@ -157,33 +158,21 @@ function isDraining({ kind, steps }: Operation): boolean {
 
 /** Ends the wait for a batch whose sink does not take it; the next run reads that batch again. */
 function StopWithoutDraining({ pipeline }: Pick<OperationProps, 'pipeline'>) {
-  const stop = useAction(pipeline.name)
+  const governed = useGovernedDialog(pipeline.name)
+  const stop = useAction(pipeline.name, governed.ask)
   return (
-    <ReasonButton
-      variant="default"
-      size="compact-xs"
-      loading={stop.isPending}
-      reason={refusal(pipeline, 'force-stop')}
-      onClick={() => stop.mutate({ kind: 'stop', body: { drain: false } })}
-    >
-      Stop without draining
-    </ReasonButton>
-  )
-}
-
-/** A start, a pause, a retry and a replay can be cancelled; a stop goes through. */
-function Cancel({ operation }: { operation: Operation }) {
-  const client = useQueryClient()
-  const cancel = useMutation({
-    mutationFn: () => cancelOperation(operation.id),
-    onError: (error) => showRefusal('The operation cannot be cancelled', error),
-    onSettled: () => client.invalidateQueries({ queryKey: keys.pipeline(operation.pipeline) }),
-  })
-  if (!['start', 'pause', 'retry', 'replay_range'].includes(operation.kind)) return null
-  return (
-    <Button variant="default" size="compact-xs" loading={cancel.isPending} onClick={() => cancel.mutate()}>
-      Cancel
-    </Button>
+    <>
+      <ReasonButton
+        variant="default"
+        size="compact-xs"
+        loading={stop.isPending}
+        reason={refusal(pipeline, 'force-stop')}
+        onClick={() => stop.mutate({ kind: 'stop', body: { drain: false } })}
+      >
+        Stop without draining
+      </ReasonButton>
+      {governed.dialog}
+    </>
   )
 }
 

@@ -8,6 +8,7 @@ import { operation, pipeline, session, T0 } from '@/testing/factories'
 import { show } from '@/testing/render'
 import { given, problem } from '@/testing/server'
 import { ChangeRequests } from './ChangeRequests'
+import { OperationPanel } from './OperationPanel'
 
 const REFUSED = 'This change (pause) of orders is governed: 2 other users have to approve it.'
 
@@ -38,6 +39,22 @@ function request(fields: Partial<ChangeRequest> = {}): ChangeRequest {
 }
 
 const button = (name: string) => screen.findByRole('button', { name: `${name}: Stop, maintenance` })
+
+/** Takes the request of any change, and shows what was sent. */
+function refusing() {
+  const asked = vi.fn()
+  given.post('/pipelines/orders/change-requests', async (sent) => {
+    asked(await sent.json())
+    return request()
+  })
+  return asked
+}
+
+async function requestIt() {
+  await userEvent.type(await screen.findByLabelText('Reason'), 'maintenance')
+  await userEvent.click(screen.getByRole('button', { name: 'Request change' }))
+  await waitFor(() => expect(screen.queryByRole('dialog')).toBeNull())
+}
 
 function listed(fields: Partial<ChangeRequest> = {}) {
   given.get('/session', () => ({ ...session('operator'), user: 'ana' }))
@@ -81,6 +98,49 @@ describe('an action of a governed pipeline', () => {
     await waitFor(() =>
       expect(asked).toHaveBeenCalledWith({ kind: 'pause', arguments: {}, reason: 'the sink is flooded' }),
     )
+  })
+
+  it('is requested wherever it is offered', async () => {
+    given.get('/session', () => session('operator'))
+    const asked = refusing()
+    given.post('/pipelines/orders/stop', () => problem(409, 'approval_required', REFUSED))
+    const step = {
+      name: 'draining',
+      state: 'running' as const,
+      message: '',
+      started_at: null,
+      ended_at: null,
+    }
+    const draining = operation({ kind: 'stop', steps: [step] })
+    show(<OperationPanel operation={draining} pipeline={pipeline({}, ['force-stop'])} />)
+    await userEvent.click(screen.getByRole('button', { name: 'Stop without draining' }))
+    await requestIt()
+    expect(asked).toHaveBeenCalledWith({ kind: 'stop', arguments: { drain: false }, reason: 'maintenance' })
+  })
+})
+
+describe('the cancel of an operation of a governed pipeline', () => {
+  beforeEach(() => given.get('/session', () => session('operator')))
+
+  it('is requested by the operation', async () => {
+    const asked = refusing()
+    given.delete('/operations/op-1', () => problem(409, 'approval_required', REFUSED))
+    show(<OperationPanel operation={operation({ kind: 'start' })} pipeline={pipeline()} />)
+    await userEvent.click(screen.getByRole('button', { name: 'Cancel' }))
+    await requestIt()
+    expect(asked).toHaveBeenCalledWith({
+      kind: 'cancel',
+      arguments: { operation: 'op-1' },
+      reason: 'maintenance',
+    })
+  })
+
+  it('that is refused for another reason says so', async () => {
+    given.delete('/operations/op-1', () => problem(409, 'operation_over', 'It has ended.'))
+    show(<OperationPanel operation={operation({ kind: 'start' })} pipeline={pipeline()} />)
+    await userEvent.click(screen.getByRole('button', { name: 'Cancel' }))
+    expect(await screen.findByText('It has ended.')).toBeInTheDocument()
+    expect(screen.queryByRole('button', { name: 'Request change' })).toBeNull()
   })
 })
 

@@ -1,5 +1,5 @@
 import { Progress } from '@mantine/core'
-import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query'
+import { useInfiniteQuery } from '@tanstack/react-query'
 import {
   IconArrowsExchange,
   IconBan,
@@ -10,11 +10,9 @@ import {
   type Icon,
 } from '@tabler/icons-react'
 import { useState } from 'react'
-import { keys } from '@/api/keys'
-import { cancelOperation } from '@/api/operations'
 import { rangeReplaysQuery } from '@/api/rangeReplays'
 import type { Positions, RangeReplay } from '@/api/types'
-import { showRefusal } from '@/components/actions/useAction'
+import { CancelOperation } from '@/components/actions/CancelOperation'
 import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
 import { LoadMore } from '@/components/ui/LoadMore'
 import { Panel } from '@/components/ui/Panel'
@@ -74,7 +72,7 @@ export function ReplaysPanel({ name, partitions, readOnly, resting }: ReplaysPro
           A replay reads a range again for a sink that lost it, while the pipeline keeps running.
         </Empty>
       )}
-      {replays.length > 0 && <ReplayTable name={name} replays={replays} readOnly={readOnly} />}
+      {replays.length > 0 && <ReplayTable replays={replays} readOnly={readOnly} />}
       <LoadMore query={query} />
       {asking && <RangeDialog name={name} partitions={partitions} onClose={() => setAsking(false)} />}
     </Panel>
@@ -82,12 +80,11 @@ export function ReplaysPanel({ name, partitions, readOnly, resting }: ReplaysPro
 }
 
 interface TableProps {
-  name: string
   replays: RangeReplay[]
   readOnly: string | null
 }
 
-function ReplayTable({ name, replays, readOnly }: TableProps) {
+function ReplayTable({ replays, readOnly }: TableProps) {
   return (
     <Table
       label="Replays"
@@ -123,7 +120,15 @@ function ReplayTable({ name, replays, readOnly }: TableProps) {
           <td className={classes.wide}>
             <Moment at={replay.created_at} /> by {replay.created_by}
           </td>
-          <td>{isOpen(replay) && <Cancel name={name} replay={replay} readOnly={readOnly} />}</td>
+          <td>
+            {isOpen(replay) && (
+              <CancelOperation
+                operation={replay}
+                reason={readOnly}
+                label={`Cancel the replay of ${rangeInWords(replay)}`}
+              />
+            )}
+          </td>
         </tr>
       ))}
     </Table>
@@ -161,26 +166,5 @@ function Done({ replay }: { replay: RangeReplay }) {
         {doubtful > 0 && <span className="dim">, {count(doubtful)} possible duplicates</span>}
       </span>
     </div>
-  )
-}
-
-function Cancel({ name, replay, readOnly }: { name: string; replay: RangeReplay; readOnly: string | null }) {
-  const client = useQueryClient()
-  const cancel = useMutation({
-    mutationFn: () => cancelOperation(replay.id),
-    onError: (error) => showRefusal('The replay cannot be cancelled', error),
-    onSettled: () => client.invalidateQueries({ queryKey: keys.pipeline(name) }),
-  })
-  return (
-    <ReasonButton
-      variant="default"
-      size="compact-xs"
-      reason={readOnly}
-      aria-label={`Cancel the replay of ${rangeInWords(replay)}`}
-      loading={cancel.isPending}
-      onClick={() => cancel.mutate()}
-    >
-      Cancel
-    </ReasonButton>
   )
 }

@@ -13,12 +13,12 @@ export const groupsQuery = queryOptions({
     ),
 })
 
-export const watchGroup = (group: string, servers: string) =>
+export const watchGroup = (group: string, servers: string, team: string | null) =>
   take(
     api.POST('/api/v1/consumer-groups', {
       params: { header: { 'Idempotency-Key': randomKey() } },
       body: {
-        team: null,
+        team,
         group,
         bootstrap_servers: servers,
         options: {},

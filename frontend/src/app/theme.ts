@@ -32,6 +32,7 @@ export const theme = createTheme({
     Menu: { defaultProps: { withInitialFocusPlaceholder: false } },
     Select: { defaultProps: { size: 'xs', allowDeselect: false } },
     MultiSelect: { defaultProps: { size: 'xs' } },
+    NativeSelect: { defaultProps: { size: 'xs' } },
     PasswordInput: { defaultProps: { size: 'sm' } },
     SegmentedControl: { defaultProps: { size: 'xs' } },
     Checkbox: { defaultProps: { size: 'xs', radius: 4 } },

@@ -159,11 +159,16 @@ function matcherFlags(matchers: Partial<Matchers> | undefined): string[] {
 export const inHours = (hours: number) => new Date(Date.now() + hours * 3_600_000).toISOString()
 
 /** The API takes an instant, the command line a duration. */
-export function silenceCall(matchers: Matchers, hours: number, comment: string): Call {
+export function silenceCall(matchers: Matchers, hours: number, comment: string, team: string | null): Call {
   const ends_at = inHours(hours)
-  const words = [...matcherFlags(matchers), `--for ${hours}h`, `--comment ${shellQuote(comment)}`].join(' ')
+  const words = [
+    ...matcherFlags(matchers),
+    `--for ${hours}h`,
+    `--comment ${shellQuote(comment)}`,
+    ...teamFlag(team),
+  ].join(' ')
   return {
-    curl: curl('POST', '/api/v1/silences', { body: { matchers, ends_at, comment } }),
+    curl: curl('POST', '/api/v1/silences', { body: { matchers, ends_at, comment, ...(team && { team }) } }),
     cli: command(`silences create ${words}`),
   }
 }
@@ -177,6 +182,7 @@ export function receiverCall(id: number | null, body: Partial<ReceiverRequest>):
     ...matcherFlags(body.matchers),
     ...(body.secrets ?? []).map((secret) => `--secret ${shellQuote(secret)}`),
     ...(body.description ? [`--description ${shellQuote(body.description)}`] : []),
+    ...teamFlag(body.team),
   ].join(' ')
   return {
     curl:
@@ -188,6 +194,9 @@ export function receiverCall(id: number | null, body: Partial<ReceiverRequest>):
     ),
   }
 }
+
+/** The team of something new; without it, what the server takes. */
+const teamFlag = (team: string | null | undefined) => (team ? [`--team ${shellWord(team)}`] : [])
 
 export function reasonFlag(reason: string | undefined): string[] {
   return reason ? [`--reason ${shellQuote(reason)}`] : []
@@ -206,12 +215,12 @@ export function editCall(name: string, etag: string, fields: object): Call {
 }
 
 /** Creating and publishing send a file, so the calls name one instead of repeating it. */
-export function applyCall(name: string, publish: boolean): Call {
+export function applyCall(name: string, publish: boolean, team: string | null = null): Call {
   const file = `${name || 'pipeline'}.yaml`
   return {
     curl: publish
       ? curl('POST', '/api/v1/pipelines/{name}/revisions', { path: { name }, file })
       : curl('POST', '/api/v1/pipelines', { file }),
-    cli: command(`apply -f ${shellWord(file)}`),
+    cli: command(['apply -f', shellWord(file), ...teamFlag(team)].join(' ')),
   }
 }

@@ -132,9 +132,12 @@ describe('the call behind a button', () => {
     ['acknowledge an alert', acknowledgeCall(1, bad)],
     [
       'silence alerts',
-      silenceCall({ pipelines: [bad], labels: [bad], rules: [bad], severities: [bad] }, 4, bad),
+      silenceCall({ pipelines: [bad], labels: [bad], rules: [bad], severities: [bad] }, 4, bad, bad),
     ],
-    ['change a receiver', receiverCall(null, { url: bad, events: [bad], secrets: [bad], description: bad })],
+    [
+      'change a receiver',
+      receiverCall(null, { url: bad, events: [bad], secrets: [bad], description: bad, team: bad }),
+    ],
     ['delete', deleteCall(bad)],
     ['edit', editCall(bad, bad, { description: bad })],
     ['publish a file', applyCall(bad, true)],

@@ -7,6 +7,14 @@ export const ROLE_WORDS = {
   admin: 'Administrator',
 } as const
 
+export type Role = keyof typeof ROLE_WORDS
+
+const RANKS = Object.keys(ROLE_WORDS)
+
+/** Whether a role is this one or a higher one. */
+export const reaches = (role: Role | null, needed: Role) =>
+  role !== null && RANKS.indexOf(role) >= RANKS.indexOf(needed)
+
 /** Every role, for a choice. */
 export const ROLE_OPTIONS = Object.entries(ROLE_WORDS).map(([value, label]) => ({ value, label }))
 

@@ -21,6 +21,7 @@ import type {
   Receiver,
   ReceiverDelivery,
   Silence,
+  Team,
 } from '@/api/types'
 
 export const T0 = '2026-11-21T12:00:00Z'
@@ -317,6 +318,11 @@ export function silence(fields: Partial<Silence> = {}): Silence {
     suppressed: 2,
     ...fields,
   }
+}
+
+/** A team, and the role of the user in it. */
+export function team(name: string, role: Team['role'] = 'admin'): Team {
+  return { name, description: '', role, pipelines: 0, created_at: T0, created_by: 'ana' }
 }
 
 /** A webhook that is well. */

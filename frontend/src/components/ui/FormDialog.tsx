@@ -1,5 +1,6 @@
-import { Button, Group, Modal, Stack } from '@mantine/core'
+import { Button, Group, Modal, Stack, Text } from '@mantine/core'
 import type { ReactNode } from 'react'
+import { findingsOf, unplaced } from '@/domain/findings'
 import { ErrorNote } from './Feedback'
 import { ReasonButton } from './ReasonButton'
 
@@ -9,6 +10,8 @@ interface FormDialogProps {
   /** Why it cannot be sent; null where it can. */
   reason: string | null
   size?: string
+  /** Paths of the findings that stand at fields. */
+  placed?: readonly string[]
   /** Shown below what is wrong: the same as a call of the API. */
   call?: ReactNode
   sending: { mutate: () => void; isPending: boolean; error: Error | null }
@@ -16,12 +19,15 @@ interface FormDialogProps {
   children: ReactNode
 }
 
+const NONE: readonly string[] = []
+
 /** A dialog with fields, what is wrong with them, and the buttons that cancel and send. */
 export function FormDialog({
   title,
   submit,
   reason,
   size,
+  placed = NONE,
   call,
   sending,
   onClose,
@@ -38,7 +44,7 @@ export function FormDialog({
         }}
       >
         {children}
-        {sending.error && <ErrorNote error={sending.error} />}
+        {sending.error && <Refusal error={sending.error} placed={placed} />}
         {call}
         <Group justify="flex-end" gap="xs">
           <Button variant="default" onClick={onClose}>
@@ -51,4 +57,16 @@ export function FormDialog({
       </Stack>
     </Modal>
   )
+}
+
+/** What is wrong: each finding that stands at no field, or the error where there are no findings. */
+function Refusal({ error, placed }: { error: Error; placed: readonly string[] }) {
+  const findings = findingsOf(error)
+  if (findings.length === 0) return <ErrorNote error={error} />
+  return unplaced(findings, placed).map(({ path, code, message, suggestion }) => (
+    <Text key={`${path} ${code} ${message}`} size="sm" role="alert">
+      {path && `${path}: `}
+      {message} {suggestion}
+    </Text>
+  ))
 }

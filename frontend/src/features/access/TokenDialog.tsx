@@ -4,11 +4,12 @@ import { useState } from 'react'
 import { keys } from '@/api/keys'
 import { createToken } from '@/api/tokens'
 import { CodeBlock } from '@/components/ui/CodeBlock'
+import { TeamField } from '@/components/teams/TeamField'
+import { useTokenTeam } from '@/components/teams/useTeamChoice'
 import { FormDialog } from '@/components/ui/FormDialog'
-import { ROLE_OPTIONS, type ROLE_WORDS } from '@/domain/roles'
+import { ROLE_OPTIONS, type Role } from '@/domain/roles'
 
 const DAYS = 90
-type Role = keyof typeof ROLE_WORDS
 
 /** Creates a token of the user; its text is shown until the dialog closes, and never again. */
 export function TokenDialog({ onClose }: { onClose: () => void }) {
@@ -17,9 +18,10 @@ export function TokenDialog({ onClose }: { onClose: () => void }) {
   const [days, setDays] = useState<number>(DAYS)
   const [role, setRole] = useState<Role | null>(null)
   const [readOnly, setReadOnly] = useState(false)
+  const owner = useTokenTeam()
   const creation = useMutation({
     mutationFn: () =>
-      createToken({ name, user: null, days, role_cap: role, read_only: readOnly, team: null }),
+      createToken({ name, user: null, days, role_cap: role, read_only: readOnly, team: owner.team }),
     onSuccess: () => void client.invalidateQueries({ queryKey: keys.tokens }),
   })
   if (creation.data) {
@@ -41,6 +43,7 @@ export function TokenDialog({ onClose }: { onClose: () => void }) {
       title="Create token"
       submit="Create token"
       reason={reason}
+      placed={['team']}
       sending={creation}
       onClose={onClose}
     >
@@ -66,6 +69,11 @@ export function TokenDialog({ onClose }: { onClose: () => void }) {
         data={ROLE_OPTIONS}
         value={role}
         onChange={(value) => setRole(value as Role | null)}
+      />
+      <TeamField
+        choice={owner}
+        description="With one team, the token is good in that team alone."
+        error={creation.error}
       />
       <Checkbox
         label="Read-only"

@@ -1,5 +1,6 @@
 import { screen, waitFor } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
+import { vi } from 'vitest'
 import { session } from '@/testing/factories'
 import { showRouted } from '@/testing/render'
 import { given } from '@/testing/server'
@@ -59,6 +60,20 @@ function open(role: 'viewer' | 'admin', tokens: object[] = [token], own: object 
 }
 
 describe('users and tokens', () => {
+  it('creates a token that is good in one team', async () => {
+    const asked = vi.fn()
+    open('admin', [])
+    given.post('/tokens', async (request) => {
+      asked(await request.json())
+      return { ...token, text: 'hg_0123456789abcdef' }
+    })
+    await userEvent.click(await screen.findByRole('button', { name: 'Create token' }))
+    await userEvent.type(await screen.findByLabelText('Name'), 'ci')
+    await userEvent.selectOptions(await screen.findByLabelText('Team'), 'payments')
+    await userEvent.click(screen.getAllByRole('button', { name: 'Create token' }).at(-1)!)
+    await waitFor(() => expect(asked).toHaveBeenCalledWith(expect.objectContaining({ team: 'payments' })))
+  })
+
   it('creates a token and shows its text once', async () => {
     open('viewer', [])
     await userEvent.click(await screen.findByRole('button', { name: 'Create token' }))

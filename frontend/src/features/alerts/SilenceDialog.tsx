@@ -1,14 +1,15 @@
-import { Button, Group, Modal, Radio, Select, Stack, Text, TextInput } from '@mantine/core'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { Radio, Select, Stack, Text, TextInput } from '@mantine/core'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { createSilence } from '@/api/alerts'
 import { keys } from '@/api/keys'
-import { Problem } from '@/api/problem'
+import { pipelineQuery } from '@/api/pipelines'
 import type { Alert, Matchers } from '@/api/types'
 import { ShowCall } from '@/components/actions/ShowCall'
+import { TeamField } from '@/components/teams/TeamField'
+import { useOwnerChoice } from '@/components/teams/useTeamChoice'
 import { announce } from '@/components/ui/Announcer'
-import { ErrorNote } from '@/components/ui/Feedback'
-import { ReasonButton } from '@/components/ui/ReasonButton'
+import { FormDialog } from '@/components/ui/FormDialog'
 import { inHours, silenceCall } from '@/domain/calls'
 import { matcherWords } from '@/domain/matchers'
 
@@ -27,9 +28,11 @@ export function SilenceDialog({ alert, onClose }: { alert: Alert; onClose: () =>
   const [chosen, setChosen] = useState(0)
   const [hours, setHours] = useState('4')
   const [comment, setComment] = useState('')
+  const about = useQuery({ ...pipelineQuery(alert.pipeline ?? ''), enabled: alert.pipeline !== null }).data
+  const owner = useOwnerChoice('operator', about?.team)
   const matchers = choices[chosen] ?? choices[0]
   const save = useMutation({
-    mutationFn: () => createSilence({ team: null, matchers, comment, ends_at: inHours(Number(hours)) }),
+    mutationFn: () => createSilence({ team: owner.team, matchers, comment, ends_at: inHours(Number(hours)) }),
     onSuccess: () => {
       announce('The silence is created.')
       onClose()
@@ -40,65 +43,50 @@ export function SilenceDialog({ alert, onClose }: { alert: Alert; onClose: () =>
         client.invalidateQueries({ queryKey: keys.silences }),
       ]),
   })
-  const findings = save.error instanceof Problem ? save.error.findings : []
   return (
-    <Modal opened onClose={onClose} title="Silence alerts" size="lg">
-      <Stack
-        gap="md"
-        component="form"
-        onSubmit={(event) => {
-          event.preventDefault()
-          if (comment.trim()) save.mutate()
-        }}
-      >
-        <Text size="sm">
-          No messages about these alerts are sent until the silence ends. The alerts stay visible, and those
-          that still fire at the end are delivered then.
-        </Text>
-        <Radio.Group label="Alerts" value={String(chosen)} onChange={(value) => setChosen(Number(value))}>
-          <Stack gap="xs" mt="xs">
-            {choices.map((each, index) => (
-              <Radio key={matcherWords(each)} value={String(index)} label={matcherWords(each)} />
-            ))}
-          </Stack>
-        </Radio.Group>
-        <Select
-          label="Duration"
-          data={HOURS}
-          value={hours}
-          onChange={(value) => setHours(value ?? hours)}
-          allowDeselect={false}
-        />
-        <TextInput
-          label="Comment"
-          description="The reason, shown with the alerts"
-          value={comment}
-          onChange={(event) => setComment(event.currentTarget.value)}
-          maxLength={1000}
-          required
-          data-autofocus
-        />
-        {findings.map(({ path, message, suggestion }) => (
-          <Text key={path} size="sm" role="alert">
-            {message} {suggestion}
-          </Text>
-        ))}
-        {save.error && findings.length === 0 && <ErrorNote error={save.error} />}
-        <ShowCall call={silenceCall(matchers, Number(hours), comment)} subject="Silence" />
-        <Group justify="flex-end" gap="xs">
-          <Button variant="default" onClick={onClose}>
-            Cancel
-          </Button>
-          <ReasonButton
-            type="submit"
-            loading={save.isPending}
-            reason={comment.trim() ? null : 'Enter a comment first.'}
-          >
-            Create silence
-          </ReasonButton>
-        </Group>
-      </Stack>
-    </Modal>
+    <FormDialog
+      title="Silence alerts"
+      submit="Create silence"
+      size="lg"
+      reason={comment.trim() ? owner.missing : 'Enter a comment first.'}
+      placed={['team']}
+      sending={save}
+      onClose={onClose}
+      call={<ShowCall call={silenceCall(matchers, Number(hours), comment, owner.team)} subject="Silence" />}
+    >
+      <Text size="sm">
+        No messages about these alerts are sent until the silence ends. The alerts stay visible, and those
+        that still fire at the end are delivered then.
+      </Text>
+      <Radio.Group label="Alerts" value={String(chosen)} onChange={(value) => setChosen(Number(value))}>
+        <Stack gap="xs" mt="xs">
+          {choices.map((each, index) => (
+            <Radio key={matcherWords(each)} value={String(index)} label={matcherWords(each)} />
+          ))}
+        </Stack>
+      </Radio.Group>
+      <TeamField
+        choice={owner}
+        description="The silence of a team is about alerts of that team alone."
+        error={save.error}
+      />
+      <Select
+        label="Duration"
+        data={HOURS}
+        value={hours}
+        onChange={(value) => setHours(value ?? hours)}
+        allowDeselect={false}
+      />
+      <TextInput
+        label="Comment"
+        description="The reason, shown with the alerts"
+        value={comment}
+        onChange={(event) => setComment(event.currentTarget.value)}
+        maxLength={1000}
+        required
+        data-autofocus
+      />
+    </FormDialog>
   )
 }
 

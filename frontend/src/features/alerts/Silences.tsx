@@ -2,6 +2,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { endSilence, silencesQuery } from '@/api/alerts'
 import { keys } from '@/api/keys'
 import { sessionQuery } from '@/api/session'
+import { useSeveralTeams } from '@/components/teams/useTeamChoice'
 import { announce } from '@/components/ui/Announcer'
 import { ErrorNote } from '@/components/ui/Feedback'
 import { Panel } from '@/components/ui/Panel'
@@ -9,6 +10,7 @@ import { ReasonButton } from '@/components/ui/ReasonButton'
 import { Table } from '@/components/ui/Table'
 import { Moment } from '@/components/ui/Time'
 import { matcherWords } from '@/domain/matchers'
+import { ownerWords } from '@/domain/owners'
 import { cannotWrite } from '@/domain/roles'
 import { count } from '@/lib/format'
 import { usePollInterval } from '@/lib/live/LiveProvider'
@@ -17,6 +19,7 @@ import { usePollInterval } from '@/lib/live/LiveProvider'
 export function Silences() {
   const client = useQueryClient()
   const { data = [], error, refetch } = useQuery({ ...silencesQuery, refetchInterval: usePollInterval() })
+  const several = useSeveralTeams()
   const readOnly = cannotWrite(useQuery(sessionQuery).data)
   const end = useMutation({
     mutationFn: endSilence,
@@ -37,6 +40,7 @@ export function Silences() {
         head={
           <>
             <th>Alerts</th>
+            {several && <th>Team</th>}
             <th>Comment</th>
             <th>Created by</th>
             <th>Ends</th>
@@ -50,6 +54,7 @@ export function Silences() {
         {data.map((silence) => (
           <tr key={silence.id}>
             <th scope="row">{matcherWords(silence.matchers)}</th>
+            {several && <td>{ownerWords(silence.team)}</td>}
             <td>{silence.comment}</td>
             <td>{silence.created_by}</td>
             <td>

@@ -4,7 +4,7 @@ import { vi } from 'vitest'
 import { outcome, receiverWords } from './words'
 import { matcherWords } from '@/domain/matchers'
 import type { Alert } from '@/api/types'
-import { alert, silence, T0 } from '@/testing/factories'
+import { alert, detail, silence, T0, team } from '@/testing/factories'
 import { show, showRouted } from '@/testing/render'
 import { given, problem } from '@/testing/server'
 import { AcknowledgeDialog } from './AcknowledgeDialog'
@@ -14,7 +14,15 @@ import { Silences } from './Silences'
 
 const nothing = () => {}
 
-beforeEach(() => given.get('/session', () => ({ authenticated: true, user: 'ana', role: 'operator' })))
+beforeEach(() => {
+  given.get('/session', () => ({ authenticated: true, user: 'ana', role: 'operator', everywhere: null }))
+  inTeams('shop')
+})
+
+function inTeams(...names: string[]) {
+  given.get('/teams', () => ({ results: names.map((name) => team(name, 'operator')), next: null }))
+  given.get('/pipelines/orders', () => detail({ team: names.at(-1) }))
+}
 
 const cards = (...alerts: Alert[]) =>
   showRouted(<AlertCards label="Firing" alerts={alerts} onAcknowledge={nothing} onSilence={nothing} />)
@@ -130,6 +138,21 @@ describe('silencing', () => {
     expect(new Date(body.ends_at).getTime()).toBeGreaterThan(Date.now())
   })
 
+  it('is of the team of the pipeline, unless another one is chosen', async () => {
+    const asked = vi.fn()
+    inTeams('payments', 'shop')
+    given.post('/silences', async (request) => {
+      asked(await request.json())
+      return silence()
+    })
+    show(<SilenceDialog alert={alert()} onClose={nothing} />)
+    await userEvent.type(await screen.findByLabelText(/^Comment/), 'Works.')
+    await waitFor(() => expect(screen.getByLabelText('Team')).toHaveValue('shop'))
+    await userEvent.click(screen.getByRole('button', { name: 'Create silence' }))
+    await waitFor(() => expect(asked).toHaveBeenCalled())
+    expect(asked.mock.calls[0]?.[0]).toMatchObject({ team: 'shop' })
+  })
+
   it('shows what the server has against it', async () => {
     given.post('/silences', () =>
       problem(422, 'silence_invalid', 'The silence is not valid.', {
@@ -160,6 +183,17 @@ describe('silencing', () => {
     expect(await screen.findByRole('row', { name: /pipeline orders Works. ana/ })).toHaveTextContent('2')
     await userEvent.click(screen.getByRole('button', { name: 'End silence 3' }))
     await waitFor(() => expect(asked).toHaveBeenCalled())
+  })
+
+  it('is listed with its team where the user sees several', async () => {
+    inTeams('payments', 'shop')
+    given.get('/silences', () => ({
+      results: [silence({ team: 'shop' }), silence({ id: 4 })],
+      next: null,
+    }))
+    show(<Silences />)
+    expect(await screen.findByRole('row', { name: /pipeline orders shop Works./ })).toBeVisible()
+    expect(screen.getByRole('row', { name: /pipeline orders Installation Works./ })).toBeVisible()
   })
 
   it('takes no room while there is none', async () => {

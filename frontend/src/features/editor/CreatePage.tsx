@@ -1,13 +1,13 @@
-import { NativeSelect } from '@mantine/core'
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { keys } from '@/api/keys'
 import { act } from '@/api/operations'
 import { createPipeline } from '@/api/pipelines'
-import { teamsQuery } from '@/api/teams'
 import { ShowCall } from '@/components/actions/ShowCall'
 import { showRefusal } from '@/components/actions/useAction'
+import { TeamField } from '@/components/teams/TeamField'
+import { usePipelineTeam } from '@/components/teams/useTeamChoice'
 import { ErrorNote } from '@/components/ui/Feedback'
 import { PageHeader } from '@/components/ui/PageHeader'
 import { ReasonButton } from '@/components/ui/ReasonButton'
@@ -22,7 +22,6 @@ import { notReady, useValidation } from '@/components/editor/useValidation'
 import classes from './editor.module.css'
 
 const DRAFT = '(new)'
-const DEFAULT_TEAM = 'default'
 
 export function CreatePage() {
   const client = useQueryClient()
@@ -30,12 +29,9 @@ export function CreatePage() {
   const { session } = useSession()
   const [text, setText] = useState(() => readDraft(DRAFT) ?? TEMPLATE)
   const state = useValidation(text)
-  const { data: teams = [] } = useQuery(teamsQuery)
-  const possible = teams.filter(({ role }) => role !== null && role !== 'viewer').map(({ name }) => name)
-  const [chosen, setChosen] = useState<string | null>(null)
-  const team = chosen ?? possible.find((each) => each === DEFAULT_TEAM) ?? possible[0] ?? null
+  const owner = usePipelineTeam()
   const create = useMutation({
-    mutationFn: ({ start }: { start: boolean }) => createAnd(start, text, team),
+    mutationFn: ({ start }: { start: boolean }) => createAnd(start, text, owner.team),
     onSuccess: (name) => {
       dropDraft(DRAFT)
       void client.invalidateQueries({ queryKey: keys.pipelines })
@@ -46,7 +42,7 @@ export function CreatePage() {
     setText(next)
     keepDraft(DRAFT, next)
   }
-  const reason = cannotWrite(session) ?? notReady(text, state)
+  const reason = cannotWrite(session) ?? notReady(text, state) ?? owner.missing
   const name = String(state.validation?.definition?.name ?? '')
   return (
     <div className={classes.page}>
@@ -62,15 +58,7 @@ export function CreatePage() {
       />
       <DefinitionEditor text={text} onChange={change} state={state}>
         <div className={classes.send}>
-          {possible.length > 1 && (
-            <NativeSelect
-              label="Team"
-              description="It owns the pipeline."
-              data={possible}
-              value={team ?? ''}
-              onChange={(event) => setChosen(event.currentTarget.value)}
-            />
-          )}
+          <TeamField choice={owner} description="It owns the pipeline." error={create.error} />
           {create.error && <ErrorNote error={create.error} />}
           <div className={classes.buttons}>
             <ReasonButton
@@ -89,7 +77,7 @@ export function CreatePage() {
               Create pipeline
             </ReasonButton>
           </div>
-          <ShowCall call={applyCall(name, false)} subject="Create" />
+          <ShowCall call={applyCall(name, false, owner.offered ? owner.team : null)} subject="Create" />
         </div>
       </DefinitionEditor>
     </div>

@@ -5,6 +5,7 @@ import { groupsQuery, unwatchGroup } from '@/api/groups'
 import { keys } from '@/api/keys'
 import { sessionQuery } from '@/api/session'
 import type { ExternalGroup } from '@/api/types'
+import { useSeveralTeams } from '@/components/teams/useTeamChoice'
 import { announce } from '@/components/ui/Announcer'
 import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
 import { PageHeader } from '@/components/ui/PageHeader'
@@ -12,6 +13,7 @@ import { Panel } from '@/components/ui/Panel'
 import { ReasonButton } from '@/components/ui/ReasonButton'
 import { Table } from '@/components/ui/Table'
 import { Ago } from '@/components/ui/Time'
+import { ownerWords } from '@/domain/owners'
 import { cannotWrite } from '@/domain/roles'
 import { count, plural } from '@/lib/format'
 import { WatchDialog } from './WatchDialog'
@@ -60,6 +62,7 @@ export function GroupsPage() {
 
 function GroupTable({ groups, readOnly }: { groups: ExternalGroup[]; readOnly: string | null }) {
   const client = useQueryClient()
+  const several = useSeveralTeams()
   const removal = useMutation({
     mutationFn: ({ id }: ExternalGroup) => unwatchGroup(id),
     onSuccess: (_, { group }) => announce(`${group} is no longer monitored.`),
@@ -74,6 +77,7 @@ function GroupTable({ groups, readOnly }: { groups: ExternalGroup[]; readOnly: s
           <>
             <th>Group</th>
             <th>Cluster</th>
+            {several && <th>Team</th>}
             <th>State</th>
             <th className="num">Members</th>
             <th className="num">Lag</th>
@@ -88,6 +92,7 @@ function GroupTable({ groups, readOnly }: { groups: ExternalGroup[]; readOnly: s
           <tr key={group.id}>
             <th scope="row">{group.group}</th>
             <td className="mono">{group.bootstrap_servers}</td>
+            {several && <td>{ownerWords(group.team)}</td>}
             <td>{group.error || group.state || 'not inspected yet'}</td>
             <td className="num">{count(group.members.length)}</td>
             <td className="num">{count(group.records)}</td>

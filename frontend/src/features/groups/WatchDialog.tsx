@@ -3,6 +3,8 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { watchGroup } from '@/api/groups'
 import { keys } from '@/api/keys'
+import { TeamField } from '@/components/teams/TeamField'
+import { useOwnerChoice } from '@/components/teams/useTeamChoice'
 import { announce } from '@/components/ui/Announcer'
 import { FormDialog } from '@/components/ui/FormDialog'
 
@@ -11,20 +13,22 @@ export function WatchDialog({ onClose }: { onClose: () => void }) {
   const client = useQueryClient()
   const [group, setGroup] = useState('')
   const [servers, setServers] = useState('')
+  const owner = useOwnerChoice('operator')
   const watch = useMutation({
-    mutationFn: () => watchGroup(group.trim(), servers.trim()),
+    mutationFn: () => watchGroup(group.trim(), servers.trim(), owner.team),
     onSuccess: () => {
       announce(`${group} is monitored.`)
       onClose()
     },
     onSettled: () => client.invalidateQueries({ queryKey: keys.groups }),
   })
-  const reason = group.trim() && servers.trim() ? null : 'Enter the group and its brokers first.'
+  const reason = group.trim() && servers.trim() ? owner.missing : 'Enter the group and its brokers first.'
   return (
     <FormDialog
       title="Monitor group"
       submit="Monitor group"
       reason={reason}
+      placed={['team']}
       sending={watch}
       onClose={onClose}
     >
@@ -44,6 +48,7 @@ export function WatchDialog({ onClose }: { onClose: () => void }) {
         autoComplete="off"
         spellCheck={false}
       />
+      <TeamField choice={owner} description="It owns what is monitored." error={watch.error} />
       <Text size="sm" c="dimmed">
         For a cluster that requires authentication: <code>headgate consumer-groups --help</code>.
       </Text>

@@ -1,24 +1,27 @@
-import { Button, Group, Modal, MultiSelect, Select, Stack, Text, TextInput } from '@mantine/core'
+import { MultiSelect, Select, Text, TextInput } from '@mantine/core'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { keys } from '@/api/keys'
 import { secretsQuery } from '@/api/secrets'
-import type { Finding, Receiver, ReceiverKind, ReceiverRequest, Severity } from '@/api/types'
+import type { Receiver, ReceiverKind, ReceiverRequest, Severity } from '@/api/types'
 import { createReceiver, updateReceiver } from '@/api/receivers'
 import { ShowCall } from '@/components/actions/ShowCall'
+import { TeamField } from '@/components/teams/TeamField'
+import { useOwnerChoice } from '@/components/teams/useTeamChoice'
 import { announce } from '@/components/ui/Announcer'
-import { ErrorNote } from '@/components/ui/Feedback'
-import { ReasonButton } from '@/components/ui/ReasonButton'
+import { FormDialog } from '@/components/ui/FormDialog'
 import { receiverCall } from '@/domain/calls'
+import { findingsOf, wordsAt } from '@/domain/findings'
 import { RECEIVER_KINDS, SEVERITIES } from '@/domain/severities'
-import { draftOf, findingsOf, missing, requestOf, wordsAt, type Draft, type Field } from './words'
+import { draftOf, FIELDS, missing, requestOf, type Draft, type Field } from './words'
 
 /** Adds a receiver or, with `receiver`, changes one. The findings of the server stand at the fields that they are about. */
 export function ReceiverDialog({ receiver, onClose }: { receiver?: Receiver; onClose: () => void }) {
   const client = useQueryClient()
   const [draft, setDraft] = useState(() => draftOf(receiver))
   const change = (fields: Partial<Draft>) => setDraft((old) => ({ ...old, ...fields }))
-  const request = requestOf(draft, receiver)
+  const owner = useOwnerChoice('admin')
+  const request = requestOf(draft, owner.team, receiver)
   const changes = changesOf(request)
   const save = useMutation({
     mutationFn: () => (receiver ? updateReceiver(receiver, changes) : createReceiver(request)),
@@ -28,63 +31,59 @@ export function ReceiverDialog({ receiver, onClose }: { receiver?: Receiver; onC
     },
     onSettled: () => client.invalidateQueries({ queryKey: keys.receivers }),
   })
-  const findings = findingsOf(save.error)
-  const reason = missing(draft)
-  const fields = { draft, onChange: change, at: (field: Field) => wordsAt(findings, field) }
+  const at = (field: Field) => wordsAt(findingsOf(save.error), [field])
+  const fields = { draft, onChange: change, at }
+  const verb = receiver ? 'Save receiver' : 'Add receiver'
   return (
-    <Modal opened onClose={onClose} title={receiver ? `Receiver ${receiver.id}` : 'Add receiver'} size="lg">
-      <Stack
-        gap="md"
-        component="form"
-        onSubmit={(event) => {
-          event.preventDefault()
-          if (reason === null) save.mutate()
-        }}
-      >
-        <Select
-          label="Kind"
-          data={Object.entries(RECEIVER_KINDS).map(([value, label]) => ({ value, label }))}
-          value={draft.kind}
-          onChange={(kind) => setDraft(draftOf(undefined, (kind as ReceiverKind | null) ?? draft.kind))}
-          allowDeselect={false}
-          disabled={receiver !== undefined}
-        />
-        <TargetFields {...fields} />
-        <TextInput
-          label="Events"
-          description={EVENTS[draft.kind]}
-          value={draft.events}
-          error={wordsAt(findings, 'events')}
-          onChange={(event) => change({ events: event.currentTarget.value })}
-          autoComplete="off"
-          spellCheck={false}
-        />
-        {draft.kind !== 'email' && (
-          <SecretFields draft={draft} error={wordsAt(findings, 'secrets')} onChange={change} />
-        )}
-        <MatcherFields {...fields} />
-        <TextInput
-          label="Description"
-          value={draft.description}
-          onChange={(event) => change({ description: event.currentTarget.value })}
-          maxLength={1000}
-        />
-        <Others findings={findings} />
-        {save.error && findings.length === 0 && <ErrorNote error={save.error} />}
+    <FormDialog
+      title={receiver ? `Receiver ${receiver.id}` : verb}
+      submit={verb}
+      size="lg"
+      reason={missing(draft) ?? (receiver ? null : owner.missing)}
+      placed={FIELDS}
+      sending={save}
+      onClose={onClose}
+      call={
         <ShowCall
           call={receiverCall(receiver?.id ?? null, receiver ? changes : request)}
           subject="Receiver"
         />
-        <Group justify="flex-end" gap="xs">
-          <Button variant="default" onClick={onClose}>
-            Cancel
-          </Button>
-          <ReasonButton type="submit" loading={save.isPending} reason={reason}>
-            {receiver ? 'Save receiver' : 'Add receiver'}
-          </ReasonButton>
-        </Group>
-      </Stack>
-    </Modal>
+      }
+    >
+      <Select
+        label="Kind"
+        data={Object.entries(RECEIVER_KINDS).map(([value, label]) => ({ value, label }))}
+        value={draft.kind}
+        onChange={(kind) => setDraft(draftOf(undefined, (kind as ReceiverKind | null) ?? draft.kind))}
+        allowDeselect={false}
+        disabled={receiver !== undefined}
+      />
+      {!receiver && (
+        <TeamField
+          choice={owner}
+          description="A receiver of a team gets what is about that team alone."
+          error={save.error}
+        />
+      )}
+      <TargetFields {...fields} />
+      <TextInput
+        label="Events"
+        description={EVENTS[draft.kind]}
+        value={draft.events}
+        error={at('events')}
+        onChange={(event) => change({ events: event.currentTarget.value })}
+        autoComplete="off"
+        spellCheck={false}
+      />
+      {draft.kind !== 'email' && <SecretFields draft={draft} error={at('secrets')} onChange={change} />}
+      <MatcherFields {...fields} />
+      <TextInput
+        label="Description"
+        value={draft.description}
+        onChange={(event) => change({ description: event.currentTarget.value })}
+        maxLength={1000}
+      />
+    </FormDialog>
   )
 }
 
@@ -188,19 +187,6 @@ function MatcherFields({ draft, onChange, at }: FieldsProps) {
       />
     </>
   )
-}
-
-const AT_FIELDS = /^(url|events|secrets|email\.(recipients|sender)|matchers\.(labels|rules|severities))/
-
-/** Findings about what the form does not show. */
-function Others({ findings }: { findings: Finding[] }) {
-  return findings
-    .filter(({ path }) => !AT_FIELDS.test(path))
-    .map(({ path, message, suggestion }) => (
-      <Text key={path} size="sm" role="alert">
-        {path}: {message} {suggestion}
-      </Text>
-    ))
 }
 
 interface SecretFieldsProps {

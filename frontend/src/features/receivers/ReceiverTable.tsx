@@ -5,12 +5,14 @@ import { IconAlertTriangle, IconCheck, IconCircleX, IconPlayerPause } from '@tab
 import { keys } from '@/api/keys'
 import type { Receiver } from '@/api/types'
 import { testReceiver, updateReceiver } from '@/api/receivers'
+import { useSeveralTeams } from '@/components/teams/useTeamChoice'
 import { announce } from '@/components/ui/Announcer'
 import { ErrorNote } from '@/components/ui/Feedback'
 import { ReasonButton } from '@/components/ui/ReasonButton'
 import { Table } from '@/components/ui/Table'
 import { Ago } from '@/components/ui/Time'
 import { ToneBadge } from '@/components/ui/ToneBadge'
+import { ownerWords } from '@/domain/owners'
 import { RECEIVER_KINDS } from '@/domain/severities'
 import { matcherWords } from '@/domain/matchers'
 import { count } from '@/lib/format'
@@ -27,6 +29,7 @@ interface ReceiverTableProps {
 export function ReceiverTable({ receivers, onEdit, onDelete, onPing }: ReceiverTableProps) {
   const client = useQueryClient()
   const refresh = () => client.invalidateQueries({ queryKey: keys.receivers })
+  const several = useSeveralTeams()
   const turn = useMutation({
     mutationFn: (receiver: Receiver) => updateReceiver(receiver, { enabled: !receiver.enabled }),
     onSuccess: ({ id, enabled }) => announce(`Receiver ${id} is ${enabled ? 'enabled' : 'disabled'}.`),
@@ -49,6 +52,7 @@ export function ReceiverTable({ receivers, onEdit, onDelete, onPing }: ReceiverT
         head={
           <>
             <th>Target</th>
+            {several && <th>Team</th>}
             <th>Events</th>
             <th>State</th>
             <th className="num">Waiting</th>
@@ -68,6 +72,7 @@ export function ReceiverTable({ receivers, onEdit, onDelete, onPing }: ReceiverT
               <div className="dim">{RECEIVER_KINDS[receiver.kind]}</div>
               {receiver.description && <div className="dim">{receiver.description}</div>}
             </th>
+            {several && <td>{ownerWords(receiver.team)}</td>}
             <td>
               <span className="mono">{receiver.events.join(', ')}</span>
               <div className="dim">{matcherWords(receiver.matchers)}</div>

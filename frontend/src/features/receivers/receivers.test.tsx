@@ -1,7 +1,7 @@
 import { screen, waitFor, within } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
 import { vi } from 'vitest'
-import { delivery, secret, receiver } from '@/testing/factories'
+import { delivery, secret, receiver, session, team } from '@/testing/factories'
 import { show, showRouted } from '@/testing/render'
 import { given, problem } from '@/testing/server'
 import { Deliveries } from './Deliveries'
@@ -10,6 +10,14 @@ import { ReceiverDialog } from './ReceiverDialog'
 import { ReceiverTable } from './ReceiverTable'
 
 const nothing = () => {}
+
+beforeEach(() => inTeams('admin', 'default'))
+
+/** `everywhere`: the role in all teams; null: only that of an administrator in each of these. */
+function inTeams(everywhere: 'admin' | null, ...names: string[]) {
+  given.get('/session', () => ({ ...session('admin'), everywhere }))
+  given.get('/teams', () => ({ results: names.map((name) => team(name)), next: null }))
+}
 
 async function choose(label: string, option: string) {
   await userEvent.click(screen.getByRole('combobox', { name: label }))
@@ -53,6 +61,27 @@ describe('the form of a receiver', () => {
     })
   })
 
+  it('is of the team that was chosen, with what is wrong at its field', async () => {
+    const asked = vi.fn()
+    inTeams(null, 'payments', 'risk')
+    given.post('/receivers', async (request) => {
+      asked(await request.json())
+      return problem(422, 'receiver_invalid', 'The receiver is not valid.', {
+        findings: [finding('team', 'It is closed.')],
+      })
+    })
+    show(<ReceiverDialog onClose={nothing} />)
+    await choose('Kind', 'Email')
+    await userEvent.type(screen.getByLabelText('Recipients'), 'ana@example.com')
+    const send = () => screen.getByRole('button', { name: 'Add receiver' })
+    await waitFor(() => expect(send()).toHaveAccessibleDescription('Choose the team first.'))
+    await userEvent.selectOptions(screen.getByLabelText('Team'), 'risk')
+    await userEvent.click(send())
+    await waitFor(() => expect(screen.getByLabelText('Team')).toHaveAccessibleDescription(/It is closed./))
+    expect(asked.mock.calls[0]?.[0]).toMatchObject({ team: 'risk' })
+    expect(screen.queryByRole('alert')).toBeNull()
+  })
+
   it('adds a mailbox that gets critical alerts of a label', async () => {
     const asked = vi.fn()
     given.post('/receivers', async (request) => {
@@ -89,6 +118,7 @@ describe('the form of a receiver', () => {
       matchers: { pipelines: ['orders'], labels: [], rules: ['lag'], severities: ['critical'] },
     })
     show(<ReceiverDialog receiver={kept} onClose={nothing} />)
+    expect(screen.queryByLabelText('Team')).toBeNull()
     await userEvent.click(await screen.findByRole('button', { name: 'Save receiver' }))
     await waitFor(() => expect(asked).toHaveBeenCalled())
     expect(asked.mock.calls[0]?.[0]).toMatchObject({
@@ -175,6 +205,15 @@ describe('the list of receivers', () => {
     expect(
       within(rows[3] as HTMLElement).getByRole('button', { name: 'Send test to receiver 3' }),
     ).toHaveAttribute('aria-disabled', 'true')
+  })
+
+  it('says whose each is where the user sees several teams', async () => {
+    inTeams('admin', 'payments', 'risk')
+    table(receiver({ id: 1, team: 'risk' }), receiver({ id: 2 }))
+    expect(await screen.findByRole('columnheader', { name: 'Team' })).toBeVisible()
+    const [, ofTeam, ofAll] = screen.getAllByRole('row')
+    expect(ofTeam).toHaveTextContent('risk')
+    expect(ofAll).toHaveTextContent('Installation')
   })
 
   it('tries an endpoint out and switches it off', async () => {

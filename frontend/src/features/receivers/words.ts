@@ -1,12 +1,4 @@
-import type {
-  Finding,
-  Receiver,
-  ReceiverDelivery,
-  ReceiverKind,
-  ReceiverRequest,
-  Severity,
-} from '@/api/types'
-import { Problem } from '@/api/problem'
+import type { Receiver, ReceiverDelivery, ReceiverKind, ReceiverRequest, Severity } from '@/api/types'
 
 export const STATE_WORDS: Record<ReceiverDelivery['state'], string> = {
   WAITING: 'Waiting',
@@ -75,11 +67,11 @@ const parts = (text: string) =>
     .filter(Boolean)
 
 /** The draft as the API takes it; types of events stand apart by commas or spaces. */
-export function requestOf(draft: Draft, kept?: Kept): ReceiverRequest {
+export function requestOf(draft: Draft, team: string | null, kept?: Kept): ReceiverRequest {
   const { kind, url, events, secret, former, description } = draft
   const none = { pipelines: [], labels: [], rules: [], severities: [] }
   return {
-    team: null,
+    team,
     kind,
     url: kind === 'webhook' || kind === 'pagerduty' ? url.trim() : '',
     events: words(events),
@@ -111,22 +103,17 @@ export function missing({ kind, url, events, secret, recipients }: Draft): strin
   return kind === 'webhook' ? 'Choose the signing secret first.' : 'Choose the secret first.'
 }
 
-export const findingsOf = (error: unknown): Finding[] => (error instanceof Problem ? error.findings : [])
+/** Paths of the findings that stand at fields of the form. */
+export const FIELDS = [
+  'team',
+  'url',
+  'events',
+  'secrets',
+  'email.recipients',
+  'email.sender',
+  'matchers.labels',
+  'matchers.rules',
+  'matchers.severities',
+] as const
 
-export type Field =
-  | 'url'
-  | 'events'
-  | 'secrets'
-  | 'email.recipients'
-  | 'email.sender'
-  | 'matchers.labels'
-  | 'matchers.rules'
-  | 'matchers.severities'
-
-/** The words at a field of the form: those of every finding at its path or below. */
-export function wordsAt(findings: Finding[], field: Field): string | null {
-  const said = findings
-    .filter(({ path }) => path === field || path.startsWith(`${field}[`) || path.startsWith(`${field}.`))
-    .map(({ message, suggestion }) => `${message} ${suggestion}`.trim())
-  return said.length > 0 ? said.join(' ') : null
-}
+export type Field = (typeof FIELDS)[number]

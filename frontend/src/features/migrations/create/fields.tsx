@@ -5,7 +5,7 @@ import { revisionsQuery } from '@/api/revisions'
 import type { Finding, Host, PipelineDetail } from '@/api/types'
 import { Panel } from '@/components/ui/Panel'
 import type { Draft } from './draft'
-import { wordsAt } from './findings'
+import { wordsAt } from '@/domain/findings'
 import classes from '../migrations.module.css'
 
 export interface FieldsProps {

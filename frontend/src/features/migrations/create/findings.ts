@@ -1,30 +1,4 @@
-import { Problem } from '@/api/problem'
-import type { Finding } from '@/api/types'
-
-/** The findings of a request that was refused. */
-export const findingsOf = (error: unknown): Finding[] => (error instanceof Problem ? error.findings : [])
-
 const PLAIN = /^[A-Za-z0-9_-]+$/
 
 /** A part of a path as the server writes it. */
 export const part = (name: string) => (PLAIN.test(name) ? `.${name}` : `[${JSON.stringify(name)}]`)
-
-/** Whether a finding is about this very thing, or about something in it. */
-function isAt(path: string, field: string): boolean {
-  return path === field || path.startsWith(`${field}.`) || path.startsWith(`${field}[`)
-}
-
-export type WordsAt = (...fields: string[]) => string | null
-
-/** The words at a field of the form: of each finding at one of its paths, or below. */
-export function wordsAt(findings: Finding[], fields: string[]): string | null {
-  const words = findings
-    .filter(({ path }) => fields.some((field) => isAt(path, field)))
-    .map(({ message, suggestion }) => `${message} ${suggestion}`.trim())
-  return words.length > 0 ? [...new Set(words)].join(' ') : null
-}
-
-/** The findings that no field shows. */
-export function unplaced(findings: Finding[], fields: string[]): Finding[] {
-  return findings.filter(({ path }) => !fields.some((field) => isAt(path, field)))
-}

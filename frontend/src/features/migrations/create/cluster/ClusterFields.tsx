@@ -1,7 +1,7 @@
 import { Radio, Select, TextInput } from '@mantine/core'
 import { Panel } from '@/components/ui/Panel'
 import type { FieldsProps } from '../fields'
-import { wordsAt } from '../findings'
+import { wordsAt } from '@/domain/findings'
 import { type By, choose, type ClusterDraft, hasHeader, isSink, movable } from './draft'
 import { GivenOffsets } from './GivenOffsets'
 import { type ClusterPartProps, KeyField } from './KeyField'

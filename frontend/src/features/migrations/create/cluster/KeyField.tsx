@@ -1,6 +1,6 @@
 import { TextInput } from '@mantine/core'
 import type { Finding } from '@/api/types'
-import { wordsAt } from '../findings'
+import { wordsAt } from '@/domain/findings'
 import type { ClusterDraft } from './draft'
 import { keyPaths } from './paths'
 

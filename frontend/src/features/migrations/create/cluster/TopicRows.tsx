@@ -1,6 +1,6 @@
 import { Button, TextInput } from '@mantine/core'
 import { Panel } from '@/components/ui/Panel'
-import { wordsAt } from '../findings'
+import { wordsAt } from '@/domain/findings'
 import { type ClusterPartProps, KeyField } from './KeyField'
 import { hasPattern, pair, type Pair } from './draft'
 import { Lines, RemoveLine } from './Lines'

@@ -1,0 +1,4 @@
+/** Who owns what no team owns. */
+export const INSTALLATION = 'Installation'
+
+export const ownerWords = (team: string | null) => team ?? INSTALLATION

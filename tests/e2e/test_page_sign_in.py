@@ -9,9 +9,10 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -19,6 +20,8 @@ from playwright.sync_api import Browser, Page, expect
 
 from controlplane.devstack.services import web_argv
 from pipelines.foundation.sign_in import totp
+from tests.db.conftest import Server
+from tests.db.test_event_stream import SECONDS, Listener, listening
 from tests.e2e.conftest import Stack
 from tests.e2e.page import in_every_theme, log_in, opened
 from tests.fakes.oidc import CLIENT_ID, CLIENT_SECRET, FakeProvider, provider
@@ -27,6 +30,22 @@ from tests.waiting import wait_for
 PASSWORD = "correct horse battery"
 REAUTH_SECONDS = 20
 """A test waits for it, and sets a second factor up within it."""
+ENDS_WITHIN = 5.0
+DEFINITION = """\
+api_version: headgate/v1
+name: {name}
+sources:
+  shop:
+    type: kafka
+    bootstrap_servers: broker.example.com:9092
+    topics: [orders]
+    group_id: headgate.{name}
+    start_from: earliest
+channels:
+  main: {{type: direct}}
+sinks:
+  out: {{type: logger, channel: main}}
+"""
 
 
 @dataclass(frozen=True)
@@ -57,7 +76,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     ana = {"preferred_username": "ana", "groups": ["payments"]}
-    with provider(**{"s-1": ana}) as idp:
+    eva = {"preferred_username": "eva", "groups": ["amber"]}
+    with provider(**{"s-1": ana, "s-2": eva}) as idp:
         url = f"http://localhost:{port}"  # passkeys need a name
         environment = {name: value for name, value in os.environ.items() if not name.startswith("HEADGATE_")} | {
             "HEADGATE_STATE": str(state / "state"),
@@ -170,6 +190,113 @@ def test_an_administrator_sets_up_a_second_factor_and_confirms_what_is_dangerous
         page.goto("/account")
         expect(page.get_by_text("Your authenticator application is set up.")).to_be_visible()
         assert in_every_theme(page) == []
+
+
+@pytest.fixture(scope="module")
+def root(site: Site) -> Iterator[httpx2.Client]:
+    """An administrator of two teams with a pipeline each; the provider's group `amber` has a role in one of them."""
+    token = site.manage("create_token", "root", "--role", "admin")
+    headers = {"Authorization": f"Token {token}"}
+    with httpx2.Client(base_url=f"{site.url}/api/v1", headers=headers, timeout=60) as api:
+        for team in ("amber", "cobalt"):
+            api.post("/teams", json={"name": team}).raise_for_status()
+            definition = DEFINITION.format(name=f"{team}-orders")
+            api.post("/pipelines", json={"definition": definition, "team": team}).raise_for_status()
+        bind(api, "operator")
+        yield api
+
+
+def bind(root: httpx2.Client, role: str) -> None:
+    """Give the group of the provider a role in its team."""
+    root.put("/teams/amber/bindings", json={"group": "oidc:amber", "role": role}).raise_for_status()
+
+
+def sign_in(page: Page) -> None:
+    page.get_by_role("button", name="Sign in with Example").click()
+    at_the_provider(page, "s-2")
+
+
+def test_a_group_of_the_provider_has_its_role_in_one_team(browser: Browser, site: Site, root: httpx2.Client) -> None:
+    try:
+        with opened(browser, site.stack("eva")) as page:
+            sign_in(page)
+            main(page)
+            user = page.get_by_role("button", name=re.compile("^eva"))
+            expect(user).to_contain_text("Operator")
+            expect(page.get_by_role("link", name="amber-orders")).to_be_visible()
+            expect(page.get_by_text(re.compile("cobalt"))).to_have_count(0)
+            page.goto("/access")
+            expect(page.get_by_role("row", name=re.compile("^amber Operator"))).to_be_visible()
+            expect(page.get_by_text(re.compile("cobalt"))).to_have_count(0)
+            page.goto("/pipelines/cobalt-orders")
+            expect(page.get_by_role("heading", name="There is no pipeline named cobalt-orders")).to_be_visible()
+
+            page.goto("/pipelines/amber-orders")
+            start = page.get_by_role("button", name="Start", exact=True)
+            expect(start).not_to_have_attribute("aria-disabled", "true")
+            bind(root, "viewer")
+            page.reload()
+            expect(start).to_have_attribute("aria-disabled", "true")
+            bind(root, "operator")
+            page.reload()
+            start.click()
+            wait_for(lambda: of_pipeline(root, "amber-orders")["desired_state"] == "RUNNING", "it is to run")
+
+            site.provider.claims = {"groups": []}
+            user.click()
+            page.get_by_role("button", name="Log out").click()
+            sign_in(page)
+            expect(page.get_by_role("heading", name="You have no role yet")).to_be_visible()
+    finally:
+        site.provider.claims = {}
+
+
+def of_pipeline(root: httpx2.Client, name: str) -> Any:
+    return root.get(f"/pipelines/{name}").raise_for_status().json()
+
+
+def test_a_stream_ends_within_seconds_of_its_token_and_of_the_user_of_its_session(
+    browser: Browser, site: Site, root: httpx2.Client, record_property: Callable[[str, object], None]
+) -> None:
+    with opened(browser, site.stack("eva")) as page:
+        sign_in(page)
+        main(page)
+        token = site.manage("create_token", "eva", "--name", "stream")
+        with listening(Server(site.url, token)) as streamed, listening(_as(root, site)) as other:
+            page.goto("/access")
+            with page.expect_response(lambda answer: answer.request.method == "DELETE") as revoked:
+                page.get_by_role("row", name=re.compile("stream")).get_by_role("button", name="Revoke").click()
+            since = time.monotonic()
+            assert revoked.value.status == 204
+            record_property("token_seconds", ended(streamed, since))
+            assert not other.ended.is_set()
+        asked = {"Authorization": f"Token {token}"}
+        assert httpx2.get(f"{site.url}/api/v1/events", headers=asked, timeout=60).status_code == 401
+
+        cookies = "; ".join(f"{each['name']}={each['value']}" for each in page.context.cookies())
+        with listening(Server(site.url, ""), Authorization="", Cookie=cookies) as own:
+            since = time.monotonic()
+            root.patch("/users/eva", json={"active": False}).raise_for_status()
+            record_property("session_seconds", ended(own, since))
+        try:
+            expect(page.get_by_role("button", name="Sign in with Example")).to_be_visible()
+            sign_in(page)
+            expect(page.get_by_role("alert")).to_contain_text("The user eva is disabled")
+        finally:
+            root.patch("/users/eva", json={"active": True}).raise_for_status()
+
+
+def _as(root: httpx2.Client, site: Site) -> Server:
+    return Server(site.url, root.headers["Authorization"].removeprefix("Token "))
+
+
+def ended(listener: Listener, since: float) -> float:
+    """Seconds from `since` until the server ended a stream."""
+    assert listener.ended.wait(SECONDS)
+    seconds = time.monotonic() - since
+    print(f"The stream ended after {seconds:.2f} s.")
+    assert seconds < ENDS_WITHIN
+    return seconds
 
 
 def test_a_passkey_stands_in_for_the_code(browser: Browser, site: Site) -> None:

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from uuid import UUID
 
 from pipelines.domain.access.audit.export import Exported
+from pipelines.domain.access.reach import ReachPolicy
 from pipelines.domain.access.secret_bindings import Purpose
 from pipelines.domain.base.positions import PartitionPosition
 from pipelines.domain.hosts.disk import DiskSpace
@@ -311,11 +312,11 @@ class Outlet(Protocol):
 class Clusters(Protocol):
     """Kafka, for replays."""
 
-    def outlet(self, servers: str, options: Mapping[str, Any], pipeline: str) -> Outlet:
-        """A producer with the connection of a component."""
+    def outlet(self, servers: str, options: Mapping[str, Any], pipeline: str, reach: ReachPolicy) -> Outlet:
+        """A producer with the connection of a component, for brokers that its pipeline may reach."""
 
-    def record(self, servers: str, options: Mapping[str, Any], place: TopicLocation) -> bytes:
-        """The value of one record, bounded. Raises Gone, or Away."""
+    def record(self, servers: str, options: Mapping[str, Any], place: TopicLocation, reach: ReachPolicy) -> bytes:
+        """The value of one record, bounded. Raises Gone, Away, or Closed."""
 
 
 class PushSources(Protocol):

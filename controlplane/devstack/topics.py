@@ -57,7 +57,7 @@ def end_offsets(servers: str, topic: str) -> dict[int, int]:
         if partitions.error is not None:
             raise KafkaException(partitions.error)
         keys = [TopicPartition(topic, partition) for partition in partitions.partitions]
-        ends = KafkaCluster.of(servers, {}).latest(keys, TIMEOUT)
+        ends = KafkaCluster.of(servers, {}, None).latest(keys, TIMEOUT)
         return {key.partition: end for key, end in ends.items()}
     except KafkaException as error:
         raise SetupError(f"The offsets of {topic} could not be read: {error.args[0]}", _hint(servers)) from error

@@ -23,7 +23,7 @@ from pipelines.services.ledger.journals import ingest
 from pipelines.services.reprocessing import retries
 from pipelines.services.reprocessing.retries import Repair, RetryRequest
 from tests.agent.conftest import MakePipeline
-from tests.agent.harness import Run
+from tests.agent.harness import REACH, Run
 from tests.agent.topics import Topics
 from tests.factories import PipelineFactory, RevisionFactory, RunFactory
 from tests.waiting import wait_for
@@ -102,7 +102,8 @@ def take_in(run: Run, row: RunRow) -> None:
 
 def replayer() -> Replayer:
     secrets: Secrets = NoSecrets()
-    return Replayer(Way("alpha", KafkaClusters(), HttpPushSources(), References(backends({}, None, secrets))))
+    known = References(backends({}, None, secrets))
+    return Replayer(Way("alpha", KafkaClusters(), HttpPushSources(), known, reach=lambda _teams: REACH))
 
 
 def carried_out(operation: Operation, by: Replayer) -> Operation:
@@ -194,7 +195,7 @@ def test_letters_in_a_topic_are_read_back_whole_and_what_is_too_large_for_it_lie
     assert run.stop().exit_code == 0
     topic, _, place = small.location.rpartition("/")
     partition, _, offset = place.partition("@")
-    whole = KafkaClusters().record(topics.servers, {}, TopicLocation(topic, int(partition), int(offset)))
+    whole = KafkaClusters().record(topics.servers, {}, TopicLocation(topic, int(partition), int(offset)), REACH)
     assert whole == fits
     path, _, start = large.location.rpartition(":")
     with Path(path).open("rb") as file:

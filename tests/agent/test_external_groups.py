@@ -13,6 +13,7 @@ from confluent_kafka.admin import AdminClient
 from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.monitoring import watching
 from pipelines.domain.monitoring.watching import GroupInspection, Kind, Limits, inspected
+from tests.agent.harness import REACH
 from tests.agent.topics import Topics
 from tests.waiting import wait_for
 from workers.adapters.brokers import KafkaBrokers
@@ -30,7 +31,7 @@ class Group:
 
     def __post_init__(self) -> None:
         self.name = f"billing-{self.topics.name}"
-        self.cluster = ClusterAddress(self.topics.servers, {})
+        self.cluster = ClusterAddress(self.topics.servers, {}, REACH)
         self.key = TopicPartition(self.topics.source, 0)
         self.admin = AdminClient({"bootstrap.servers": self.topics.servers})
         self.topics.produce(400)
@@ -108,4 +109,4 @@ def test_offsets_by_time_and_ranges_leave_out_what_there_is_not(group: Group) ->
 def test_a_cluster_that_is_not_there_is_away(group: Group, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("workers.adapters.brokers.TIMEOUT", 1.0)
     with pytest.raises(Away):
-        KafkaBrokers().describe(ClusterAddress("127.0.0.1:1", {}), group.name)
+        KafkaBrokers().describe(ClusterAddress("127.0.0.1:1", {}, REACH), group.name)

@@ -227,7 +227,7 @@ def test_what_is_wrong_with_each_source_is_found_at_once_and_one_decision_leads_
 ) -> None:
     """The position of one source is beyond the end, the topic of another was made again with fewer records than were
     read, and the ledger of the third is lost while its group is not."""
-    cluster, again, lost = KafkaCluster.of(topics.servers, {}), Topics(topics.servers), Topics(topics.servers)
+    cluster, again, lost = KafkaCluster.of(topics.servers, {}, None), Topics(topics.servers), Topics(topics.servers)
     pipeline = make_pipeline()
     pipeline.definition["sources"] |= {"again": again.as_source(), "lost": lost.as_source()}
     topics.produce(400)
@@ -266,7 +266,7 @@ def test_a_cluster_that_is_replaced_behind_its_address_is_another_log(
     tmp_path: Path, spark_settings: SparkSettings
 ) -> None:
     with running_kafka(tmp_path / "old") as servers:
-        old, cluster = Topics(servers), KafkaCluster.of(servers, {})
+        old, cluster = Topics(servers), KafkaCluster.of(servers, {}, None)
         pipeline = Pipeline(tmp_path / "state", define(old, delivery={}), spark_settings)
         pipeline.ledger["shop", "lake"].positions = {TopicPartition(old.source, number): 10 for number in range(4)}
         known = SourceIdentity(source="shop", cluster_id=cluster.cluster_id(), topics=cluster.topic_ids([old.source]))

@@ -102,7 +102,7 @@ class Copied:
         )
 
     def _launch(self, cluster_id: str | None) -> Launch:
-        topics, cluster = self.topics, KafkaCluster.of(self.topics.servers, {})
+        topics, cluster = self.topics, KafkaCluster.of(self.topics.servers, {}, None)
         at = [PartitionPosition(topic=topics.source, partition=number, offset=AT) for number in range(PARTITIONS)]
         definition = {
             "api_version": "headgate/v1",
@@ -192,7 +192,7 @@ def test_what_stands_in_the_way_is_told_before_anything_is_touched(copied: Copie
 
     group = f"headgate.{copied.there}"
     ahead = PartitionPosition(topic=copied.there, partition=1, offset=copied.offsets[1][AT] + 1)
-    KafkaCluster.of(topics.servers, {}).commit(group, [ahead])
+    KafkaCluster.of(topics.servers, {}, None).commit(group, [ahead])
     assert [row.code for row in copied.rows(mapping)] == ["", "GROUP_AHEAD", "", ""]
 
     ends = copied.ask(None, source="", sink="lake", to=topics.as_sink(), topics={}).translation

@@ -78,7 +78,7 @@ class Topics:
     def _is_led(self, topic: str, partitions: range) -> bool:
         try:
             known = self._admin.list_topics(topic, timeout=10).topics[topic].partitions
-            KafkaCluster.of(self.servers, {}).latest([TopicPartition(topic, number) for number in partitions])
+            KafkaCluster.of(self.servers, {}, None).latest([TopicPartition(topic, number) for number in partitions])
         except KafkaException:
             return False
         return len(known) == len(partitions)
@@ -94,7 +94,7 @@ class Topics:
         wait_for(lambda: settings.items() <= self._settings(topic).items(), f"the settings of {topic}")
 
     def _settings(self, topic: str) -> dict[str, str]:
-        return KafkaCluster.of(self.servers, {}).settings_of([topic]).get(topic, {})
+        return KafkaCluster.of(self.servers, {}, None).settings_of([topic]).get(topic, {})
 
     def delete(self, topic: str) -> None:
         """Remove a topic."""
@@ -125,7 +125,7 @@ class Topics:
         positions = [
             PartitionPosition(topic=self.source, partition=number, offset=offset) for number, offset in offsets.items()
         ]
-        KafkaCluster.of(self.servers, {}).commit(group, positions, metadata)
+        KafkaCluster.of(self.servers, {}, None).commit(group, positions, metadata)
 
     def commit_everywhere(self, offset: int, metadata: str = "") -> None:
         """Commit one offset for every partition to the declared group."""
@@ -180,7 +180,7 @@ class Topics:
     def _messages(self, topic: str) -> Iterator[Message]:
         consumer = Consumer({"bootstrap.servers": self.servers, "group.id": "read", "enable.auto.commit": False})
         ends = self.ends(topic)
-        starts = KafkaCluster.of(self.servers, {}).earliest(ends)
+        starts = KafkaCluster.of(self.servers, {}, None).earliest(ends)
         left = sum(ends.values()) - sum(starts.values())
         consumer.assign([ClientPartition(*key, start) for key, start in starts.items()])
         while left > 0:
@@ -193,7 +193,7 @@ class Topics:
 
     def ends(self, topic: str) -> dict[TopicPartition, int]:
         """Where the log of each partition ends now."""
-        return KafkaCluster.of(self.servers, {}).latest(
+        return KafkaCluster.of(self.servers, {}, None).latest(
             [TopicPartition(topic, number) for number in range(_PARTITIONS)]
         )
 

@@ -48,7 +48,7 @@ def repeated(servers: str, topic: str, rows: list[dict[str, Any]]) -> int:
     ranges = {
         TopicPartition(topic, row["partition"]): (row["translated"], row["translated"] + row["replay"]) for row in rows
     }
-    messages = windows.messages(KafkaCluster.of(servers, {}), ranges)
+    messages = windows.messages(KafkaCluster.of(servers, {}, None), ranges)
     return sum((message.value() or b"").startswith(b"{") for message in messages)
 
 

@@ -116,4 +116,4 @@ def seen(stack: Stack, group: str, committed: int) -> Any:
 
 def commit(broker: str, group: str, offset: int) -> None:
     """What a consumer of the group does."""
-    KafkaCluster.of(broker, {}).commit(group, [PartitionPosition(topic=group, partition=0, offset=offset)])
+    KafkaCluster.of(broker, {}, None).commit(group, [PartitionPosition(topic=group, partition=0, offset=offset)])

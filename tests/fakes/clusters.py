@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from pipelines.domain.access.reach import ReachPolicy
 from pipelines.domain.reprocessing.dead_letters import HttpTarget, TopicLocation
 from workers.ports import Away, Gone, Outgoing
 
@@ -25,7 +26,7 @@ class FakeClusters:
     closed: int = 0
     error: Exception | None = None
 
-    def outlet(self, servers: str, options: Mapping[str, Any], pipeline: str) -> FakeClusters:
+    def outlet(self, servers: str, options: Mapping[str, Any], pipeline: str, reach: ReachPolicy) -> FakeClusters:
         self.connections.append((servers, dict(options)))
         return self
 
@@ -43,7 +44,7 @@ class FakeClusters:
     def close(self) -> None:
         self.closed += 1
 
-    def record(self, servers: str, options: Mapping[str, Any], place: TopicLocation) -> bytes:
+    def record(self, servers: str, options: Mapping[str, Any], place: TopicLocation, reach: ReachPolicy) -> bytes:
         if place not in self.stored:
             raise Gone(f"{place.topic} is empty.")
         return self.stored[place]

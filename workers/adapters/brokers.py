@@ -11,11 +11,13 @@ from typing import Any, TypeVar
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import OffsetSpec
 
+from pipelines.domain.access.reach import ReachPolicy
 from pipelines.domain.base.causes import explain
 from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.monitoring.watching import Description
 from workers.agent.kafka.admin import TIMEOUT, librdkafka_options
 from workers.agent.kafka.admin import KafkaCluster as Client
+from workers.agent.kafka.advertised import BrokersRefused
 from workers.ports import Away
 from workers.supervisor.background.brokers import ClusterAddress
 
@@ -72,6 +74,8 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 def _answering(cluster: ClusterAddress) -> Iterator[None]:
     try:
         yield
+    except BrokersRefused as error:
+        raise Away(str(error)) from error
     except KafkaException as error:
         raise Away(f"{cluster.servers}: {explain(error)}") from error
     except TimeoutError as error:
@@ -91,16 +95,16 @@ class KafkaBrokers:
     """`workers.supervisor.background.brokers.Brokers` with librdkafka."""
 
     def __init__(self) -> None:
-        self._clients: dict[tuple[tuple[str, str], ...], _Client] = {}
+        self._clients: dict[tuple[tuple[tuple[str, str], ...], ReachPolicy], _Client] = {}
         self._lock = threading.Lock()
 
     def _client(self, cluster: ClusterAddress) -> _Client:
         settings = librdkafka_options(cluster.servers, cluster.options)
-        key = tuple(sorted((name, str(value)) for name, value in settings.items()))
+        key = (tuple(sorted((name, str(value)) for name, value in settings.items())), cluster.reach)
         with self._lock:
             if key not in self._clients and len(self._clients) >= _MOST_CLIENTS:
                 self._clients.clear()
-            return self._clients.setdefault(key, _Client(settings))
+            return self._clients.setdefault(key, _Client(settings, cluster.reach))
 
     @_bounded
     def ranges(

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
+from pipelines.domain.access.reach import ReachPolicy
 from pipelines.domain.base.causes import explain
 from pipelines.domain.reprocessing.dead_letters import TopicLocation
 from workers.agent.kafka.admin import librdkafka_options
+from workers.agent.kafka.advertised import ADVICE, Admission, BrokersRefused
 from workers.ports import Away, Closed, Gone, Outgoing
 
 _DELIVERY_SECONDS = 20.0
@@ -32,13 +35,15 @@ _LARGEST = 1_000_000_000
 class KafkaClusters:
     """`workers.ports.Clusters` with librdkafka."""
 
-    def outlet(self, servers: str, options: Mapping[str, Any], pipeline: str) -> KafkaOutlet:
-        return KafkaOutlet(librdkafka_options(servers, options), pipeline)
+    def outlet(self, servers: str, options: Mapping[str, Any], pipeline: str, reach: ReachPolicy) -> KafkaOutlet:
+        return KafkaOutlet(librdkafka_options(servers, options), pipeline, reach)
 
-    def record(self, servers: str, options: Mapping[str, Any], place: TopicLocation) -> bytes:
+    def record(self, servers: str, options: Mapping[str, Any], place: TopicLocation, reach: ReachPolicy) -> bytes:
+        connection = librdkafka_options(servers, options)
+        _require(Admission(connection, reach))
         consumer = Consumer(
             {
-                **librdkafka_options(servers, options),
+                **connection,
                 "group.id": "headgate-dead-letters",
                 "enable.auto.commit": False,
                 "auto.offset.reset": "error",
@@ -52,6 +57,16 @@ class KafkaClusters:
             return _read(consumer, place)
         finally:
             consumer.close()
+
+
+def _require(admission: Admission) -> None:
+    """Raises Closed where a broker may not be reached, and Away where the cluster does not say which it has."""
+    try:
+        admission.require()
+    except BrokersRefused as error:
+        raise Closed(" ".join(error.problems), ADVICE) from error
+    except KafkaException as error:
+        raise Away(explain(error)) from error
 
 
 def _read(consumer: Consumer, place: TopicLocation) -> bytes:
@@ -76,9 +91,10 @@ def _read(consumer: Consumer, place: TopicLocation) -> bytes:
 class KafkaOutlet:
     """`workers.ports.Outlet`: acknowledged by all replicas, without a duplicate of the client's own making."""
 
-    def __init__(self, connection: Mapping[str, Any], pipeline: str) -> None:
+    def __init__(self, connection: Mapping[str, Any], pipeline: str, reach: ReachPolicy) -> None:
+        self._admission = Admission(connection, reach)
         self._last: KafkaError | None = None
-        settings = {
+        self._settings = {
             **connection,
             "acks": "all",
             "enable.idempotence": True,
@@ -88,13 +104,17 @@ class KafkaOutlet:
             "client.id": f"headgate.{pipeline}.replay",
             "error_cb": self._note,
         }
-        self._producer = Producer(settings)
+
+    @cached_property
+    def _producer(self) -> Producer:
+        return Producer(self._settings)
 
     def _note(self, error: KafkaError) -> None:
         """Errors that belong to no record; what the cluster said last is why records time out."""
         self._last = error
 
     def send(self, records: Sequence[Outgoing]) -> list[str | None]:
+        _require(self._admission)
         self._last = None
         errors: list[KafkaError | None] = [KafkaError(KafkaError._MSG_TIMED_OUT)] * len(records)
         for number, record in enumerate(records):
@@ -133,8 +153,9 @@ class KafkaOutlet:
 
     def close(self) -> None:
         """What is not acknowledged is dropped; its letters are marked as in doubt."""
-        self._producer.purge()
-        self._producer.flush(1.0)
+        if "_producer" in self.__dict__:
+            self._producer.purge()
+            self._producer.flush(1.0)
 
 
 def _on_delivery(errors: list[KafkaError | None], number: int) -> Callable[[KafkaError | None, Message], None]:

@@ -27,7 +27,7 @@ def closed_port() -> int:
 
 def refused(servers: str) -> Refused:
     with pytest.raises(Refused) as caught:
-        KafkaCluster.of(servers, {}).partitions(["orders"], "sources.shop", "READ")
+        KafkaCluster.of(servers, {}, None).partitions(["orders"], "sources.shop", "READ")
     return caught.value
 
 
@@ -58,13 +58,13 @@ def test_a_host_name_that_does_not_resolve_says_so_and_may_resolve_later() -> No
     ],
 )
 def test_only_a_cause_that_may_go_away_is_retryable(code: int, retryable: bool) -> None:
-    cluster = KafkaCluster({"bootstrap.servers": f"127.0.0.1:{closed_port()}"})
+    cluster = KafkaCluster({"bootstrap.servers": f"127.0.0.1:{closed_port()}"}, None)
     (finding,) = cluster.refusal("sources.shop", "orders", KafkaException(KafkaError(code))).findings
     assert finding.retryable is retryable
 
 
 def test_a_missing_leader_is_not_taken_for_brokers_that_are_away() -> None:
-    cluster = KafkaCluster({"bootstrap.servers": "kafka:9092"})
+    cluster = KafkaCluster({"bootstrap.servers": "kafka:9092"}, None)
     error = KafkaException(KafkaError(KafkaError.LEADER_NOT_AVAILABLE))
     (finding,) = cluster.refusal("sources.shop", "orders", error).findings
     assert (finding.code, finding.retryable) == ("LEADER_MISSING", True)

@@ -78,6 +78,10 @@ class Builder:
     def probe(self) -> None:
         """Reachable, permitted, of the right shape; without side effects, bounded. Raises Refused."""
 
+    def out_of_reach(self) -> list[AgentFinding]:
+        """Servers that it is led to while it runs, and may not reach. Asked now and then, bounded."""
+        return []
+
     def initialise(self, spark: SparkSession) -> None:
         """Whatever must exist before the first record is read. Raises Refused."""
 

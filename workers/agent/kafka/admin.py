@@ -21,10 +21,13 @@ from confluent_kafka import (
 from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec, ResourceType
 
+from pipelines.domain.access.reach import ReachPolicy
 from pipelines.domain.base.positions import PartitionPosition, TopicPartition
 from pipelines.domain.definitions.parts.client_options import PEM_OPTIONS
+from pipelines.domain.runs.protocol import AgentFinding
 from workers.agent.base.findings import Refused, refuse
 from workers.agent.kafka import unreachable
+from workers.agent.kafka.advertised import Admission, BrokersRefused
 from workers.agent.positions.checkpoint import Offsets
 
 TIMEOUT = 10.0
@@ -147,39 +150,76 @@ def _patiently(ask: Callable[[float], Result], passing: Collection[int], timeout
 
 
 class KafkaCluster:
-    """Bounded look-ups in one Kafka cluster. KafkaException leaves every method that asks a broker."""
+    """Bounded look-ups in one Kafka cluster. KafkaException leaves every method that asks a broker.
 
-    _known: dict[tuple[tuple[str, str], ...], KafkaCluster] = {}
+    Whatever connects to the cluster, in this process or in the JVM, is configured here: with `reach`, after every
+    broker is known to be allowed.
+    """
+
+    _known: dict[tuple[tuple[tuple[str, str], ...], ReachPolicy | None], KafkaCluster] = {}
     _lock = threading.Lock()
 
     @classmethod
-    def of(cls, servers: str, options: Mapping[str, Any]) -> KafkaCluster:
+    def of(cls, servers: str, options: Mapping[str, Any], reach: ReachPolicy | None) -> KafkaCluster:
         """One client per connection, however many components share it."""
         settings = librdkafka_options(servers, options)
-        key = tuple(sorted((name, str(value)) for name, value in settings.items()))
+        key = (tuple(sorted((name, str(value)) for name, value in settings.items())), reach)
         with cls._lock:
-            return cls._known.setdefault(key, cls(settings))
+            return cls._known.setdefault(key, cls(settings, reach))
 
-    def __init__(self, settings: dict[str, Any]) -> None:
-        self.settings = settings
+    def __init__(self, settings: dict[str, Any], reach: ReachPolicy | None) -> None:
+        self._settings = settings
+        self._reach = reach
+        self._admission = Admission(settings, reach)
         self._client: AdminClient | None = None
         self._client_lock = threading.Lock()
         self._ready: dict[str, Consumer] = {}
         self._cause: tuple[float, KafkaError | None] = (0.0, None)
 
     @property
+    def settings(self) -> dict[str, Any]:
+        """What a client of librdkafka connects with."""
+        self._admission.require()
+        return self._settings
+
+    def jvm_options(self, options: Mapping[str, Any]) -> dict[str, str]:
+        """What a client of the JVM connects with, by the options of a component."""
+        self._admission.require()
+        return jvm_options(self._servers, options)
+
+    def out_of_reach(self, path: str) -> list[AgentFinding]:
+        """Brokers that may not be reached, as far as is known."""
+        try:
+            self._admission.require()
+        except BrokersRefused as refused:
+            return refused.findings(path)
+        except KafkaException:
+            return []
+        return []
+
+    @property
+    def _servers(self) -> str:
+        return str(self._settings["bootstrap.servers"])
+
+    @property
     def _admin(self) -> AdminClient:
+        settings = self.settings
         with self._client_lock:
             if self._client is None:
-                self._client = AdminClient(self.settings, logger=_SILENT)
+                self._client = AdminClient(settings, logger=_SILENT)
             return self._client
 
     def partitions(self, topics: Iterable[str], path: str, operation: str) -> list[TopicPartition]:
         """The partitions of `topics`, sorted. `operation` (READ or WRITE) must be permitted where the broker tells.
 
-        Raises Refused with a finding for each topic that is missing or closed to us, or for a cluster that is away.
+        Raises Refused with a finding for each topic that is missing or closed to us, for a cluster that is away, or for
+        each of its brokers that may not be reached.
         """
-        futures = self._admin.describe_topics(
+        try:
+            admin = self._admin
+        except KafkaException as error:
+            raise self.refusal(path, ", ".join(topics), error) from error
+        futures = admin.describe_topics(
             TopicCollection(list(topics)), include_authorized_operations=True, request_timeout=TIMEOUT
         )
         found: list[TopicPartition] = []
@@ -203,9 +243,11 @@ class KafkaCluster:
 
     def refusal(self, path: str, topic: str, error: KafkaException) -> Refused:
         """What a failed look-up means for a start."""
+        if isinstance(error, BrokersRefused):
+            return Refused(*error.findings(path))
         reason = error.args[0]
         code = reason.code() if isinstance(reason, KafkaError) else None
-        servers = self.settings["bootstrap.servers"]
+        servers = self._servers
         if code == KafkaError.UNKNOWN_TOPIC_OR_PART:
             return refuse(
                 path,
@@ -220,13 +262,13 @@ class KafkaCluster:
             return refuse(
                 path, "LEADER_MISSING", message, "Check that the brokers of its replicas run.", retryable=True
             )
-        if code in _TRANSIENT:
+        if code in _TRANSIENT or reason is self._admission.failure:
             return self._unreachable(path, _text(reason))
         retryable = code not in _LASTING
         return refuse(path, "KAFKA_ERROR", f"Kafka at {servers} refused: {_text(reason)}.", "", retryable=retryable)
 
     def _unreachable(self, path: str, otherwise: str) -> Refused:
-        servers, why = self.settings["bootstrap.servers"], self._why()
+        servers, why = self._servers, self._why()
         if why is not None and unreachable.is_login(why):
             message = f"The brokers {servers} refuse the login: {unreachable.words(why)}."
             return refuse(path, "NOT_PERMITTED", message, "Check the user name, the password and sasl.mechanism.")
@@ -235,9 +277,11 @@ class KafkaCluster:
 
     def _why(self) -> KafkaError | None:
         """Asked once for all topics of a look-up."""
+        if self._admission.failure is not None:
+            return self._admission.failure
         until, why = self._cause
         if time.monotonic() > until:
-            why = unreachable.cause(self.settings, _SILENT)
+            why = unreachable.cause(self._settings, _SILENT)
             self._cause = (time.monotonic() + TIMEOUT, why)
         return why
 
@@ -394,7 +438,7 @@ class KafkaCluster:
         return found
 
     def _another(self) -> KafkaCluster:
-        return KafkaCluster(self.settings)
+        return KafkaCluster(self._settings, self._reach)
 
     def find_coordinator(self, group: str) -> None:
         """Ask who coordinates a group; KafkaException as long as nobody does."""

@@ -15,6 +15,7 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
 
+from pipelines.domain.access.reach import ReachPolicy
 from pipelines.domain.base.causes import explain
 from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.definitions.components.sink.kafka import KafkaSink
@@ -29,6 +30,7 @@ from pipelines.domain.runs.protocol import AgentFinding, Launch
 from workers.agent.base import masking
 from workers.agent.base.findings import Refused, refuse
 from workers.agent.kafka.admin import NOT_COORDINATED, KafkaCluster
+from workers.agent.kafka.advertised import BrokersRefused
 from workers.agent.kafka.two_clusters import Move, Side
 from workers.agent.positions import guard
 from workers.agent.positions.checkpoint import Offsets
@@ -45,7 +47,7 @@ MOST_OF_ONE_TIME = 10_000
 def answer(launch: Launch, definition: Definition, move: ClusterMove) -> InspectionResult:
     """What becomes of every partition of the component that moves. Raises Refused where nobody can look."""
     if move.sink:
-        return InspectionResult(survey=None, translation=Translation(ends=_sink_ends(move)))
+        return InspectionResult(survey=None, translation=Translation(ends=_sink_ends(move, launch.reach)))
     both = _both(launch, definition, move)
     _require_the_known_log(both)
     rows = [row for channel, stands in both.stands.items() for row in _channel(both, channel, stands)]
@@ -61,11 +63,11 @@ def _both(launch: Launch, definition: Definition, move: ClusterMove) -> Move:
     heads = [head for head in launch.heads if head.source == move.source]
     topics = sorted({at.topic for head in heads for at in head.positions} | set(old.topics))
     path = f"sources.{move.source}"
-    sides = Side(path, move.source, KafkaCluster.of(old.bootstrap_servers, old.options), topics)
+    sides = Side(path, move.source, KafkaCluster.of(old.bootstrap_servers, old.options, launch.reach), topics)
     there = Side(
         path,
         move.source,
-        KafkaCluster.of(new.bootstrap_servers, new.options),
+        KafkaCluster.of(new.bootstrap_servers, new.options, launch.reach),
         sorted(move.renamed(each) for each in topics),
     )
     known = next((each for each in launch.identities if each.source == move.source), None)
@@ -253,11 +255,11 @@ def _behind(row: PartitionTranslation, group: str, committed: int | None) -> Par
     )
 
 
-def _sink_ends(move: ClusterMove) -> list[SinkEnd]:
+def _sink_ends(move: ClusterMove, reach: ReachPolicy) -> list[SinkEnd]:
     """Where the topics that the sink may write to begin and end. Raises Refused."""
     path, spec = f"sinks.{move.sink}", KafkaSink.model_validate(move.to)
     topics = sorted({spec.topic, *spec.allowed_topics})
-    cluster = KafkaCluster.of(spec.bootstrap_servers, spec.options)
+    cluster = KafkaCluster.of(spec.bootstrap_servers, spec.options, reach)
     partitions = cluster.partitions(topics, path, "WRITE")
     starts, ends = cluster.earliest(partitions), cluster.latest(partitions)
     cluster_id, ids = cluster.cluster_id(), cluster.topic_ids(topics)
@@ -286,13 +288,22 @@ def inspected(question: InspectionRequest) -> InspectionResult:
     try:
         return answer(launch, definition, move)
     except Refused as refused:
-        found: list[AgentFinding] = refused.findings
-        return InspectionResult(survey=None, findings=[each.model_dump(mode="json") for each in found])
+        return _without(refused.findings)
+    except BrokersRefused as error:
+        return _without(error.findings(_path(move)))
     except KafkaException as error:
-        path = f"sources.{move.source}" if move.source else f"sinks.{move.sink}"
         words = f"A cluster did not answer. {explain(error)}"
-        found = [AgentFinding(path=path, code="KAFKA_ERROR", message=words, suggestion="Check both addresses.")]
-        return InspectionResult(survey=None, findings=[each.model_dump(mode="json") for each in found])
+        return _without(
+            [AgentFinding(path=_path(move), code="KAFKA_ERROR", message=words, suggestion="Check both addresses.")]
+        )
+
+
+def _path(move: ClusterMove) -> str:
+    return f"sources.{move.source}" if move.source else f"sinks.{move.sink}"
+
+
+def _without(findings: Sequence[AgentFinding]) -> InspectionResult:
+    return InspectionResult(survey=None, findings=[each.model_dump(mode="json") for each in findings])
 
 
 def main() -> None:

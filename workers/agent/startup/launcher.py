@@ -51,7 +51,7 @@ class Launcher:
         self._starts = Starts()
         self._watches: Watches | None = None
         self.survey: Survey | None = None
-        self.guard = GuardWatch([], gate, definition.lifecycle.guard_interval)
+        self.guard = GuardWatch([], gate, definition.lifecycle.guard_interval, self._graph.parts.values())
         self.on_blocked: Callable[[list[AgentFinding]], None] = lambda _findings: None
         self.on_unready: Callable[[list[AgentFinding]], None] = lambda _findings: None
         self._started = time.monotonic()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from pipelines.domain.base.positions import SourceIdentity, TopicPartition
 from pipelines.domain.ledger.journal import Identified, Noticed
@@ -17,7 +17,7 @@ from workers.agent.base.log import say
 from workers.agent.delivery.delivery import cause_of
 from workers.agent.delivery.gate import Gate, Position
 from workers.agent.delivery.real_time import Query
-from workers.agent.graph.component import SourceBuilder
+from workers.agent.graph.component import Builder, SourceBuilder
 from workers.agent.positions import guard
 from workers.agent.positions.checkpoint import Offsets, positions
 from workers.agent.run_dir.journal_writer import Journal
@@ -133,17 +133,20 @@ def _highest(channel_positions: list[Offsets]) -> Offsets:
 
 
 class GuardWatch:
-    """All sources of a run. `blocked` hears, in the watch's thread, what speaks against going on."""
+    """All sources of a run, and whether its `parts` reach allowed servers alone. `blocked` hears, in the watch's
+    thread, what speaks against going on."""
 
-    def __init__(self, watched: Sequence[SourceGuard], gate: Gate, interval: float) -> None:
+    def __init__(
+        self, watched: Sequence[SourceGuard], gate: Gate, interval: float, parts: Iterable[Builder] = ()
+    ) -> None:
         self.watched = list(watched)
+        self._parts = list(parts)
         self._gate = gate
         self._interval = interval
 
     def start(self, blocked: Callable[[list[AgentFinding]], None]) -> None:
         """Begin, in a daemon thread."""
-        if self.watched:
-            threading.Thread(target=self._run, args=(blocked,), name="guard", daemon=True).start()
+        threading.Thread(target=self._run, args=(blocked,), name="guard", daemon=True).start()
 
     def _run(self, blocked: Callable[[list[AgentFinding]], None]) -> None:
         while not self._gate.stopped_within(self._interval):
@@ -158,7 +161,8 @@ class GuardWatch:
 
     def check(self) -> list[AgentFinding]:
         """Everything that speaks against reading on. Raises any exception where a source is away."""
-        return [finding for each in self.watched for finding in each.check()]
+        out_of_reach = [finding for part in self._parts for finding in part.out_of_reach()]
+        return out_of_reach or [finding for each in self.watched for finding in each.check()]
 
     def check_patiently(self, wanted: Callable[[], bool]) -> list[AgentFinding]:
         """The same; a source that is away is asked again for as long as the answer is wanted."""

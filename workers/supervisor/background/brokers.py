@@ -6,16 +6,19 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from pipelines.domain.access.reach import ReachPolicy
 from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.monitoring.watching import Description
 
 
 @dataclass(frozen=True)
 class ClusterAddress:
-    """How a cluster is reached, with every reference resolved."""
+    """How a cluster is reached, with every reference resolved. `reach`: what the pipeline or the group may reach, the
+    brokers that the cluster advertises included."""
 
     servers: str
     options: Mapping[str, Any]
+    reach: ReachPolicy
 
 
 class Brokers(Protocol):

@@ -142,7 +142,7 @@ class GroupWatch:
         if resolved.findings:
             raise Unresolved(resolved.findings[0].message)
         values = substituted(plain, resolved.values)
-        return ClusterAddress(values["servers"], values["options"])
+        return ClusterAddress(values["servers"], values["options"], policy)
 
     def _seeds(self, cluster: ClusterAddress, inspection: GroupInspection) -> dict[str, list[list[float]]]:
         """By `topic/partition`, (time, first offset of that time or later), oldest first."""

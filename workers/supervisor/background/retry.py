@@ -12,7 +12,7 @@ import itertools
 import json
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,6 +20,7 @@ from uuid import UUID
 
 import structlog
 
+from pipelines.domain.access.reach import ReachPolicy
 from pipelines.domain.base.states import OperationState
 from pipelines.domain.definitions.document.references import substituted
 from pipelines.domain.definitions.document.spec import BUFFER, Definition
@@ -36,6 +37,7 @@ from pipelines.domain.reprocessing.dead_letters import (
 )
 from pipelines.foundation import clock
 from pipelines.models import DeadLetter, Operation
+from pipelines.selectors.access.reach import policy
 from pipelines.selectors.access.secrets import user_of
 from pipelines.selectors.reprocessing.dead_letters import next_dead_letters, open_retries, replayed
 from pipelines.services.lifecycle import operations
@@ -67,6 +69,7 @@ class Way:
     push_sources: PushSources
     references: References
     monotonic: Callable[[], float] = time.monotonic
+    reach: Callable[[Collection[int]], ReachPolicy] = policy
 
 
 class Failed(Exception):
@@ -86,6 +89,7 @@ class Replay:
         self._pipeline = operation.pipeline.name
         self._user = user_of(operation.pipeline.name, operation.pipeline.labels)
         self._revision = operation.pipeline.current_revision
+        self._team = operation.pipeline.team_id
         self._rate = float(operation.parameters["rate"])
         self._progress: dict[str, Any] = {"reasons": [], **operation.progress, "done": replayed(operation.id)}
         self._way = way
@@ -105,6 +109,8 @@ class Replay:
             self._send_some()
         except Failed as failed:
             self._finish(OperationState.FAILED, failed)
+        except Closed as closed:
+            self._finish(OperationState.FAILED, Failed("source_closed", str(closed), closed.hint))
         except Away as away:
             self._say(f"The source is unreachable and is retried: {away}")
             self.due = self._way.monotonic() + AWAY_SECONDS
@@ -162,18 +168,15 @@ class Replay:
 
     def _ask(self, group: Sequence[tuple[DeadLetter, Target, Outgoing]]) -> list[str | None]:
         to = group[0][1]
-        try:
-            outlet = self._outlets.get(_place(to))
-            if outlet is None:
-                outlet = self._outlets[_place(to)] = self._outlet(to)
-            return outlet.send([record for *_, record in group])
-        except Closed as closed:
-            raise Failed("source_closed", str(closed), closed.hint) from closed
+        outlet = self._outlets.get(_place(to))
+        if outlet is None:
+            outlet = self._outlets[_place(to)] = self._outlet(to)
+        return outlet.send([record for *_, record in group])
 
     def _outlet(self, to: Target) -> Outlet:
         if isinstance(to, HttpTarget):
             return self._way.push_sources.outlet(to)
-        return self._way.clusters.outlet(to.servers, to.options, self._pipeline)
+        return self._way.clusters.outlet(to.servers, to.options, self._pipeline, self._reach())
 
     def _refuse(self, dead_letter: DeadLetter, reason: str, *, sent: bool) -> None:
         retries.put_back(ids=[dead_letter.pk], operation_id=self._id, sent=sent)
@@ -224,7 +227,10 @@ class Replay:
         spec: Any = Definition.model_validate(dead_letter.run.revision.definition).dead_letter()
         at = TopicTarget(str(getattr(spec, "bootstrap_servers", "")), getattr(spec, "options", {}), "")
         way = self._resolved(at, kafka_client(self._user, "dead_letter/kafka"))
-        return self._whole(dead_letter, self._way.clusters.record(way.servers, way.options, place))
+        return self._whole(dead_letter, self._way.clusters.record(way.servers, way.options, place, self._reach()))
+
+    def _reach(self) -> ReachPolicy:
+        return self._way.reach([self._team])
 
     def _line(self, dead_letter: DeadLetter, place: FileLocation) -> bytes:
         if dead_letter.run.host_id != self._way.host:

@@ -7,16 +7,18 @@ back far enough is the log asked for offsets by time, for all partitions of a cl
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 from uuid import UUID
 
 import structlog
 
+from pipelines.domain.access.reach import ReachPolicy
 from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.base.states import Phase
 from pipelines.domain.definitions.document.references import substituted
@@ -24,6 +26,7 @@ from pipelines.domain.definitions.document.spec import Definition
 from pipelines.domain.monitoring.alert_rules import Facts
 from pipelines.domain.monitoring.lag import QUIET_SECONDS, STEPS, Appended, PartitionLag, most, total
 from pipelines.models import LagPoint
+from pipelines.selectors.access.reach import policy
 from pipelines.selectors.access.secrets import user_of
 from pipelines.selectors.monitoring import lag as reading
 from pipelines.selectors.monitoring.lag import MonitoredPipeline
@@ -74,6 +77,7 @@ class LagWatch:
     brokers: Brokers
     references: References
     executor: Executor
+    reach: Callable[[Collection[int]], ReachPolicy] = policy
     _logs: dict[Log, Appended] = field(default_factory=dict)
     _definitions: dict[int, Definition | None] = field(default_factory=dict)
     _resting: dict[UUID, list[PartitionLag]] = field(default_factory=dict)
@@ -164,9 +168,10 @@ class LagWatch:
         """Ask every cluster at most once at a time, in the background; the next measurement has its answer. `asked`:
         pipelines whose log ends are wanted."""
         errands: dict[str, _Errand] = {}
+        reach = cache(lambda team: self.reach([team]))
         wanted = [each for each in monitored if self._has_questions(each, found.get(each.id, ()), wall, asked)]
         for each, definition in self._defined(wanted):
-            self._add(errands, each, definition, found.get(each.id, ()), wall, ends=each.id in asked)
+            self._add(errands, each, definition, found.get(each.id, ()), wall, reach, ends=each.id in asked)
         for name, errand in errands.items():
             if name not in self._under_way and wall >= self._away_until.get(name, wall):
                 self._under_way[name] = self.executor.submit(_asked, self.brokers, errand, wall)
@@ -200,21 +205,25 @@ class LagWatch:
         definition: Definition,
         found: Iterable[PartitionLag],
         wall: float,
+        reach: Callable[[int], ReachPolicy],
         *,
         ends: bool,
     ) -> None:
         for part in found:
-            cluster = self._cluster(each.facts, definition, part.source)
+            cluster = self._cluster(each.facts, definition, part.source, reach)
             if cluster is None:
                 continue
-            errand = errands.setdefault(f"{cluster.servers} {sorted(cluster.options.items())}", _Errand(cluster))
+            name = f"{cluster.servers} {sorted(cluster.options.items())} {each.facts.team}"
+            errand = errands.setdefault(name, _Errand(cluster))
             known, key = (each.id, part.source, part.topic, part.partition), TopicPartition(part.topic, part.partition)
             if ends:
                 errand.ends[known] = key
             if self._question(each.id, part, wall) and part.position is not None:
                 errand.ages[known] = (key, part.position, deepcopy(self._log(known)))
 
-    def _cluster(self, facts: Facts, definition: Definition, source: str) -> ClusterAddress | None:
+    def _cluster(
+        self, facts: Facts, definition: Definition, source: str, reach: Callable[[int], ReachPolicy]
+    ) -> ClusterAddress | None:
         """How the cluster of a source is reached; None where it has none, or a reference cannot be resolved here."""
         spec: Any = definition.sources.get(source)
         if spec is None or spec.type != "kafka":
@@ -225,7 +234,7 @@ class LagWatch:
         if resolved.findings:
             return None
         values = substituted(plain, resolved.values)
-        return ClusterAddress(values["servers"], values["options"])
+        return ClusterAddress(values["servers"], values["options"], reach(facts.team))
 
     def _collect(self, wall: float) -> None:
         """Hear what the clusters said that were asked before."""

@@ -324,7 +324,7 @@ def test_a_client_that_is_ready_answers_one_question_and_one_that_lost_its_broke
 ) -> None:
     monkeypatch.setattr(admin, "Consumer", Asked)
     Asked.made = []
-    cluster = KafkaCluster({})
+    cluster = KafkaCluster({}, None)
     for _ in range(3):
         cluster.get_ready_to_ask("g", KEY)
     assert ([at.topic for at in cluster.answers_of("g", [KEY])], len(Asked.made), Asked.made[0].closed) == (

@@ -6,6 +6,7 @@ from functools import cached_property
 
 from pipelines.domain.definitions.components.sink.kafka import KafkaSink
 from pipelines.domain.definitions.components.source.kafka import KafkaSource
+from pipelines.domain.runs.protocol import AgentFinding
 from workers.agent.components.sink import kafka as sink_kafka
 from workers.agent.components.source import kafka as source_kafka
 from workers.agent.graph.component import ChannelBuilder, SinkBuilder, SourceBuilder
@@ -18,6 +19,10 @@ class Builder(ChannelBuilder):
         """It exists, and may be written and read."""
         self._sink.probe()
         self._source.probe()
+
+    def out_of_reach(self) -> list[AgentFinding]:
+        """Brokers of the topic's cluster."""
+        return self._sink.out_of_reach()
 
     def inlet(self) -> SinkBuilder:
         """The topic as a sink; keys and headers go with the events."""

@@ -12,6 +12,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from pipelines.domain.definitions.components.dead_letter.file import FileDeadLetters
 from pipelines.domain.ledger.journal import Planned
+from pipelines.domain.runs.protocol import AgentFinding
 from workers.agent.base.findings import refuse
 from workers.agent.components.dead_letter import file
 from workers.agent.graph.batch import Refusal
@@ -28,7 +29,7 @@ class Builder(DeadLetterBuilder):
 
     def __init__(self, spec: Any, place: Place) -> None:
         super().__init__(spec, place)
-        self._cluster = KafkaCluster.of(spec.bootstrap_servers or "", spec.options)
+        self._cluster = KafkaCluster.of(spec.bootstrap_servers or "", spec.options, place.reach)
 
     def probe(self) -> None:
         """The topic exists and may be written."""
@@ -36,6 +37,10 @@ class Builder(DeadLetterBuilder):
             message = "The dead-letter queue has no brokers, and there is no Kafka source to take them from."
             raise refuse(self.place.path, "ADDRESS_MISSING", message, "Set errors.dead_letter.bootstrap_servers.")
         self._cluster.partitions([self.spec.topic], self.place.path, "WRITE")
+
+    def out_of_reach(self) -> list[AgentFinding]:
+        """Brokers of the cluster."""
+        return self._cluster.out_of_reach(self.place.path)
 
     @cached_property
     def _producer(self) -> Producer:

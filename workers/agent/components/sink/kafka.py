@@ -17,11 +17,12 @@ from pyspark.sql import Column
 from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.ledger.journal import Planned, SinkPosition
 from pipelines.domain.ledger.ledger import Counts
+from pipelines.domain.runs.protocol import AgentFinding
 from workers.agent.graph.batch import Attempt
 from workers.agent.graph.component import REACH_TIMEOUT, Look, Place, Resolution, SinkBuilder, Unverifiable
 from workers.agent.kafka import producers
 from workers.agent.kafka import records as kafka_records
-from workers.agent.kafka.admin import KafkaCluster, jvm_options
+from workers.agent.kafka.admin import KafkaCluster
 from workers.agent.kafka.short_tail import SHORT, ShortTail, records
 from workers.agent.kafka.tail import Tail
 from workers.agent.positions.checkpoint import Offsets
@@ -54,7 +55,7 @@ class Builder(SinkBuilder):
 
     def __init__(self, spec: Any, place: Place) -> None:
         super().__init__(spec, place)
-        self._cluster = KafkaCluster.of(spec.bootstrap_servers, spec.options)
+        self._cluster = KafkaCluster.of(spec.bootstrap_servers, spec.options, place.reach)
         self._made: dict[tuple[str, bool], list[Column]] = {}
         self._checked = time.monotonic()
         self._abandoned = 0
@@ -64,6 +65,10 @@ class Builder(SinkBuilder):
     def probe(self) -> None:
         """Every topic exists and may be written."""
         self._partitions = self._check()
+
+    def out_of_reach(self) -> list[AgentFinding]:
+        """Brokers of the cluster."""
+        return self._cluster.out_of_reach(self.place.path)
 
     @cached_property
     def _partitions(self) -> list[TopicPartition]:
@@ -80,11 +85,17 @@ class Builder(SinkBuilder):
         self._checked = time.monotonic()
         named = {self.spec.topic, *self.spec.allowed_topics}
         prefix = self.spec.allowed_topic_prefix
-        also = [topic for topic in self._cluster.topics() if topic.startswith(prefix)] if prefix else []
+        also = self._starting_with(prefix) if prefix else []
         topics = sorted({*named, *also})
         found = self._cluster.partitions(topics, self.place.path, "WRITE")
         self._ids = self._cluster.topic_ids(topics)
         return found
+
+    def _starting_with(self, prefix: str) -> list[str]:
+        try:
+            return [topic for topic in self._cluster.topics() if topic.startswith(prefix)]
+        except KafkaException as error:
+            raise self._cluster.refusal(self.place.path, prefix, error) from error
 
     @cached_property
     def _largest(self) -> int:
@@ -160,24 +171,30 @@ class Builder(SinkBuilder):
             self._made[prefix, copies] = made
         return self._made[prefix, copies]
 
+    @property
+    def _timeouts(self) -> tuple[int, int, int]:
+        """Milliseconds for a write, for one request, and for a delivery. The client refuses a delivery timeout that is
+        shorter than linger and one request together."""
+        write = max(1000, round(self.spec.write_timeout * 1000))
+        request = int(self.spec.options.get("request.timeout.ms", max(500, min(10_000, write // 2))))
+        return write, request, write + self.spec.linger_ms + request
+
     def _options(self) -> dict[str, str]:
-        timeout = max(1000, round(self.spec.write_timeout * 1000))
-        # The client refuses a delivery timeout that is shorter than linger and one request together.
-        request = int(self.spec.options.get("request.timeout.ms", max(500, min(10_000, timeout // 2))))
+        write, request, delivery = self._timeouts
         return {
             "kafka.client.id": self._client_id,
             "kafka.batch.size": str(512 * 1024),
             "kafka.buffer.memory": str(64 * 1024 * 1024),
             "kafka.request.timeout.ms": str(request),
-            **jvm_options(self.spec.bootstrap_servers, self.spec.options),
+            **self._cluster.jvm_options(self.spec.options),
             **({} if self.spec.topic_header else {"topic": self.spec.topic}),
             "includeHeaders": "true",
             "kafka.acks": "all",
             "kafka.enable.idempotence": "true",
             "kafka.compression.type": self.spec.compression,
             "kafka.linger.ms": str(self.spec.linger_ms),
-            "kafka.max.block.ms": str(timeout),
-            "kafka.delivery.timeout.ms": str(timeout + self.spec.linger_ms + request),
+            "kafka.max.block.ms": str(write),
+            "kafka.delivery.timeout.ms": str(delivery),
         }
 
     @property
@@ -193,7 +210,7 @@ class Builder(SinkBuilder):
         if is_local(spark.sparkContext):
             producers.close(spark, client)
             return 0.0
-        return max(_LOST_EXECUTOR, int(self._options()["kafka.delivery.timeout.ms"]) / 1000)
+        return max(_LOST_EXECUTOR, self._timeouts[-1] / 1000)
 
     def look(
         self, planned: Planned, spark: SparkSession, since: Offsets | None, told: Callable[[int, int], None]
@@ -204,7 +221,7 @@ class Builder(SinkBuilder):
         if sum(max(0, end - starts[key]) for key, end in ends.items()) <= SHORT:
             seen = short.read(starts, ends, told)
         else:
-            reader = jvm_options(self.spec.bootstrap_servers, self.spec.options)
+            reader = self._cluster.jvm_options(self.spec.options)
             seen = Tail(reader, planned, short.prefix).read(spark, starts, ends, told)
         if seen.gaps and self._is_compacted({topic for topic, _ in starts}):
             raise Unverifiable(f"the topic is compacted, and {seen.gaps:,} of its records are gone")

@@ -13,13 +13,14 @@ from pyspark.sql import Column
 from pyspark.sql import functions as f
 
 from pipelines.domain.base.positions import PartitionPosition, SourceIdentity, TopicPartition
+from pipelines.domain.runs.protocol import AgentFinding
 from workers.agent.base import flume_avro
 from workers.agent.base.batch_limits import BatchLimits
 from workers.agent.base.event import Event
 from workers.agent.base.findings import refuse
 from workers.agent.graph.component import Place, SourceBuilder
 from workers.agent.kafka import notices
-from workers.agent.kafka.admin import NOT_COORDINATED, TIMEOUT, KafkaCluster, jvm_options
+from workers.agent.kafka.admin import NOT_COORDINATED, TIMEOUT, KafkaCluster
 from workers.agent.positions.checkpoint import Offsets
 from workers.agent.positions.guard import LogRange, Mirrored
 
@@ -52,13 +53,17 @@ class Builder(SourceBuilder):
 
     def __init__(self, spec: Any, place: Place) -> None:
         super().__init__(spec, place)
-        self._cluster = KafkaCluster.of(spec.bootstrap_servers, spec.options)
+        self._cluster = KafkaCluster.of(spec.bootstrap_servers, spec.options, place.reach)
         self._found: list[TopicPartition] = []
 
     def probe(self) -> None:
         """Every topic exists and may be read; what may lose data later is a notice."""
         partitions = self._partitions()
         self.notices = notices.notices(self._cluster, sorted({topic for topic, _ in partitions}))
+
+    def out_of_reach(self) -> list[AgentFinding]:
+        """Brokers of the cluster."""
+        return self._cluster.out_of_reach(self.place.path)
 
     def _partitions(self) -> list[TopicPartition]:
         topics = self.spec.topics or self._matching()
@@ -281,7 +286,7 @@ class Builder(SourceBuilder):
             **_READER,
             "kafka.request.timeout.ms": str(request),
             "kafka.default.api.timeout.ms": str(2 * request),
-            **jvm_options(self.spec.bootstrap_servers, self.spec.options),
+            **self._cluster.jvm_options(self.spec.options),
             "groupIdPrefix": self.spec.group_id,
         }
 

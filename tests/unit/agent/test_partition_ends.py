@@ -25,7 +25,7 @@ class Answers(KafkaCluster):
     """A cluster whose clients give prepared answers: an offset, or the code of an error."""
 
     def __init__(self, *answers: int | KafkaError) -> None:
-        super().__init__({"bootstrap.servers": "127.0.0.1:1"})
+        super().__init__({"bootstrap.servers": "127.0.0.1:1"}, None)
         self.left = list(answers)
         self.clients = 0
 

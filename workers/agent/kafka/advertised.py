@@ -104,10 +104,8 @@ class Admission:
                 return list(_problems_of(server, brokers, reach, deadline))
             except OutOfReach as error:
                 return [str(error)]
-            except wire.LoginRefused as error:
-                return error
             except wire.NotTold as error:
-                if self._known or time.monotonic() + _RETRY >= deadline:
+                if error.lasting or self._known or time.monotonic() + _RETRY >= deadline:
                     return error
             time.sleep(_RETRY)
 

@@ -41,11 +41,22 @@ class Broker(NamedTuple):
 
 
 class NotTold(Exception):
-    """A server did not say which brokers there are. No text of its own answer is in it."""
+    """A server did not say which brokers there are. No text of its own answer is in it. `lasting`: another try meets
+    the same."""
+
+    lasting = False
+
+
+class NotKafka(NotTold):
+    """It answers with something else."""
+
+    lasting = True
 
 
 class LoginRefused(NotTold):
     """It turns user, password or mechanism away."""
+
+    lasting = True
 
 
 def advertised(host: str, port: int, settings: Mapping[str, Any], reach: ReachPolicy, deadline: float) -> list[Broker]:
@@ -59,10 +70,10 @@ def advertised(host: str, port: int, settings: Mapping[str, Any], reach: ReachPo
             return _brokers(wire.ask(_METADATA, struct.pack(">i", 0)))
     except OutOfReach:
         raise
-    except (struct.error, IndexError, ValueError) as error:
-        raise NotTold("the answer is not Kafka's") from error
     except OSError as error:
         raise NotTold(_words(error)) from error
+    except (struct.error, ValueError) as error:
+        raise NotKafka("the answer is not Kafka's") from error
 
 
 def _words(error: OSError) -> str:

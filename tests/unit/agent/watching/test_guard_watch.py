@@ -252,7 +252,7 @@ class Moving(KafkaCluster):
     """A cluster whose coordinator moves: whoever asks first gets no commit."""
 
     def __init__(self, answers: list[dict[TopicPartition, Commit]], errors: list[int] | None = None) -> None:
-        super().__init__({})
+        super().__init__({}, None)
         self.answers, self.errors, self.coordinators = answers, errors or [], 0
         self.written: list[tuple[str, int, int]] = []
 

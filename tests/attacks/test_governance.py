@@ -17,6 +17,7 @@ from pipelines.domain.governance.changes import ChangeKind
 from pipelines.domain.lifecycle.operations import OnTimeout
 from pipelines.domain.lifecycle.reconciling import DATABASE_BEHIND
 from pipelines.foundation import clock
+from pipelines.foundation.errors import Forbidden
 from pipelines.models import (
     ApprovalPolicy,
     AuditRow,
@@ -32,6 +33,8 @@ from pipelines.models import (
     Run,
 )
 from pipelines.selectors.positions.positions import basis
+from pipelines.services.base.audit import Actor
+from pipelines.services.definitions import definitions, revisions
 from pipelines.services.runs import ownership
 from tests.factories import (
     HostFactory,
@@ -40,6 +43,7 @@ from tests.factories import (
     PositionFactory,
     RunFactory,
     UserFactory,
+    definition,
     definition_data,
     now,
 )
@@ -327,6 +331,22 @@ def test_an_operator_does_not_take_away_the_label_that_governs(labels: dict[str,
     ApprovalPolicy.objects.create(label="tier:1", approvers=2, updated_by="root")
     answer = client_of("eve").patch(ORDERS, {"labels": labels}, format="json", headers={"If-Match": "*"})
     assert (answer.status_code, answer.json()["code"]) == (403, "labels_govern_migrations")
+
+
+@pytest.mark.parametrize("role", [Role.VIEWER, Role.OPERATOR, Role.APPROVER])
+def test_the_services_keep_the_label_that_governs_for_whatever_calls_them(role: Role) -> None:
+    pipeline = stopped()
+    pipeline.labels = {"tier": "1"}
+    pipeline.save()
+    ApprovalPolicy.objects.create(label="tier:1", approvers=2, updated_by="root")
+    eve, details = Actor("eve", role=role), {"pipeline": pipeline, "version": pipeline.version, "description": None}
+    with pytest.raises(Forbidden, match="would free"):
+        definitions.update_details(**details, labels={}, actor=eve)
+    with pytest.raises(Forbidden, match="would free"):
+        revisions.publish(pipeline=pipeline, definition=definition(description="Another."), text="", note="", actor=eve)
+    pipeline.refresh_from_db()
+    assert pipeline.labels == {"tier": "1"}
+    assert definitions.update_details(**details, labels={}, actor=Actor("root", role=Role.ADMIN)).labels == {}
 
 
 @pytest.mark.parametrize("address", ["approval-policies", "freezes", "evacuations", "hosts/alpha/drain"])

@@ -6,7 +6,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from pipelines.api.access.rights import require_governed, require_rights
+from pipelines.api.access.rights import require_rights
 from pipelines.api.http.base import PipelineView, StrictJSONParser, YAMLTextParser, answer, expected_version, idempotent
 from pipelines.api.http.openapi import OPTIONAL_IF_MATCH
 from pipelines.api.http.paging import Page, PageQuery, each, page
@@ -20,6 +20,7 @@ from pipelines.selectors.lifecycle.pipelines import etag, get_pipeline
 from pipelines.selectors.lifecycle.schemas import ChangeSchema, DiffSchema, RevisionSchema
 from pipelines.services.base.audit import Actor
 from pipelines.services.definitions import definitions, revisions
+from pipelines.services.governance import governing
 
 
 def revision_schema(revision: Revision) -> RevisionSchema:
@@ -48,7 +49,7 @@ def publishable(view: PipelineView, body: RevisionBody) -> Definition:
     if validation.definition is None:
         raise definitions.invalid(validation.findings)
     require_rights(view.role, validation.definition.plain())
-    require_governed(view.role, view.pipeline, validation.definition.labels)
+    governing.require_labels(pipeline=view.pipeline, labels=validation.definition.labels, actor=view.actor)
     return validation.definition
 
 

@@ -188,6 +188,7 @@ class View(APIView):
                 "at": self._arrived.isoformat(),
             },
             token=_label(self.request.auth),
+            role=getattr(self.request, "role", None) or Role.VIEWER,
         )
 
     def body(self, shape: type[Body]) -> Body:

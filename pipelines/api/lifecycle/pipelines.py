@@ -12,7 +12,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from pipelines.api.access.rights import require_governed, require_rights
+from pipelines.api.access.rights import require_rights
 from pipelines.api.http.base import (
     PipelineView,
     StrictJSONParser,
@@ -172,8 +172,6 @@ class PipelineDetail(PipelineView):
         administrators set."""
         version = expected_version(request, required=True)
         body = self.body(DetailsBody)
-        if body.labels is not None:
-            require_governed(self.role, self.pipeline, body.labels)
         definitions.update_details(
             pipeline=self.pipeline,
             version=self.pipeline.version if version is None else version,

@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field, StringConstraints
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from pipelines.api.access.rights import require_approver, require_governed, require_rights
+from pipelines.api.access.rights import require_approver, require_rights
 from pipelines.api.http.base import TeamView, View, answer, idempotent
 from pipelines.api.http.paging import Page, PageQuery, each, page
 from pipelines.api.http.requests import ActionBody, HashBody, Reason, Shape, Text, WhyBody
@@ -40,6 +40,7 @@ from pipelines.selectors.migration.schemas import (
     migration_schema,
 )
 from pipelines.services.base import audit
+from pipelines.services.governance import governing
 from pipelines.services.migration import migrations as services
 from pipelines.services.migration.plans import read_spec
 
@@ -122,7 +123,7 @@ def require_definition_rights(view: View, pipeline: Pipeline, wanted: dict[str, 
         present = pipeline.current_revision.definition if pipeline.current_revision else {}
         require_rights(view.role, wanted)
         labels = carried(pipeline.labels, present.get("labels", {}), wanted.get("labels", {}))
-        require_governed(view.role, pipeline, labels)
+        governing.require_labels(pipeline=pipeline, labels=labels, actor=view.actor)
 
 
 def _wanted(pipeline: Pipeline, spec: Spec) -> dict[str, Any] | None:

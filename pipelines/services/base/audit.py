@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from pipelines.domain.base.roles import Role
 from pipelines.domain.governance.changes import Right
 from pipelines.foundation import clock
 from pipelines.models import AuditRow, Pipeline
@@ -17,7 +18,7 @@ class Actor:
 
     `traceparent`: the trace that a client wants it to be part of. `request`, for that trace: method, route, user_id,
     request_id and at, when the request came. `right`: by what governed changes of a pipeline are made. `token`: prefix
-    and name of the token that the request came with.
+    and name of the token that the request came with. `role`: by which they may send the request.
     """
 
     name: str
@@ -27,6 +28,7 @@ class Actor:
     request: Mapping[str, Any] = field(default_factory=dict, compare=False)
     right: Right | None = None
     token: str = ""
+    role: Role = Role.VIEWER
 
     @property
     def origin(self) -> dict[str, Any]:

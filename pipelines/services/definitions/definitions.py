@@ -80,7 +80,10 @@ def add_revision(*, pipeline: Pipeline, definition: Definition, text: str, note:
 def update_details(
     *, pipeline: Pipeline, version: int, description: str | None, labels: dict[str, str] | None, actor: Actor
 ) -> Pipeline:
-    """Change description or labels; None leaves one as it is. Raises PreconditionFailed for a stale `version`."""
+    """Change description or labels; None leaves one as it is. Raises PreconditionFailed for a stale `version`, and
+    Forbidden where labels would lift what administrators have set."""
+    if labels is not None:
+        governing.require_labels(pipeline=pipeline, labels=labels, actor=actor)
     before = {"description": pipeline.description, "labels": pipeline.labels}
     wanted = {"description": description, "labels": labels}
     after = before | {name: value for name, value in wanted.items() if value is not None}

@@ -26,7 +26,7 @@ def publish(
     """Publish a definition; returns its revision and whether it is new (the present one again is not).
 
     Raises Invalid for another name, Conflict while it is not stopped, PreconditionFailed for a stale `version`,
-    Governed where it needs the word of others.
+    Governed where it needs the word of others, Forbidden where its labels would lift what administrators have set.
     """
     if definition.name != pipeline.name:
         raise invalid([_renamed(pipeline, definition)])
@@ -37,6 +37,7 @@ def publish(
     _require_stopped(current)
     if version is not None and version != current.version:
         raise changed_meanwhile(current)
+    governing.require_labels(pipeline=current, labels=definition.labels, actor=actor)
     governing.require(pipeline=current, kind=ChangeKind.PUBLISH, actor=actor)
     return _publish(current, definition, text, note, actor), True
 

@@ -12,12 +12,13 @@ from typing import Any, TypeVar
 
 from django.db import transaction
 
+from pipelines.domain.base.roles import Role
 from pipelines.domain.governance import changes
 from pipelines.domain.governance.changes import ChangeKind, Decision, Grant, Right
 from pipelines.domain.monitoring.alert_rules import GLASS_BROKEN
-from pipelines.foundation.errors import Conflict
+from pipelines.foundation.errors import Conflict, Forbidden
 from pipelines.models import AuditRow, Pipeline
-from pipelines.selectors.governance.rules import rules_of
+from pipelines.selectors.governance.rules import lifted_by, rules_of
 from pipelines.services.base import audit, events
 from pipelines.services.base.audit import Actor
 from pipelines.services.monitoring import alerts
@@ -46,6 +47,16 @@ def require(*, pipeline: Pipeline, kind: ChangeKind, actor: Actor) -> None:
         approvers=rule.approvers,
         frozen=freezes,
     )
+
+
+def require_labels(*, pipeline: Pipeline, labels: Mapping[str, str], actor: Actor) -> None:
+    """Raises Forbidden where labels would free a pipeline from what administrators have decided by one that it has."""
+    if actor.role < Role.ADMIN and (lifted := lifted_by(pipeline, labels)):
+        raise Forbidden(
+            f"These labels would free migrations of {pipeline.name} from what was set for them: {'; '.join(lifted)}.",
+            code="labels_govern_migrations",
+            hint="Keep the label, or ask an administrator to change it.",
+        )
 
 
 def _hint(pipeline: Pipeline, decision: Decision) -> str:

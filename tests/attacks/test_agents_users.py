@@ -209,6 +209,16 @@ def test_a_host_that_cannot_says_so(host: Host, monkeypatch: pytest.MonkeyPatch)
     assert offered is None
     assert str(closed) in found.detail
     assert found.hint
+    broken = host.state.parent / "broken"
+    broken.mkdir()
+    (broken / "ssl.py").write_text("raise ImportError('a library is missing', path='/usr/lib/_ssl.so')")
+    broken.chmod(0o755)
+    (broken / "ssl.py").chmod(0o644)
+    with monkeypatch.context() as patched:
+        patched.setattr(accounts, "_PROJECT", f"{broken}:{accounts._PROJECT}")
+        offered, found = accounts.set_up(host.state, UIDS, UIDS.first, [])
+    assert offered is None
+    assert "cannot use /usr/lib/_ssl.so" in found.detail
     without = "import os; os.setresuid(700001, 700001, 700001)\n" + PRIVILEGED
     env = {"PYTHONPATH": f"{Path(__file__).resolve().parents[2]}:{site}", "PATH": os.environ["PATH"]}
     said = subprocess.run([PYTHON, "-c", without], env=env, cwd="/", capture_output=True, text=True, check=True).stdout

@@ -1,5 +1,5 @@
 """`python -m workers.keeper.reach PATH…`: whether this process' user can run an agent; prints the first path it cannot
-read."""
+use."""
 
 import os
 import sys
@@ -8,6 +8,11 @@ from importlib.util import find_spec
 
 def main(paths: list[str]) -> int:
     """0 where everything can be read; else 1."""
+    try:
+        import ssl  # noqa: F401 - what it loads may lie elsewhere than Python itself
+    except ImportError as error:
+        print(error.path or sys.base_exec_prefix)
+        return 1
     found = [find_spec(name) for name in ("pyspark", "pydantic", "workers.agent.__main__")]
     packages = [spec.origin for spec in found if spec is not None and spec.origin is not None]
     if len(packages) < len(found):

@@ -175,7 +175,7 @@ def _closed(accounts: Accounts, needed: Sequence[str]) -> str:
     if tried.returncode == 0:
         return ""
     closed = tried.stdout.strip() or str(_PROJECT)
-    return _closed_by(Path(closed)) or f"Other users cannot read {closed}."
+    return _closed_by(Path(closed)) or f"Other users cannot use {closed}."
 
 
 def _closed_by(path: Path) -> str:

@@ -142,7 +142,7 @@ class Store(SinkBuilder):
         self.records += good
         refused = [offset for offset in offsets if offset in self.bad]
         attempt.refuse([_refusal(offset) for offset in refused])
-        attempt.already(Counts(read=len(offsets), delivered=len(good), dead_lettered=len(refused)))
+        attempt.already(Counts(read=len(offsets), delivered=len(offsets)).refused(self.place.path, len(refused)))
         return attempt.counts
 
     def resolve(self, planned: Planned) -> Resolution:

@@ -6,7 +6,14 @@ from collections.abc import Hashable, Iterable, Mapping
 from itertools import islice
 from typing import TypeVar
 
+from pipelines.domain.ledger.ledger import Counts
+
 K = TypeVar("K", bound=Hashable)
+
+
+def is_balanced(counts: Counts) -> bool:
+    """Whether every record of a batch has one verdict, and whatever a component decides is counted as its own."""
+    return counts.balanced and counts.parts is not None
 
 
 def not_once(found: Mapping[K, int], expected: Iterable[K]) -> dict[K, int]:

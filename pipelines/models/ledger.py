@@ -6,14 +6,17 @@ from django.db import models
 from django.db.models import Q
 
 from pipelines.domain.base.states import LedgerState
+from pipelines.domain.ledger.ledger import COUNTERS, Counts
 from pipelines.models.definition import choices
 
 
 class LedgerBatch(models.Model):
     """One batch, or several adjoining finished ones of a run that were taken in together.
 
-    `ranges` is `[{topic, partition, start, end}]`. Rows count, not offsets: read is what the source gave. `operation`:
-    of a batch that was replayed, the replay.
+    `ranges` is `[{topic, partition, start, end}]`. Rows count, not offsets: read is what the source gave. `components`:
+    what each component has counted, null where nobody has counted by component or there is nothing of it;
+    `unattributed`: by how many records that differs from the sums. `operation`: of a batch that was replayed, the
+    replay.
     """
 
     run = models.ForeignKey("pipelines.Run", on_delete=models.CASCADE, related_name="batches")
@@ -36,6 +39,8 @@ class LedgerBatch(models.Model):
     duplicates_max = models.PositiveBigIntegerField(default=0)
     gaps = models.PositiveBigIntegerField(default=0)
     overlaps = models.PositiveBigIntegerField(default=0)
+    components = models.JSONField(null=True, blank=True)
+    unattributed = models.PositiveBigIntegerField(default=0)
     sink = models.CharField(max_length=63, blank=True, default="")
     attempts = models.PositiveIntegerField(default=0)
     sink_ends = models.JSONField(default=dict, blank=True, help_text="Open batch: end offsets of its sinks before it.")
@@ -64,6 +69,23 @@ class LedgerBatch(models.Model):
 
     def __str__(self) -> str:
         return f"{self.source}.{self.channel} {self.first_batch}-{self.last_batch}"
+
+    @property
+    def counts(self) -> Counts:
+        """Its counters, with their parts."""
+        return Counts(**{name: getattr(self, name) for name in COUNTERS}, components=self.components)
+
+    @property
+    def balanced(self) -> bool:
+        """Every record has one verdict, every part is counted, and it begins where the one before it ended."""
+        return not (self.counts.difference or self.unattributed or self.gaps or self.overlaps)
+
+    def add(self, counts: Counts) -> None:
+        """Count more batches in this row."""
+        total = self.counts + counts
+        for name in (*COUNTERS, "components"):
+            setattr(self, name, getattr(total, name))
+        self.unattributed += counts.unattributed
 
     @property
     def most_twice(self) -> int:

@@ -54,25 +54,32 @@ class Out:
 
     body: bytes | None
     headers: dict[str, str]
-    kept: bool
+    filtered_by: int | None
     problem: tuple[str, str] | None
     targets: list[str] | None
     required: list[str] | None
     offset: int
     copy: int
+    added_by: int | None
+
+    @property
+    def kept(self) -> bool:
+        """Whether no interceptor has filtered it."""
+        return self.filtered_by is None
 
 
-def made(kind: Kind = "interceptor", place: Place | None = None, **spec: Any) -> Any:
-    """The builder of a specification."""
+def made(kind: Kind = "interceptor", place: Place | None = None, number: int = 0, **spec: Any) -> Any:
+    """The builder of a specification; `number`: its place among the interceptors."""
     model = registry.get(kind, spec["type"]).model_validate(spec)
-    return builder(model, place or Place("p", 1, PATH, channels=("ch1", "ch2", "ch3", "ch4")))
+    path = PATH.replace("0", str(number))
+    return builder(model, place or Place("p", 1, path, channels=("ch1", "ch2", "ch3", "ch4")))
 
 
 def sent(
     session: SparkSession, events: Sequence[In], *specs: dict[str, Any], selector: dict[str, Any] | None = None
 ) -> list[Out]:
     """What interceptors and a selector make of events."""
-    builders = [made(**spec) for spec in specs]
+    builders = [made(number=number, **spec) for number, spec in enumerate(specs)]
     return sent_to(session, events, builders, made("selector", **selector) if selector else None)
 
 
@@ -100,7 +107,7 @@ class Together:
         self, case: str, events: Sequence[In], specs: Sequence[dict[str, Any]], selector: dict[str, Any] | None = None
     ) -> None:
         """Events for interceptors and a selector; these are initialised now."""
-        builders = [made(**spec) for spec in specs]
+        builders = [made(number=number, **spec) for number, spec in enumerate(specs)]
         rows = _rows(self._session, events, builders, made("selector", **selector) if selector else None)
         self._frames.append(rows.withColumn("case", functions.lit(case)))
 
@@ -118,10 +125,11 @@ def _out(row: dict[str, Any]) -> Out:
     return Out(
         body=None if row["body"] is None else bytes(row["body"]),
         headers={pair["key"]: bytes(pair["value"]).decode("utf-8", "surrogateescape") for pair in row["headers"]},
-        kept=row.get("kept") is not False,
+        filtered_by=row.get("filtered_by"),
         problem=(problem["component"], problem["cause"]) if problem else None,
         targets=row.get("targets"),
         required=row.get("required"),
         offset=row["offset"],
         copy=row.get("copy") or 0,
+        added_by=row.get("added_by"),
     )

@@ -45,6 +45,7 @@ from pipelines.domain.runs.protocol import (
     SparkSettings,
     Status,
 )
+from tests.counts import is_balanced
 from tests.java import no_java
 from tests.waiting import wait_for
 from workers import crash_points
@@ -403,6 +404,7 @@ class Pipeline:
                 ledger = self.ledger[payload.source, payload.channel]
                 ledger.planned = ledger.planned.attempted() if ledger.planned else None
             elif isinstance(payload, Done):
+                assert is_balanced(payload.counts), payload
                 ledger = self.ledger[payload.source, payload.channel]
                 ledger.done.append(payload)
                 ledger.planned = None

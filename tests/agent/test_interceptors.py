@@ -47,7 +47,9 @@ def through(session: SparkSession) -> Through:
         event = Event(key=f.col("key"), body=f.col("body"), carried=f.col("headers"))
         (row,) = intercept(frame, event, [made(**s) for s in specs], None).collect()
         assert row["body"] == body
-        return {pair["key"]: bytes(pair["value"]).decode() for pair in row["headers"]}, row.asDict().get("kept", True)
+        return {pair["key"]: bytes(pair["value"]).decode() for pair in row["headers"]}, row.asDict().get(
+            "filtered_by"
+        ) is None
 
     return send
 

@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.domain.ledger.journal import DeadLetters, Done
+from pipelines.domain.ledger.ledger import total
 from pipelines.domain.runs.crashes import Quarantined
 from pipelines.domain.runs.protocol import LAUNCH, Launch
 from tests.agent.harness import Pipeline, Run
 from tests.agent.poison import POISON
 from tests.agent.sources import MakeSourcePipeline, bodies, make_source_pipeline
-from tests.counts import not_once
+from tests.counts import is_balanced, not_once
 from tests.waiting import wait_for
 from workers.adapters.rundirs import LocalRunDirs
 
@@ -59,6 +60,8 @@ def test_the_record_that_kills_an_interceptor_is_found_and_becomes_a_dead_letter
     assert run.stop().exit_code == 0
     (dead_letter,) = [dead_letter for entry in run.of_kind(DeadLetters) for dead_letter in entry.dead_letters]
     assert (dead_letter.component, dead_letter.cause, dead_letter.offset) == ("quarantine", poison.cause, record.offset)
-    assert all(done.counts.balanced for done in run.of_kind(Done))
+    done = [each.counts for each in run.of_kind(Done)]
+    assert all(map(is_balanced, done))
+    assert total(done).parts == {"quarantine": {"dead_lettered": 1}}
     expected = (f"n{n}" for n in range(RECORDS) if n != POISON)
     assert not not_once(bodies(tmp_path / "out"), expected)

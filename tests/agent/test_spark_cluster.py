@@ -17,7 +17,7 @@ from tests.agent.conftest import MakePipeline
 from tests.agent.harness import Pipeline, Run
 from tests.agent.topics import Topics
 from tests.chaos.extent import WHOLE, at_most, some
-from tests.counts import not_once
+from tests.counts import is_balanced, not_once
 from tests.spark_cluster import SparkCluster, spark_cluster
 from tests.waiting import wait_for
 
@@ -60,7 +60,7 @@ def each_is_there_once(pipeline: Pipeline, topics: Topics) -> None:
     assert not_once(topics.numbers(), range(topics.produced)) == {}
     assert pipeline.possible_duplicates == 0
     counts = total(done.counts for ledger in pipeline.ledger.values() for done in ledger.done)
-    assert counts.balanced
+    assert is_balanced(counts)
     assert counts.read == counts.delivered == topics.produced
 
 

@@ -2,11 +2,13 @@
 
 Law of every finished batch:
 read + added = delivered + routed_elsewhere + filtered + unrouted + dead_lettered + dropped_optional.
+What components decide has parts, one for each component; they add up to their sum.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -22,10 +24,26 @@ COUNTERS = (
     "dead_lettered",
     "dropped_optional",
 )
+Cause = Literal["added", "routed_elsewhere", "filtered", "unrouted", "dead_lettered"]
+CAUSES: tuple[Cause, ...] = ("added", "routed_elsewhere", "filtered", "unrouted", "dead_lettered")
+"""Counters of which each record has a component that decided it."""
+
+Parts = Mapping[str, Mapping[Cause, Annotated[int, Field(ge=0)]]]
+"""What each component has counted, by its path in the definition; what it has counted nothing of is left out."""
+
+
+def added_up(one: Parts, other: Parts) -> Parts:
+    """Both together."""
+    return {path: sums for path in {**one, **other} if (sums := _sum_of(one.get(path, {}), other.get(path, {})))}
+
+
+def _sum_of(one: Mapping[Cause, int], other: Mapping[Cause, int]) -> dict[Cause, int]:
+    return {name: number for name in CAUSES if (number := one.get(name, 0) + other.get(name, 0))}
 
 
 class Counts(Frozen):
-    """Row counts of a batch, or of many batches together."""
+    """Row counts of a batch, or of many batches together. `components`: the parts of each component, None where nobody
+    has counted by component."""
 
     read: int = Field(default=0, ge=0)
     added: int = Field(default=0, ge=0)
@@ -35,6 +53,23 @@ class Counts(Frozen):
     unrouted: int = Field(default=0, ge=0)
     dead_lettered: int = Field(default=0, ge=0)
     dropped_optional: int = Field(default=0, ge=0)
+    components: Parts | None = None
+
+    @property
+    def parts(self) -> Parts | None:
+        """The parts of each component; none are missing where there is nothing that components decide."""
+        if self.components is None and not any(getattr(self, name) for name in CAUSES):
+            return {}
+        return self.components
+
+    @property
+    def unattributed(self) -> int:
+        """By how many records parts and sums differ: 0 in balanced books, and where nobody has counted parts."""
+        parts = self.parts
+        if parts is None:
+            return 0
+        counted = {name: sum(each.get(name, 0) for each in parts.values()) for name in CAUSES}
+        return sum(abs(getattr(self, name) - counted[name]) for name in CAUSES)
 
     @property
     def difference(self) -> int:
@@ -44,11 +79,25 @@ class Counts(Frozen):
 
     @property
     def balanced(self) -> bool:
-        """Whether every record has exactly one verdict."""
-        return self.difference == 0
+        """Whether every record has exactly one verdict, and the parts of every sum add up to it."""
+        return self.difference == 0 and self.unattributed == 0
+
+    def refused(self, sink: str, records: int) -> Counts:
+        """The same where so many of the delivered records were refused, by the sink at this path."""
+        if not records:
+            return self
+        moved = {"delivered": self.delivered - records, "dead_lettered": self.dead_lettered + records}
+        parts = None if self.parts is None else added_up(self.parts, {sink: {"dead_lettered": records}})
+        return self.model_copy(update={**moved, "components": parts})
 
     def __add__(self, other: Counts) -> Counts:
-        return Counts(**{name: getattr(self, name) + getattr(other, name) for name in COUNTERS})
+        own, more = self.parts, other.parts
+        sums = Counts(**{name: getattr(self, name) + getattr(other, name) for name in COUNTERS})
+        return sums if own is None or more is None else sums.with_parts(added_up(own, more))
+
+    def with_parts(self, parts: Parts) -> Counts:
+        """The same, counted by component."""
+        return self if parts == self.parts else self.model_copy(update={"components": parts})
 
 
 def total(counts: Iterable[Counts]) -> Counts:
@@ -60,13 +109,14 @@ def total(counts: Iterable[Counts]) -> Counts:
 
 
 class LedgerTotals(Frozen):
-    """The books of a pipeline in four numbers: finished batches, records skipped or read twice between batches, and
-    records without a verdict (negative: with several)."""
+    """The books of a pipeline in five numbers: finished batches, records skipped or read twice between batches, records
+    without a verdict (negative: with several), and records that are not counted by the component which decided."""
 
     batches: int = 0
     gaps: int = 0
     overlaps: int = 0
     difference: int = 0
+    unattributed: int = 0
 
     def __add__(self, other: LedgerTotals) -> LedgerTotals:
         return LedgerTotals(
@@ -74,4 +124,5 @@ class LedgerTotals(Frozen):
             gaps=self.gaps + other.gaps,
             overlaps=self.overlaps + other.overlaps,
             difference=self.difference + other.difference,
+            unattributed=self.unattributed + other.unattributed,
         )

@@ -269,7 +269,7 @@ def _take_in(operation: Operation, order: Order, run: Run, entries: Sequence[Ent
 
 
 def _row(operation: Operation, order: Order, run: Run, done: Done) -> LedgerBatch:
-    return LedgerBatch(
+    row = LedgerBatch(
         run=run,
         pipeline_id=operation.pipeline_id,
         lineage=run.lineage,
@@ -284,8 +284,9 @@ def _row(operation: Operation, order: Order, run: Run, done: Done) -> LedgerBatc
         attempts=done.attempts,
         duplicates_max=done.duplicates_max,
         done_at=clock.now(),
-        **done.counts.model_dump(),
     )
+    row.add(done.counts)
+    return row
 
 
 def _report(operation: Operation, order: Order) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
@@ -19,6 +20,9 @@ COPY_MARK = "+"
 ORIGIN = ("topic", "partition", "offset")
 """Columns that every frame of a source has, beside what its event refers to."""
 
+OPTIONAL = ("filtered_by", "problem", "copy", "added_by")
+"""What an event has only where components can decide it."""
+
 
 def _pair(name: str, value: Column) -> Column:
     return f.struct(f.lit(name).alias("key"), value.cast("binary").alias("value"))
@@ -29,9 +33,11 @@ class Event:
     """Columns of an event.
 
     `carried`: headers as they were read, or null. `added`: headers set since, a null value means absent.
-    `replaced`: names among the carried ones that no longer count. `kept`: whether interceptors let the event pass.
-    `problem`: component and cause that make it a dead letter, null where it is fine. `copy`: 0 for the first event
-    made of a record, then 1, 2, … All None: no event is filtered, none can fail, and each record is one event.
+    `replaced`: names among the carried ones that no longer count. `filtered_by`: the number of the interceptor that
+    filtered the event out, null where none did. `problem`: component and cause that make it a dead letter, null where
+    it is fine. `copy`: 0 for the first event made of a record, then 1, 2, …, and `added_by`: the number of the
+    interceptor that added it, null for the first. All None: no event is filtered, none can fail, and each record is one
+    event.
     """
 
     key: Column
@@ -40,17 +46,16 @@ class Event:
     added: Mapping[str, Column] = field(default_factory=dict)
     certain: frozenset[str] = frozenset()
     replaced: frozenset[str] = frozenset()
-    kept: Column | None = None
+    filtered_by: Column | None = None
     problem: Column | None = None
     copy: Column | None = None
+    added_by: Column | None = None
 
     @classmethod
     def of(cls, frame: DataFrame) -> Event:
         """The event in a frame that `columns` or a Python interceptor has made."""
-        kept, problem, copy = (f.col(n) if n in frame.columns else None for n in ("kept", "problem", "copy"))
-        return cls(
-            key=f.col("key"), body=f.col("body"), carried=f.col("headers"), kept=kept, problem=problem, copy=copy
-        )
+        optional: dict[str, Any] = {name: f.col(name) for name in OPTIONAL if name in frame.columns}
+        return cls(key=f.col("key"), body=f.col("body"), carried=f.col("headers"), **optional)
 
     @property
     def text(self) -> Column:
@@ -98,9 +103,10 @@ class Event:
         """Replace the body; `body` is binary."""
         return replace(self, body=body)
 
-    def keep_where(self, condition: Column) -> Event:
-        """Filter the event out unless `condition` holds; what is filtered out stays so."""
-        return replace(self, kept=condition if self.kept is None else self.kept & condition)
+    def keep_where(self, condition: Column, interceptor: int) -> Event:
+        """Filter the event out unless `condition` holds. What is filtered out stays so, by the first that did."""
+        own = f.when(~condition, f.lit(interceptor))
+        return replace(self, filtered_by=own if self.filtered_by is None else f.coalesce(self.filtered_by, own))
 
     def failed_where(self, condition: Column, component: str, cause: Column) -> Event:
         """Make a dead letter of the event where `condition` holds; the first problem of an event counts."""
@@ -125,13 +131,7 @@ class Event:
     def columns(self, targets: Column | None = None, required: Column | None = None) -> list[Column]:
         """The event's columns, its origin, and its channels where a selector chooses, to be selected from the frame
         that they refer to. What is None is no column."""
-        optional = {
-            "kept": self.kept,
-            "problem": self.problem,
-            "copy": self.copy,
-            "targets": targets,
-            "required": required,
-        }
+        optional = {name: getattr(self, name) for name in OPTIONAL} | {"targets": targets, "required": required}
         return [
             self.key.alias("key"),
             self.body.alias("body"),

@@ -2,24 +2,28 @@
 
 Every attempt counts the verdicts in the same pass as the write. The order of verdicts: filtered, dead, unrouted, routed
 elsewhere, refused by the sink, held by it since an earlier attempt, delivered. What is held counts as delivered.
+
+A verdict also says which component decides it. In the pass it is a number: that of the interceptor which filters the
+event, or one below zero.
 """
 
 from __future__ import annotations
 
 import base64
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark.sql import Column, Observation
 from pyspark.sql import functions as f
 
 from pipelines.domain.ledger.journal import Planned
-from pipelines.domain.ledger.ledger import Counts
+from pipelines.domain.ledger.ledger import Cause, Counts
+from pipelines.domain.runs.crashes import QUARANTINE
 from workers.agent.base.event import ORIGIN
-from workers.agent.graph.quarantine import is_marked
 from workers.agent.positions.held import Held
 
 if TYPE_CHECKING:
@@ -27,13 +31,25 @@ if TYPE_CHECKING:
 
 _COUNTS_TIMEOUT = 30.0
 _EVENT = ("key", "body", "headers", *ORIGIN)
-DELIVERED = "delivered"
-_HELD = "held"
-_IS_DELIVERED = f"verdict = '{DELIVERED}'"
 _DEAD = ("dead_lettered", "unrouted")
 
-Verdicts = list[tuple[str, Column]]
-"""(name of the count, condition) in their order; what none of them takes is delivered."""
+
+class Verdict(NamedTuple):
+    """What becomes of an event: the counter that it counts in, and the path of the component that decides it."""
+
+    counter: str
+    component: str = ""
+
+    def __str__(self) -> str:
+        return "@".join(self) if self.component else self.counter
+
+
+DELIVERED = Verdict("delivered")
+_HELD = Verdict("held")
+IS_DELIVERED = -1
+
+Condition = tuple[Column, Verdict]
+"""The first that holds for an event gives its verdict; where none does, it is delivered."""
 
 
 @dataclass(frozen=True)
@@ -60,12 +76,17 @@ class Classifier:
     """What becomes of each event of a source in one channel.
 
     `keeps_bad`: this channel accounts for the source's dead and unrouted events; in the others they count as routed
-    elsewhere. `selector`: path of the selector, the component that leaves an event unrouted.
+    elsewhere. `selector`: path of the selector, the component that leaves an event unrouted or sends it elsewhere.
+    `filters`, `adds`: paths of the interceptors that can filter or add events, by their numbers. `fails`: paths of the
+    components ahead of the sink that can make a dead letter of an event.
     """
 
     channel: str
     selector: str
     keeps_bad: bool
+    filters: Mapping[int, str] = field(default_factory=dict)
+    adds: Mapping[int, str] = field(default_factory=dict)
+    fails: Sequence[str] = ()
     _known: dict[str, Classification] = field(default_factory=dict, compare=False)
 
     def classification(
@@ -84,15 +105,18 @@ class Classifier:
     def _classification(
         self, columns: list[str], sink: str, refused: Column | None, held: Held | None = None
     ) -> Classification:
-        verdicts = list(self._verdicts(frozenset(columns), refused))
+        conditions = list(self._conditions(frozenset(columns), sink, refused))
         if held is not None and (there := held.column(copies="copy" in columns)) is not None:
-            verdicts.append((_HELD, there))
+            conditions.append((there, _HELD))
+        filters = self.filters if "filtered_by" in columns else {}
+        numbers = _numbered(filters, [each for _, each in conditions])
+        chosen = _chosen(conditions, numbers, filtered="filtered_by" in columns)
         return Classification(
-            verdicts=verdicts,
+            verdicts={number: each for each, number in numbers.items()},
             refused=refused,
             own=[name for name in (*_EVENT, "copy") if name in columns],
-            chosen=verdict(verdicts) if verdicts else None,
-            counters=_counters("copy" in columns, verdicts),
+            chosen=chosen,
+            counters=[*self._sources("copy" in columns), *_counters(chosen, numbers)],
             reason=self._reason(frozenset(columns), sink, refused),
         )
 
@@ -100,20 +124,38 @@ class Classifier:
         """Whether the channel is required for any event of these that it has to deliver."""
         return self.classification(frame, "", None).has_required(frame, self.channel)
 
-    def _verdicts(self, columns: frozenset[str], refused: Column | None) -> Iterator[tuple[str, Column]]:
-        if "kept" in columns:
-            yield "filtered", ~f.col("kept")
+    def _conditions(self, columns: frozenset[str], sink: str, refused: Column | None) -> Iterator[Condition]:
         if "problem" in columns:
-            yield "dead_lettered", is_marked()
-            yield self._bad("dead_lettered"), f.col("problem").isNotNull()
+            yield from self._dead()
         if "targets" in columns:
-            yield self._bad("unrouted"), f.size("targets") == 0
-            yield "routed_elsewhere", ~f.array_contains("targets", self.channel)
+            yield f.size("targets") == 0, self._bad("unrouted", self.selector)
+            yield ~f.array_contains("targets", self.channel), Verdict("routed_elsewhere", self.selector)
         if refused is not None:
-            yield "dead_lettered", refused.isNotNull()
+            yield refused.isNotNull(), Verdict("dead_lettered", sink)
 
-    def _bad(self, verdict: str) -> str:
-        return verdict if self.keeps_bad else "routed_elsewhere"
+    def _dead(self) -> Iterator[Condition]:
+        """Where one component alone can have a problem with an event, nobody looks which it is."""
+        several = len(self.fails) > 1
+        for path in self.fails if several else ():
+            yield f.col("problem.component") == path, self._bad("dead_lettered", path)
+        rest = "" if several else "".join(self.fails)
+        yield f.col("problem").isNotNull(), self._bad("dead_lettered", rest)
+
+    def _bad(self, counter: str, component: str) -> Verdict:
+        keeps = self.keeps_bad or component == QUARANTINE
+        return Verdict(counter if keeps else "routed_elsewhere", component)
+
+    def _sources(self, copies: bool) -> Iterator[Column]:
+        """Counts of what was read, and of what was made of it."""
+        if not copies:
+            yield f.count(f.lit(1)).alias("read")
+            return
+        yield f.count_if(f.col("copy") == 0).alias("read")
+        if len(self.adds) > 1:
+            for number, path in self.adds.items():
+                yield f.count_if(f.col("added_by") == number).alias(str(Verdict("added", path)))
+        else:
+            yield f.count_if(f.col("copy") > 0).alias(str(Verdict("added", "".join(self.adds.values()))))
 
     def _reason(self, columns: frozenset[str], sink: str, refused: Column | None) -> Column | None:
         reasons = []
@@ -133,10 +175,11 @@ def _reason(component: str, cause: Column) -> Column:
 
 @dataclass(frozen=True)
 class Classification:
-    """The expressions of a judge for one sink. `own`: columns that the sink is given; `chosen`: the verdict, None where
-    every event is delivered; `reason`: component and cause of a dead or unrouted event, None where none can be."""
+    """The expressions of a judge for one sink. `verdicts`: by their numbers; `own`: columns that the sink is given;
+    `chosen`: the number of the verdict, None where every event is delivered; `reason`: component and cause of a dead or
+    unrouted event, None where none can be."""
 
-    verdicts: Verdicts
+    verdicts: Mapping[int, Verdict]
     refused: Column | None
     own: list[str]
     chosen: Column | None
@@ -158,24 +201,22 @@ class Classification:
 
     def _passed(self, frame: DataFrame, counted: Observation | str) -> DataFrame:
         passed = frame.observe(counted, *self.counters)
-        return passed if self.chosen is None else passed.where(_IS_DELIVERED)
+        return passed if self.chosen is None else passed.where(f.col("verdict") == IS_DELIVERED)
 
     def has_required(self, frame: DataFrame, channel: str) -> bool:
         """Whether an event that is to be delivered must be; true where the frame does not say it."""
         if "required" not in frame.columns or self.chosen is None:
             return True
-        to_deliver = frame.where(self.chosen == DELIVERED)
+        to_deliver = frame.where(self.chosen == IS_DELIVERED)
         return not to_deliver.where(f.array_contains("required", channel)).isEmpty()
 
     def dead(self, frame: DataFrame) -> DataFrame | None:
         """The dead and unrouted events, with `component` and `cause`; None where none can be."""
-        names = {name for name, _ in self.verdicts if name in _DEAD}
-        if not names or self.chosen is None or self.reason is None:
+        dead = [number for number, each in self.verdicts.items() if each.counter in _DEAD]
+        if not dead or self.chosen is None or self.reason is None:
             return None
-        bad = frame.withColumn("verdict", self.chosen).where(f.col("verdict").isin(*sorted(names)))
-        return bad.select(*_EVENT, "verdict", self.reason.alias("reason")).select(
-            *_EVENT, "verdict", "reason.component", "reason.cause"
-        )
+        bad = frame.where(self.chosen.isin(*dead)).select(*_EVENT, self.reason.alias("reason"))
+        return bad.select(*_EVENT, "reason.component", "reason.cause")
 
 
 @dataclass(frozen=True)
@@ -193,16 +234,16 @@ class Batch:
 
     def attempt(self, sink: str = "", refused: Column | None = None, held: Held | None = None) -> Attempt:
         """Try to deliver it to the sink at path `sink`, but for what is `held`; counts belong to one attempt only."""
-        return Attempt(self, self.classifier.classification(self.frame, sink, refused, held))
+        return Attempt(self, self.classifier.classification(self.frame, sink, refused, held), sink)
 
 
 class Attempt:
     """One pass over a batch: `events`, or what `in_columns` gives, must be written by one action; then there are
     `counts`. `repeats`: tasks of the write that ran more than once, because a cluster lost them."""
 
-    def __init__(self, batch: Batch, classification: Classification) -> None:
+    def __init__(self, batch: Batch, classification: Classification, sink: str) -> None:
         self.planned = batch.planned
-        self._batch, self._classification = batch, classification
+        self._batch, self._classification, self._sink = batch, classification, sink
         self.repeats = 0
         self._refusals: list[Refusal] = []
         self._counted = Observation()
@@ -253,13 +294,7 @@ class Attempt:
             return self._already
         if self._counts is None:
             self._counts, self._held = counted(_values(self._counted))
-        refused = len(self._refusals)
-        return self._counts.model_copy(
-            update={
-                "delivered": self._counts.delivered - refused,
-                "dead_lettered": self._counts.dead_lettered + refused,
-            }
-        )
+        return self._counts.refused(self._sink, len(self._refusals))
 
     def dead(self) -> DataFrame | None:
         """The events of this pass that are dead or unrouted, with `component` and `cause`; None where none can be."""
@@ -272,29 +307,40 @@ class Attempt:
 
 
 def counted(values: Mapping[str, int]) -> tuple[Counts, int]:
-    """The counts of a pass, and how many of the delivered events the sink had before."""
-    held = values.get(_HELD, 0)
-    others = {name: value for name, value in values.items() if name != _HELD}
-    return Counts(**{**others, DELIVERED: others[DELIVERED] + held}), held
+    """The counts of a pass by counter and by component, and how many of the delivered events the sink had before."""
+    sums: Counter[str] = Counter()
+    parts: dict[str, dict[Cause, int]] = {}
+    for name, number in values.items():
+        counter, _, component = name.partition("@")
+        sums[counter] += number
+        if component and number:
+            parts.setdefault(component, {})[counter] = number  # type: ignore[index]
+    held = sums.pop(_HELD.counter, 0)
+    sums[DELIVERED.counter] += held
+    return Counts(**sums).with_parts(parts), held
 
 
-def verdict(verdicts: Verdicts) -> Column:
-    """The first verdict whose condition holds."""
-    chosen = f.lit(DELIVERED)
-    for name, condition in reversed(verdicts):
-        chosen = f.when(condition, f.lit(name)).otherwise(chosen)
-    return chosen
+def _numbered(filters: Mapping[int, str], others: Sequence[Verdict]) -> dict[Verdict, int]:
+    """Verdicts with their numbers in a pass; those that filter have that of their interceptor."""
+    below = dict.fromkeys([DELIVERED, *others])
+    filtered = {Verdict("filtered", path): number for number, path in filters.items()}
+    return filtered | {each: -number for number, each in enumerate(below, start=-IS_DELIVERED)}
 
 
-def _counters(copies: bool, verdicts: Verdicts) -> list[Column]:
-    every = f.count(f.lit(1))
-    counters = [(f.count_if(f.col("copy") == 0) if copies else every).alias("read")]
-    if copies:
-        counters.append(f.count_if(f.col("copy") > 0).alias("added"))
-    if not verdicts:
-        return [*counters, every.alias(DELIVERED)]
-    names = sorted({DELIVERED, *(name for name, _ in verdicts)})
-    return counters + [f.count_if(f.col("verdict") == name).alias(name) for name in names]
+def _chosen(conditions: Sequence[Condition], numbers: Mapping[Verdict, int], *, filtered: bool) -> Column | None:
+    """The number of the verdict whose condition is the first that holds. What an interceptor has filtered is so."""
+    chosen = f.lit(IS_DELIVERED)
+    for condition, each in reversed(conditions):
+        chosen = f.when(condition, f.lit(numbers[each])).otherwise(chosen)
+    if filtered:
+        return f.coalesce("filtered_by", chosen)
+    return chosen if conditions else None
+
+
+def _counters(chosen: Column | None, numbers: Mapping[Verdict, int]) -> list[Column]:
+    if chosen is None:
+        return [f.count(f.lit(1)).alias(str(DELIVERED))]
+    return [f.count_if(f.col("verdict") == number).alias(str(each)) for each, number in numbers.items()]
 
 
 def _values(observation: Observation) -> dict[str, Any]:

@@ -11,7 +11,8 @@ from pipelines.domain.access.reach import ReachPolicy
 from pipelines.domain.base.states import RunRole
 from pipelines.domain.definitions.document.spec import BUFFER, Definition, Read
 from pipelines.domain.definitions.parts.component import ComponentSpec
-from pipelines.domain.runs.crashes import Quarantined
+from pipelines.domain.ledger.ledger import Cause
+from pipelines.domain.runs.crashes import QUARANTINE, Quarantined
 from pipelines.domain.runs.protocol import Launch
 from workers.agent.base.batch_limits import BatchLimits
 from workers.agent.base.event import Event
@@ -67,10 +68,28 @@ class Graph:
     def classifier(self, source: str, channel: str) -> Classifier:
         """Who says what becomes of an event; the first required channel of a source accounts for its bad events."""
         if source.startswith(BUFFER):
-            return Classifier(channel, selector="", keeps_bad=True)
+            return Classifier(channel, selector="", keeps_bad=True, fails=self._fails(source))
         targets, optional = self.definition.targets(source), self.definition.optional_targets(source)
         first = next((name for name in targets if name not in optional), targets[0])
-        return Classifier(channel, selector=f"sources.{source}.selector", keeps_bad=channel == first)
+        return Classifier(
+            channel,
+            selector=f"sources.{source}.selector",
+            keeps_bad=channel == first,
+            filters=self._that_can("filtered", source),
+            adds=self._that_can("added", source),
+            fails=self._fails(source),
+        )
+
+    def _that_can(self, cause: Cause, source: str) -> dict[int, str]:
+        interceptors = self.interceptors.get(source, [])
+        return {part.place.number: part.place.path for part in interceptors if cause in part.causes}
+
+    def _fails(self, source: str) -> list[str]:
+        """What is ahead of the sinks and can make a dead letter of an event."""
+        reader = self.sources[source]
+        own = [reader.place.path] if "dead_lettered" in reader.causes else []
+        quarantine = [QUARANTINE] if any(each.source == source for each in self.quarantined) else []
+        return [*quarantine, *own, *self._that_can("dead_lettered", source).values()]
 
 
 def build(

@@ -13,7 +13,7 @@ from pipelines.domain.access.reach import ReachPolicy
 from pipelines.domain.base.positions import PartitionPosition, SourceIdentity, TopicPartition
 from pipelines.domain.definitions.parts.component import ComponentSpec
 from pipelines.domain.ledger.journal import Planned, SinkPosition
-from pipelines.domain.ledger.ledger import Counts
+from pipelines.domain.ledger.ledger import Cause, Counts
 from pipelines.domain.runs.protocol import AgentFinding, IngestBufferStatus
 from workers.agent.base.batch_limits import BatchLimits
 from workers.agent.positions.checkpoint import Offsets
@@ -27,6 +27,13 @@ if TYPE_CHECKING:
     from workers.agent.base.event import Event
     from workers.agent.graph.batch import Attempt, Refusal
 
+
+ON_ERROR: dict[str, frozenset[Cause]] = {
+    "dead_letter": frozenset({"dead_lettered"}),
+    "drop": frozenset({"filtered"}),
+    "fail": frozenset(),
+}
+"""What interceptors with an `on_error` make of an event that they cannot process."""
 
 REACH_TIMEOUT = 2.0
 """Seconds in which a sink that is there says so."""
@@ -57,6 +64,11 @@ class Place:
     def source(self) -> str:
         """The name of the source that stands here, as reads have it."""
         return self.path.removeprefix("sources.")
+
+    @property
+    def number(self) -> int:
+        """Which of its source's interceptors stands here."""
+        return int(self.path.rpartition("[")[2].removesuffix("]"))
 
     @property
     def name(self) -> str:
@@ -95,6 +107,11 @@ class SourceBuilder(Builder, ABC):
 
     waits_for_optional: ClassVar[bool] = False
     overruns: ClassVar[bool] = False
+
+    @property
+    def causes(self) -> frozenset[Cause]:
+        """What it can make of a record other than an event; the ledger counts it by component."""
+        return frozenset({"dead_lettered"})
 
     @abstractmethod
     def log_ranges(self) -> dict[TopicPartition, LogRange]:
@@ -173,6 +190,11 @@ class SourceBuilder(Builder, ABC):
 
 class InterceptorBuilder(Builder):
     """Looks at each event: most of them by `apply`, those that change the frame itself by `through`."""
+
+    @property
+    def causes(self) -> frozenset[Cause]:
+        """What it can make of an event other than to pass it on; the ledger counts it by component."""
+        return frozenset()
 
     @property
     def changes_frame(self) -> bool:

@@ -30,8 +30,3 @@ def marked(event: Event, ranges: Sequence[Quarantined]) -> Event:
 def _within(each: Quarantined) -> Column:
     place = (f.col("topic") == each.topic) & (f.col("partition") == each.partition)
     return place & (f.col("offset") >= each.start) & (f.col("offset") < each.end)
-
-
-def is_marked() -> Column:
-    """Whether the problem of a row is its quarantine."""
-    return f.coalesce(f.col("problem.component") == QUARANTINE, f.lit(False))

@@ -46,11 +46,13 @@ _SUGGESTION = "Fix the interceptor or its environment, then start the pipeline a
 
 @dataclass(frozen=True)
 class Settings:
-    """An interceptor as it travels to the executors. `run` tells runs apart; `path` is its place in the definition;
-    `directories`: where the class may lie beside the installed packages."""
+    """An interceptor as it travels to the executors. `run` tells runs apart; `path` is its place in the definition,
+    `number` that among the interceptors of its source; `directories`: where the class may lie beside the installed
+    packages."""
 
     run: str
     path: str
+    number: int
     class_name: str
     config: dict[str, Any]
     on_error: str
@@ -189,15 +191,17 @@ class Rows:
 
     sources: list[int] = field(default_factory=list)
     events: list[Event | None] = field(default_factory=list)
-    kept: list[bool] = field(default_factory=list)
+    filtered: list[bool] = field(default_factory=list)
     problems: list[dict[str, str] | None] = field(default_factory=list)
     split: bool = False
 
-    def add(self, source: int, event: Event | None, *, kept: bool = True, cause: dict[str, str] | None = None) -> None:
+    def add(
+        self, source: int, event: Event | None, *, filtered: bool = False, cause: dict[str, str] | None = None
+    ) -> None:
         """One row; without an event, the row is as it was read."""
         self.sources.append(source)
         self.events.append(event)
-        self.kept.append(kept)
+        self.filtered.append(filtered)
         self.problems.append(cause)
 
 
@@ -223,9 +227,9 @@ class Task:
 
     def _due(self, columns: dict[str, Any], count: int) -> list[int]:
         """The rows that nothing has filtered or failed yet."""
-        kept = columns["kept"].to_pylist() if "kept" in columns else [True] * count
+        filtered = columns["filtered_by"].to_pylist() if "filtered_by" in columns else [None] * count
         problems = columns["problem"].to_pylist() if "problem" in columns else [None] * count
-        return [row for row in range(count) if kept[row] and problems[row] is None]
+        return [row for row in range(count) if filtered[row] is None and problems[row] is None]
 
     def _results(self, events: list[Event]) -> list[Any]:
         return inside(self._settings.path, self._traced if self._trace else self._called)(events)
@@ -307,7 +311,7 @@ class Task:
         if wrong is not None:
             self._add_failed(rows, row, wrong)
         elif not made:
-            rows.add(row, None, kept=False)
+            rows.add(row, None, filtered=True)
         else:
             rows.split |= len(made) > 1
             for event in made:
@@ -315,7 +319,7 @@ class Task:
 
     def _add_failed(self, rows: Rows, row: int, error: BaseException) -> None:
         if self._settings.on_error == "drop":
-            rows.add(row, None, kept=False)
+            rows.add(row, None, filtered=True)
         elif self._settings.on_error == "fail":
             raise _failed(self._settings, reported(error))
         else:
@@ -332,7 +336,8 @@ class Task:
             "partition": taken["partition"],
             "offset": taken["offset"],
             "copy": self._copies(columns, look_up, rows),
-            "kept": pa.array(_kept(rows, look_up("kept") if "kept" in columns else None), pa.bool_()),
+            "added_by": self._added_by(look_up("added_by") if "added_by" in columns else None, rows),
+            "filtered_by": self._filtered_by(look_up("filtered_by") if "filtered_by" in columns else None, rows),
             "problem": pa.array(_problems(rows, look_up("problem") if "problem" in columns else None), PROBLEM),
         }
         return pa.RecordBatch.from_arrays(list(made.values()), names=list(made))
@@ -353,12 +358,29 @@ class Task:
             numbers.append(number)
         return pa.array(numbers, pa.int32())
 
+    def _added_by(self, before: list[int | None] | None, rows: Rows) -> Any:
+        """The first of the events that one has become is as that was; the others are this interceptor's."""
+        if before is None and not rows.split:
+            return pa.nulls(len(rows.sources), pa.int32())
+        earlier = before or [None] * len(rows.sources)
+        first = map(operator.ne, rows.sources, [None, *rows.sources])
+        pairs = zip(rows.sources, first, strict=True)
+        return pa.array([earlier[row] if is_first else self._settings.number for row, is_first in pairs], pa.int32())
+
+    def _filtered_by(self, before: list[int | None] | None, rows: Rows) -> Any:
+        """What was filtered before was not shown to it."""
+        if before is None and not any(rows.filtered):
+            return pa.nulls(len(rows.sources), pa.int32())
+        earlier = before or [None] * len(rows.sources)
+        pairs = zip(rows.sources, rows.filtered, strict=True)
+        return pa.array([self._settings.number if own else earlier[row] for row, own in pairs], pa.int32())
+
 
 def _all_through(events: list[Event], results: list[Any], count: int) -> Rows | None:
     """The usual case, quickly: every row was an event, and every event came back itself and whole."""
     if len(results) < count or not all(map(operator.is_, results, events)) or any(map(_wrong, events)):
         return None
-    return Rows(list(range(count)), list(events), [True] * count, [None] * count)
+    return Rows(list(range(count)), list(events), [False] * count, [None] * count)
 
 
 def _is_of_the_instance(error: BaseException, own: Running) -> bool:
@@ -403,12 +425,6 @@ def _wrong(event: Any) -> BaseException | None:
     if own is not None and not all(isinstance(part, str) for pair in own.items() for part in pair):
         return TypeError("names and values of headers are text")
     return None
-
-
-def _kept(rows: Rows, before: list[bool] | None) -> list[bool]:
-    if before is None:
-        return rows.kept
-    return [own and before[row] for row, own in zip(rows.sources, rows.kept, strict=True)]
 
 
 def _problems(rows: Rows, before: list[Any] | None) -> list[Any]:

@@ -149,12 +149,7 @@ class Batches:
             if staged != counts.delivered:
                 raise StagedWrong(f"{staged} rows were staged of {counts.delivered} events")
             refused = self._move(connection, stage, first, last) if staged else []
-            final = counts.model_copy(
-                update={
-                    "delivered": counts.delivered - len(refused),
-                    "dead_lettered": counts.dead_lettered + len(refused),
-                }
-            )
+            final = counts.refused(f"sinks.{key.sink}", len(refused))
             self._write_key(connection, key, final, refused)
             connection.execute(sql.SQL("DROP TABLE {}").format(self._stage(stage)))
         return Committed(final, refused)

@@ -25,7 +25,7 @@ from pipelines.domain.runs.protocol import AgentFinding, SparkSettings
 from workers.agent.base.event import HEADERS_TYPE, Event
 from workers.agent.base.findings import Refused, blocked_by
 from workers.agent.graph import compile as compiler
-from workers.agent.graph.batch import DELIVERED, Classification
+from workers.agent.graph.batch import DELIVERED, IS_DELIVERED, Classification
 from workers.agent.graph.component import InterceptorBuilder, SelectorBuilder
 from workers.agent.spark import jvm
 from workers.agent.spark import session as sessions
@@ -95,7 +95,7 @@ def result(session: SparkSession, definition: Definition, source: str, request: 
     reason = next(found[name].reason for name, classifier in classifiers.items() if classifier.keeps_bad)
     shown = f.lit(None) if reason is None else reason
     rows_out = made.select("headers", "body", shown.alias("reason"), *verdicts).collect()
-    return _sorted_out([row.asDict(recursive=True) for row in rows_out], list(classifiers))
+    return _sorted_out([row.asDict(recursive=True) for row in rows_out], found)
 
 
 def _topic(definition: Definition, source: str) -> str:
@@ -106,7 +106,7 @@ def _topic(definition: Definition, source: str) -> str:
 
 
 def _verdict(classification: Classification) -> Column:
-    return f.lit(DELIVERED) if classification.chosen is None else classification.chosen
+    return f.lit(IS_DELIVERED) if classification.chosen is None else classification.chosen
 
 
 def _initialise(
@@ -123,18 +123,18 @@ def _initialise(
         raise Refused(*findings)
 
 
-def _sorted_out(rows: list[dict[str, Any]], channels: list[str]) -> dict[str, Any]:
+def _sorted_out(rows: list[dict[str, Any]], channels: dict[str, Classification]) -> dict[str, Any]:
     delivered: dict[str, list[Any]] = {name: [] for name in channels}
     unrouted, dead, filtered = [], [], 0
     for row in rows:
-        verdicts = {name: row[f"in {name}"] for name in channels}
+        verdicts = {name: each.verdicts[row[f"in {name}"]].counter for name, each in channels.items()}
         filtered += "filtered" in verdicts.values()
         if "unrouted" in verdicts.values():
             unrouted.append(_shown(row))
         if "dead_lettered" in verdicts.values():
             dead.append({"event": _shown(row), **row["reason"]})
         for name in channels:
-            if verdicts[name] == DELIVERED:
+            if verdicts[name] == DELIVERED.counter:
                 delivered[name].append(_shown(row))
     return {"channels": delivered, "filtered": filtered, "unrouted": unrouted, "dead_letters": dead}
 

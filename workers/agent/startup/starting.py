@@ -12,7 +12,7 @@ from pipelines.domain.ledger.ledger import Counts
 from workers.agent.base.batch_limits import BatchLimits
 from workers.agent.delivery.real_time import COUNTED, Flow, Query, RealTimeQuery
 from workers.agent.graph import compile as compiler
-from workers.agent.graph.batch import Classifier
+from workers.agent.graph.batch import Classifier, counted
 from workers.agent.positions.checkpoint import Offsets
 from workers.agent.positions.held import Held
 from workers.agent.spark.session import generate_code
@@ -69,9 +69,9 @@ class Starting:
         frame = compiler.past(self.spark, self.graph, query.read, starts, ends)
         from pyspark.sql import Observation
 
-        counted = Observation()
-        self._classifier(query).classification(frame, "", None).delivered(frame, counted).count()
-        return Counts(**counted.get)
+        observed = Observation()
+        self._classifier(query).classification(frame, "", None).delivered(frame, observed).count()
+        return counted(observed.get)[0]
 
     def _classifier(self, query: RealTimeQuery) -> Classifier:
         return self.graph.classifier(query.read.source, query.read.channels[0])

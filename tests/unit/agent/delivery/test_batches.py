@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
@@ -43,7 +42,9 @@ def test_a_batch_is_planned_on_disk_before_its_sink_is_touched_and_done_after_it
     assert seen["delivered"] == stage.sink.records == [0, 1, 2, 4]
     assert isinstance(kept, DeadLetters)
     assert [(dead_letter.offset, dead_letter.location) for dead_letter in kept.dead_letters] == [(3, "at 3")]
-    assert (done.ranges, done.counts) == (planned.ranges, Counts(read=5, delivered=4, dead_lettered=1))
+    refused = {"sinks.lake": {"dead_lettered": 1}}
+    assert done.ranges == planned.ranges
+    assert done.counts == Counts(read=5, delivered=4, dead_lettered=1, components=refused)
 
 
 def test_a_batch_whose_dead_letters_cannot_be_kept_is_not_done(stage: Stage) -> None:
@@ -63,7 +64,8 @@ def test_a_batch_whose_dead_letters_cannot_be_kept_is_not_done(stage: Stage) -> 
 def test_an_optional_channel_drops_a_batch_after_one_round_and_keeps_its_dead_letters_all_the_same(
     stage: Stage, monkeypatch: pytest.MonkeyPatch, verdict: str, abandoned: bool
 ) -> None:
-    monkeypatch.setattr("workers.agent.graph.batch._values", lambda _: {"read": 5, "delivered": 4, verdict: 1})
+    values = {"read": 5, "delivered": 4, f"{verdict}@sources.shop": 1}
+    monkeypatch.setattr("workers.agent.graph.batch._values", lambda _: values)
     seen: list[list[str]] = []
     stage.sink.failing = 1
     stage.dead_letters.asked = lambda: seen.append(stage.kinds())
@@ -72,7 +74,8 @@ def test_an_optional_channel_drops_a_batch_after_one_round_and_keeps_its_dead_le
         bench.ledger.abort()
     bench.run(0, 5)
     (done,) = stage.disk.of_kind(Done)
-    assert (done.sink, done.counts) == ("", Counts(read=5, dropped_optional=4, **{verdict: 1}))
+    parts = {"sources.shop": {verdict: 1}}
+    assert (done.sink, done.counts) == ("", Counts(read=5, dropped_optional=4, components=parts, **{verdict: 1}))
     assert (seen, stage.dead_letters.kept) == ([["Planned"] if abandoned else ["Planned", "SinkFailed"]], [3])
     assert (stage.sink.failing, stage.held) == (int(abandoned), [])
 
@@ -177,33 +180,13 @@ def test_more_dead_letters_than_allowed_block_the_batch_and_are_not_kept(stage: 
     assert (len(stage.dead_letters.kept), listed, done) == ((0, 0, 0) if blocked else (bad, bad, 1))
 
 
-class Frame:
-    """Dead events of one batch, by component."""
-
-    def __init__(self, **made: int) -> None:
-        self._made = made
-
-    def where(self, *_: str) -> Frame:
-        return self
-
-    def groupBy(self, *_: str) -> Frame:  # noqa: N802
-        return self
-
-    def count(self) -> Frame:
-        return self
-
-    def collect(self) -> list[dict[str, Any]]:
-        return [{"component": name, "count": number} for name, number in self._made.items()]
-
-    def toLocalIterator(self) -> Iterator[Any]:  # noqa: N802
-        return iter([])
-
-
 @pytest.mark.parametrize(("component", "blocked"), [(QUARANTINE, False), ("interceptors.x", True)])
 def test_records_in_quarantine_are_no_reason_to_block(stage: Stage, component: str, blocked: bool) -> None:
     dead_letter_queue = DeadLetterQueue(stage.dead_letters, stage.disk.journal(), max_rate=1)
     attempt: Any = SimpleNamespace(
-        counts=Counts(read=5, dead_lettered=5), dead=lambda: Frame(**{component: 5}), refusals=[]
+        counts=Counts(read=5, dead_lettered=5, components={component: {"dead_lettered": 5}}),
+        dead=lambda: None,
+        refusals=[],
     )
     with pytest.raises(Blocked, match=component) if blocked else nullcontext():
         dead_letter_queue.take(Planned(source="shop", channel="lake", batch=0, ranges=[]), attempt, "sinks.lake")

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Column
 from pyspark.sql import functions as f
 
+from pipelines.domain.ledger.ledger import Cause
 from workers.agent.base import json_text
 from workers.agent.base.event import Event
 from workers.agent.base.findings import blocking_text
-from workers.agent.graph.component import InterceptorBuilder
+from workers.agent.graph.component import ON_ERROR, InterceptorBuilder
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -25,6 +26,11 @@ _NUMBER = r"\A[+-]?[0-9]++(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?\z"
 
 class Builder(InterceptorBuilder):
     """Rewrites the body; `on_error` decides about what cannot be rewritten."""
+
+    @property
+    def causes(self) -> frozenset[Cause]:
+        """What becomes of events that cannot be rewritten."""
+        return ON_ERROR[self.spec.on_error]
 
     def through(self, frame: DataFrame, event: Event) -> tuple[DataFrame, Event]:
         """Body and error are columns of their own: what follows looks at them more than once."""
@@ -40,7 +46,7 @@ class Builder(InterceptorBuilder):
         if self.spec.on_error == "dead_letter":
             return event.failed_where(error.isNotNull(), self.place.path, error)
         if self.spec.on_error == "drop":
-            return event.keep_where(error.isNull())
+            return event.keep_where(error.isNull(), self.place.number)
         return event.with_body(f.when(error.isNull(), event.body).otherwise(self._failing(error)))
 
     def _failing(self, error: Column) -> Column:

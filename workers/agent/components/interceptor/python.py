@@ -9,10 +9,11 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from pipelines.domain.access.interceptors import ADVICE, NOT_ALLOWED, not_allowed
+from pipelines.domain.ledger.ledger import Cause
 from workers.agent.base.arrow import map_in_arrow
 from workers.agent.base.event import HEADERS_TYPE, PROBLEM_TYPE, Event
 from workers.agent.base.findings import Refused, blocked_by, refuse
-from workers.agent.graph.component import InterceptorBuilder
+from workers.agent.graph.component import ON_ERROR, InterceptorBuilder
 from workers.agent.interceptors import search, trial
 from workers.agent.interceptors.worker import Settings, mapper, running
 
@@ -32,10 +33,16 @@ class Builder(InterceptorBuilder):
     """Leaves the JVM and comes back."""
 
     @property
+    def causes(self) -> frozenset[Cause]:
+        """Nobody knows what the class does."""
+        return ON_ERROR[self.spec.on_error] | {"added", "filtered"}
+
+    @property
     def _settings(self) -> Settings:
         return Settings(
             run=str(self.place.run or self.place.pipeline),
             path=self.place.path,
+            number=self.place.number,
             class_name=self.spec.class_name,
             config=dict(self.spec.config),
             on_error=self.spec.on_error,
@@ -97,7 +104,7 @@ class Builder(InterceptorBuilder):
         partition = read.schema["partition"].dataType.simpleString()
         schema = (
             f"key binary, body binary, headers {HEADERS_TYPE}, topic string, partition {partition}, `offset` bigint, "
-            f"copy int, kept boolean, problem {PROBLEM_TYPE}"
+            f"copy int, added_by int, filtered_by int, problem {PROBLEM_TYPE}"
         )
         read = read.withColumn("offset", read["offset"].cast("bigint"))
         made = map_in_arrow(read, mapper(self._settings), schema)

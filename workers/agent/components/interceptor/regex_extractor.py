@@ -8,6 +8,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as f
 
 from pipelines.domain.definitions.parts.time_patterns import has_zone
+from pipelines.domain.ledger.ledger import Cause
 from pipelines.domain.regex.java_regex import groups
 from workers.agent.base.event import Event
 from workers.agent.base.patterns import compile_in_java
@@ -19,6 +20,12 @@ if TYPE_CHECKING:
 
 class Builder(InterceptorBuilder):
     """Sets headers where there is a match."""
+
+    @property
+    def causes(self) -> frozenset[Cause]:
+        """A time that is not written as it should be is a dead letter."""
+        has_time = any(serializer.type == "millis" for serializer in self.spec.serializers)
+        return frozenset({"dead_lettered"} if has_time else {})
 
     def initialise(self, spark: SparkSession) -> None:
         """Let Java compile the pattern."""

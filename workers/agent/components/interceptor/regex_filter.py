@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pipelines.domain.ledger.ledger import Cause
 from workers.agent.base.event import Event
 from workers.agent.base.patterns import compile_in_java
 from workers.agent.graph.component import InterceptorBuilder
@@ -15,6 +16,11 @@ if TYPE_CHECKING:
 class Builder(InterceptorBuilder):
     """Keeps the events that match, or those that do not."""
 
+    @property
+    def causes(self) -> frozenset[Cause]:
+        """It filters."""
+        return frozenset({"filtered"})
+
     def initialise(self, spark: SparkSession) -> None:
         """Let Java compile the pattern."""
         compile_in_java(spark, self.spec.regex, f"{self.place.path}.regex")
@@ -22,4 +28,4 @@ class Builder(InterceptorBuilder):
     def apply(self, event: Event) -> Event:
         """Add the condition."""
         matches = event.text.rlike(self.spec.regex)
-        return event.keep_where(~matches if self.spec.exclude_events else matches)
+        return event.keep_where(~matches if self.spec.exclude_events else matches, self.place.number)

@@ -13,6 +13,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as f
 
 from pipelines.domain.base.positions import PartitionPosition, SourceIdentity, TopicPartition
+from pipelines.domain.ledger.ledger import Cause
 from pipelines.domain.runs.protocol import AgentFinding
 from workers.agent.base import flume_avro
 from workers.agent.base.batch_limits import BatchLimits
@@ -55,6 +56,11 @@ class Builder(SourceBuilder):
         super().__init__(spec, place)
         self._cluster = KafkaCluster.of(spec.bootstrap_servers, spec.options, place.reach)
         self._found: list[TopicPartition] = []
+
+    @property
+    def causes(self) -> frozenset[Cause]:
+        """Every record is an event, unless it has to be one of Flume's."""
+        return super().causes if self.spec.parse_as_flume_event else frozenset()
 
     def probe(self) -> None:
         """Every topic exists and may be read; what may lose data later is a notice."""

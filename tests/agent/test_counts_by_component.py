@@ -1,0 +1,231 @@
+"""Every record that a component filters, adds, routes or makes a dead letter of counts as that component's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from pipelines.domain.base.positions import PartitionRange
+from pipelines.domain.definitions.document.spec import Definition, Read
+from pipelines.domain.ledger.journal import Planned
+from pipelines.domain.ledger.ledger import Counts
+from pipelines.domain.runs.crashes import Quarantined
+from tests.agent.expressions import SCHEMA, In
+from tests.counts import is_balanced
+from workers.agent.base.event import Event
+from workers.agent.graph import compile as compiler
+from workers.agent.graph.batch import Batch
+from workers.agent.graph.quarantine import marked, of_read
+
+VARIOUS = "tests.agent.interceptors:Various"
+SELECTOR = "sources.shop.selector"
+PLANNED = Planned(
+    source="shop", channel="lake", batch=0, ranges=[PartitionRange(topic="t", partition=0, start=0, end=99)]
+)
+
+
+def at(number: int) -> str:
+    return f"sources.shop.interceptors[{number}]"
+
+
+def python(**keys: Any) -> dict[str, Any]:
+    return {"type": "python", "class": VARIOUS, **keys}
+
+
+FILTER = {"type": "regex_filter", "exclude_events": True}
+REPLICATING = {"type": "replicating", "channels": ["lake", "other"]}
+BY_HEADER = {"type": "multiplexing", "header": "country", "mapping": {"CZ": ["lake"], "US": ["other"]}}
+
+
+class Pipeline:
+    """A pipeline whose source gives these events, and what its passes count."""
+
+    def __init__(
+        self,
+        session: SparkSession,
+        events: Sequence[In],
+        interceptors: Sequence[Mapping[str, Any]] = (),
+        selector: Mapping[str, Any] = REPLICATING,
+        quarantined: Sequence[Quarantined] = (),
+        **source: Any,
+    ) -> None:
+        plain = {
+            "api_version": "headgate/v1",
+            "name": "orders",
+            "sources": {
+                "shop": {
+                    "type": "kafka",
+                    "bootstrap_servers": "127.0.0.1:9",
+                    "topics": ["t"],
+                    "group_id": "g",
+                    "start_from": "earliest",
+                    "interceptors": list(interceptors),
+                    "selector": dict(selector),
+                    **source,
+                }
+            },
+            "channels": {"lake": {"type": "direct"}, "other": {"type": "direct"}},
+            "sinks": {name: {"type": "null", "channel": name} for name in ("lake", "other")},
+        }
+        definition = Definition.model_validate(plain)
+        self.graph = compiler.build(
+            definition, lineage=1, state=Path(), classes=frozenset({VARIOUS}), quarantined=quarantined
+        )
+        for part in self.graph.interceptors["shop"]:
+            part.initialise(session)
+        rows = session.createDataFrame([event.row() for event in events], SCHEMA).coalesce(1)
+        event = self._read(rows)
+        event = marked(event, of_read(quarantined, Read("shop", ("lake", "other"))))
+        self.frame = compiler.intercept(
+            rows, event, self.graph.interceptors["shop"], self.graph.selectors["shop"]
+        ).persist()
+
+    def _read(self, rows: DataFrame) -> Event:
+        event = Event(key=rows["key"], body=rows["body"], carried=rows["headers"])
+        if "dead_lettered" not in self.graph.sources["shop"].causes:
+            return event
+        return event.failed_where(f.col("body") == f.lit(b"unreadable"), "sources.shop", f.lit("it is no event"))
+
+    def counted(self, channel: str, refused: bytes | None = None) -> Counts:
+        """What a pass counts of a channel whose sink refuses one body; every record has a verdict, in its part."""
+        reason = None if refused is None else f.when(f.col("body") == f.lit(refused), f.lit("refused"))
+        batch = Batch(self.frame, PLANNED, self.graph.classifier("shop", channel))
+        attempt = batch.attempt(f"sinks.{channel}", reason)
+        attempt.events.write.format("noop").mode("append").save()
+        assert is_balanced(attempt.counts), attempt.counts
+        dead = attempt.dead()
+        kept = dead.groupBy("component").count().collect() if dead is not None else []
+        of_dead = {row["component"]: row["count"] for row in kept}
+        assert of_dead == {
+            path: number
+            for path, each in (attempt.counts.parts or {}).items()
+            if (number := each.get("dead_lettered", 0) + each.get("unrouted", 0))
+        }
+        return attempt.counts
+
+
+def events(*bodies: str, **headers: str) -> list[In]:
+    pairs = [(name, value.encode()) for name, value in headers.items()]
+    return [In(body=body.encode(), offset=number, headers=pairs) for number, body in enumerate(bodies)]
+
+
+def test_a_pipeline_whose_components_decide_nothing_has_no_parts(session: SparkSession) -> None:
+    interceptors: list[dict[str, Any]] = [
+        {"type": "static", "key": "k", "value": "v"},
+        {"type": "host"},
+        {"type": "timestamp"},
+        {"type": "uuid"},
+        {"type": "search_replace", "search_pattern": "a", "replace_string": "b"},
+        {"type": "remove_header", "with_name": "k"},
+        {"type": "regex_extractor", "regex": "(a)", "serializers": [{"name": "x"}]},
+        {"type": "morph_json", "drop": ["x"], "on_error": "fail"},
+    ]
+    pipeline = Pipeline(session, events("{}", "{}"), interceptors)
+    assert pipeline.counted("lake") == Counts(read=2, delivered=2)
+    assert pipeline.graph.classifier("shop", "lake").fails == []
+
+
+def test_the_first_of_several_interceptors_that_filter_an_event_counts_it(session: SparkSession) -> None:
+    interceptors: list[dict[str, Any]] = [
+        {**FILTER, "regex": "DEBUG"},
+        {"type": "static", "key": "k", "value": "v"},
+        {"type": "morph_json", "drop": ["x"], "on_error": "drop"},
+        {**FILTER, "regex": "DEBUG|noise"},
+    ]
+    bodies = ('{"m":"DEBUG"}', "DEBUG", "no json", "noise", '{"m":"noise"}', '{"m":1}')
+    found = Pipeline(session, events(*bodies), interceptors).counted("lake")
+    parts = {at(0): {"filtered": 2}, at(2): {"filtered": 2}, at(3): {"filtered": 1}}
+    assert found == Counts(read=6, delivered=1, filtered=5, components=parts)
+
+
+def test_dead_letters_are_of_the_source_the_interceptors_the_quarantine_and_the_sink(session: SparkSession) -> None:
+    quarantined = Quarantined(
+        source="shop", channel="lake", topic="t", partition=0, start=1, end=2, cause="It kills the interceptor."
+    )
+    day = {"name": "day", "type": "millis", "pattern": "yyyy-MM-dd"}
+    interceptors: list[dict[str, Any]] = [
+        {"type": "morph_json", "drop": ["x"]},
+        {"type": "regex_extractor", "regex": '"day":"([^"]*)"', "serializers": [day]},
+        python(),
+    ]
+    bodies = ("unreadable", "{}", "no json", '{"day":"someday"}', '{"n":1}', '{"n":2}')
+    pipeline = Pipeline(session, events(*bodies), interceptors, quarantined=[quarantined], parse_as_flume_event=True)
+    found = pipeline.counted("lake", refused=b'{"n":2}')
+    paths = ("quarantine", "sources.shop", at(0), at(1), "sinks.lake")
+    parts = {path: {"dead_lettered": 1} for path in paths}
+    assert found == Counts(read=6, delivered=1, dead_lettered=5, components=parts)
+    there = pipeline.counted("other")
+    elsewhere = {path: {"routed_elsewhere": 1} for path in paths[1:4]}
+    of_other = {"quarantine": {"dead_lettered": 1}, **elsewhere}
+    assert there == Counts(read=6, delivered=2, routed_elsewhere=3, dead_lettered=1, components=of_other)
+
+
+@pytest.mark.parametrize("on_error", ["dead_letter", "drop"])
+def test_each_python_interceptor_counts_what_it_adds_filters_and_fails(session: SparkSession, on_error: str) -> None:
+    words = ("a", "drop", "none", "split", "raise", "wrong")
+    interceptors: list[dict[str, Any]] = [
+        python(on_error=on_error),
+        {"type": "search_replace", "search_pattern": "split[01]", "replace_string": "split"},
+        python(on_error=on_error),
+        {**FILTER, "regex": "^a$"},
+        {"type": "uuid"},
+    ]
+    found = Pipeline(session, events(*words), interceptors).counted("lake")
+    failed = {"dead_letter": "dead_lettered", "drop": "filtered"}[on_error]
+    first = {"added": 2, "filtered": 2} if on_error == "dead_letter" else {"added": 2, "filtered": 4}
+    parts: dict[str, Any] = {at(0): first, at(2): {"added": 4}, at(3): {"filtered": 1}}
+    if failed == "dead_lettered":
+        parts[at(0)]["dead_lettered"] = 2
+    assert found.parts == parts
+    assert (found.read, found.added, found.delivered) == (6, 6, 7)
+
+
+def test_the_selector_counts_what_it_routes_elsewhere_and_what_it_leaves_unrouted(session: SparkSession) -> None:
+    given = [*events("a", "b", country="CZ"), *events("c", country="US"), *events("d", country="DE")]
+    pipeline = Pipeline(session, given, [{**FILTER, "regex": "b"}], BY_HEADER)
+    filtered = {at(0): {"filtered": 1}}
+    selected = {SELECTOR: {"routed_elsewhere": 1, "unrouted": 1}}
+    assert pipeline.counted("lake").parts == {**filtered, **selected}
+    assert pipeline.counted("other").parts == {**filtered, SELECTOR: {"routed_elsewhere": 2}}
+    spread = {"type": "load_balancing", "channels": ["lake", "other"]}
+    assert Pipeline(session, events("a", "b"), selector=spread).counted("lake").parts == {
+        SELECTOR: {"routed_elsewhere": 1}
+    }
+
+
+def test_what_an_interceptor_does_without_saying_so_unbalances_the_pass(
+    session: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pipeline = Pipeline(
+        session, events("no json", "{}", "[]"), [{"type": "morph_json", "drop": ["x"]}, {**FILTER, "regex": "x"}]
+    )
+    for part in pipeline.graph.interceptors["shop"]:
+        monkeypatch.setattr(type(part), "causes", frozenset())
+    batch = Batch(pipeline.frame, PLANNED, pipeline.graph.classifier("shop", "lake"))
+    attempt = batch.attempt("sinks.lake", None)
+    attempt.events.write.format("noop").mode("append").save()
+    assert (attempt.counts.dead_lettered, attempt.counts.unattributed, attempt.counts.balanced) == (2, 2, False)
+    assert attempt.dead() is not None, "and its dead letters are kept all the same"
+
+
+@pytest.mark.parametrize("several", [True, False])
+def test_the_plan_generates_its_code_as_a_whole(session: SparkSession, several: bool) -> None:
+    """No more stages of generated code than one filter has, and no operator that leaves them."""
+    more = [{**FILTER, "regex": "b"}] if several else []
+    interceptors: list[dict[str, Any]] = [
+        {**FILTER, "regex": "a"},
+        {"type": "static", "key": "country", "value": "CZ"},
+        *more,
+    ]
+    pipeline = Pipeline(session, events(json.dumps({"n": 1})), interceptors, BY_HEADER)
+    found = pipeline.graph.classifier("shop", "lake").classification(pipeline.frame, "sinks.lake", None)
+    plan = found.delivered(pipeline.frame, "counted")._jdf.queryExecution().executedPlan().treeString()
+    operators = [line for line in plan.splitlines() if "Project" in line or "Filter" in line]
+    assert operators
+    assert all("*(" in line for line in operators), plan

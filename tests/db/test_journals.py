@@ -12,7 +12,7 @@ from pipelines.domain.ledger import journal
 from pipelines.domain.ledger.journal import Entry, EntryKind, JournalCorrupt, SinkPosition
 from pipelines.domain.ledger.ledger import Counts
 from pipelines.models import Event, LedgerBatch, Position, Run
-from pipelines.selectors.lifecycle.supervision import ledger_heads
+from pipelines.selectors.lifecycle.supervision import ledger_heads, totals
 from pipelines.services.ledger.journals import ingest
 from tests.factories import RunFactory
 
@@ -161,6 +161,39 @@ def test_a_new_partition_has_no_history_to_disagree_with(run: Run) -> None:
 def test_books_that_do_not_balance_are_told(run: Run) -> None:
     take(run, done(0, rng(0, 10), counts=Counts(read=10, delivered=8)))
     assert "2 records have no verdict" in Event.objects.get(kind="ledger.unbalanced").message
+
+
+FIRST, SECOND = "sources.shop.interceptors[0]", "sources.shop.interceptors[1]"
+
+
+def filtered(**parts: int) -> Counts:
+    """Ten records, four of which these interceptors have filtered."""
+    components = {path: {"filtered": number} for path, number in zip((FIRST, SECOND), parts.values(), strict=True)}
+    return Counts(read=10, delivered=6, filtered=4, components=components)
+
+
+def test_batches_of_one_row_add_up_what_each_component_has_counted(run: Run) -> None:
+    take(run, done(0, rng(0, 10), counts=filtered(a=1, b=3)), done(1, rng(10, 20), counts=filtered(a=4, b=0)))
+    (row,) = batches()
+    assert row.components == {FIRST: {"filtered": 5}, SECOND: {"filtered": 3}}
+    assert (row.unattributed, row.counts.balanced) == (0, True)
+
+
+def test_components_that_count_less_or_more_than_their_sum_unbalance_the_ledger(run: Run) -> None:
+    take(run, done(0, rng(0, 10), counts=filtered(a=1, b=1)), done(1, rng(10, 20), counts=filtered(a=4, b=2)))
+    first, second = Event.objects.filter(kind="ledger.unbalanced").order_by("id")
+    assert "Batch 0 of shop.main: the counts of its components differ from their sums by 2 records" in first.message
+    assert "Batch 1 of" in second.message
+    assert [row.unattributed for row in batches()] == [4], "what is missing in one batch is not made good by another"
+    found = totals([run.pipeline_id])[run.pipeline_id]
+    assert (found.difference, found.unattributed) == (0, 4)
+
+
+def test_what_an_agent_of_an_earlier_version_has_counted_is_not_counted_by_component(run: Run) -> None:
+    take(run, done(0, rng(0, 10), counts=Counts(read=10, delivered=6, filtered=4)))
+    (row,) = batches()
+    assert (row.components, row.counts.parts, row.unattributed) == (None, None, 0)
+    assert not Event.objects.filter(kind="ledger.unbalanced").exists()
 
 
 def test_a_position_that_was_set_is_no_gap(run: Run) -> None:

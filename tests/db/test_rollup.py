@@ -50,6 +50,37 @@ def run() -> Run:
     return RunFactory.create()
 
 
+FILTERED: dict[str, Any] = {"read": 10, "delivered": 7, "filtered": 3}
+PARTS = {"sources.shop.interceptors[0]": {"filtered": 1}, "sources.shop.interceptors[1]": {"filtered": 2}}
+
+
+def test_rows_that_are_merged_add_up_what_each_component_has_counted(run: Run) -> None:
+    write(run, 60, components=PARTS, **FILTERED)
+    roll_up(now=START + timedelta(hours=1))
+    (row,) = LedgerBatch.objects.filter(run=run)
+    assert row.counts.parts == {path: {"filtered": 60 * each["filtered"]} for path, each in PARTS.items()}
+    assert row.counts.balanced
+
+
+def test_a_row_that_nobody_counted_by_component_stays_apart_from_those_that_are(run: Run) -> None:
+    before, after, plain = {}, {"components": PARTS}, {"read": 10, "delivered": 10}
+    each: list[dict[str, Any]] = [FILTERED | before, FILTERED | before, plain, FILTERED | after, FILTERED | after]
+    for number, fields in enumerate(each):
+        LedgerBatchFactory.create(
+            run=run, first_batch=number, ranges=[_range(number * 10, number * 10 + 10)], done_at=START, **fields
+        )
+    roll_up(now=START + timedelta(hours=1))
+    assert [row[:2] for row in rows(run)] == [(0, 2), (3, 4)]
+    known, unknown = (LedgerBatch.objects.get(run=run, first_batch=number).counts for number in (3, 0))
+    assert (unknown.parts, unknown.filtered) == (None, 6)
+    assert known.parts == {path: {"filtered": 2 * each["filtered"]} for path, each in PARTS.items()}
+
+
+def test_a_row_whose_parts_differ_from_their_sum_stays_by_itself(run: Run) -> None:
+    write(run, 3, components={"sources.shop.interceptors[0]": {"filtered": 1}}, unattributed=2, **FILTERED)
+    assert roll_up(now=START + timedelta(hours=1))["batches"] == 0
+
+
 def test_batches_of_a_minute_become_one_row_once_they_are_old_enough(run: Run) -> None:
     write(run, 120)
     assert roll_up(now=START + timedelta(minutes=15))["batches"] == 0

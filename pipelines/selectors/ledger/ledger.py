@@ -37,7 +37,7 @@ def batches(*, pipeline: Pipeline, channel: str | None, run: int | None) -> Quer
 
 def batch_schema(batch: LedgerBatch) -> LedgerBatchSchema:
     """One row of the ledger as the API shows it. A planned batch has no counts yet, so it is not judged."""
-    counts = {name: getattr(batch, name) for name in COUNTERS}
+    counts = batch.counts
     return LedgerBatchSchema(
         id=batch.pk,
         run=batch.run.number,
@@ -46,7 +46,7 @@ def batch_schema(batch: LedgerBatch) -> LedgerBatchSchema:
         first_batch=batch.first_batch,
         last_batch=batch.last_batch,
         state=LedgerState(batch.state),
-        **counts,
+        **{name: getattr(counts, name) for name in COUNTERS},
         duplicates_max=batch.duplicates_max,
         gaps=batch.gaps,
         overlaps=batch.overlaps,
@@ -55,7 +55,7 @@ def batch_schema(batch: LedgerBatch) -> LedgerBatchSchema:
         attempts=batch.attempts,
         planned_at=batch.planned_at,
         done_at=batch.done_at,
-        balanced=Counts(**counts).balanced and not batch.gaps and not batch.overlaps,
+        balanced=batch.balanced,
     )
 
 

@@ -176,10 +176,15 @@ def totals(pipeline_ids: Iterable[UUID]) -> dict[UUID, LedgerTotals]:
         skipped=Sum("gaps"),
         repeated=Sum("overlaps"),
         difference=Sum("read") + Sum("added") - reduce(add, verdicts),
+        misplaced=Sum("unattributed"),
     )
     return {
         row["pipeline_id"]: LedgerTotals(
-            batches=row["batches"], gaps=row["skipped"], overlaps=row["repeated"], difference=row["difference"]
+            batches=row["batches"],
+            gaps=row["skipped"],
+            overlaps=row["repeated"],
+            difference=row["difference"],
+            unattributed=row["misplaced"],
         )
         for row in rows
     }

@@ -27,7 +27,7 @@ from pipelines.domain.base.positions import (
 from pipelines.domain.base.states import LedgerState
 from pipelines.domain.ledger import journal
 from pipelines.domain.ledger.journal import Entry, EntryKind, JournalCorrupt
-from pipelines.domain.ledger.ledger import COUNTERS, LedgerTotals
+from pipelines.domain.ledger.ledger import LedgerTotals
 from pipelines.domain.ledger.totals import of_batch
 from pipelines.models import LedgerBatch, Position, Run
 from pipelines.services.base import bulk, events, totals
@@ -192,10 +192,13 @@ class _Ingestion:
         self.channels[query].update(of_batch(done))
         self._note_broken(row, broken)
         self._move(query, {r.key: r.end for r in done.ranges})
-        difference = done.counts.difference
-        self.totals += LedgerTotals(batches=1, difference=difference)
+        difference, unattributed = done.counts.difference, done.counts.unattributed
+        self.totals += LedgerTotals(batches=1, difference=difference, unattributed=unattributed)
+        batch = f"Batch {done.batch} of {'.'.join(query)}"
         if difference:
-            message = f"Batch {done.batch} of {'.'.join(query)}: {difference} records have no verdict."
+            self._event("ledger.unbalanced", f"{batch}: {difference} records have no verdict.", done)
+        elif unattributed:
+            message = f"{batch}: the counts of its components differ from their sums by {unattributed} records."
             self._event("ledger.unbalanced", message, done)
 
     def _close(self, key: tuple[Query, int]) -> datetime | None:
@@ -409,8 +412,7 @@ def _payload(entry: Entry) -> Frozen:
 
 
 def _count(row: LedgerBatch, done: journal.Done, at: datetime) -> None:
-    for name in COUNTERS:
-        setattr(row, name, getattr(row, name) + getattr(done.counts, name))
+    row.add(done.counts)
     row.duplicates_max += done.duplicates_max
     row.attempts = max(row.attempts, done.attempts)
     row.sink = done.sink

@@ -47,7 +47,8 @@ REPEATED = ("sink.failed", "source.failed", "run.spawn_failed", "supervisor.erro
 RUNS_AT_ONCE = 50
 HOURS_AT_ONCE = 2_000
 _ADDED_UP = (*COUNTERS, "duplicates_max")
-_MERGED = {"id", "first_batch", "last_batch", "ranges", "attempts", "planned_at", "done_at", "rolled", *_ADDED_UP}
+_CHANGED = ("last_batch", "ranges", "attempts", "done_at", "components", *_ADDED_UP)
+_MERGED = {"id", "first_batch", "planned_at", "rolled", *_CHANGED}
 _SAME = [field.attname for field in LedgerBatch._meta.concrete_fields if field.name not in _MERGED]
 
 
@@ -101,8 +102,7 @@ def _merge_runs(number: int, window: Window, runs: Sequence[int]) -> int:
     locked = rows.select_for_update(skip_locked=connection.features.has_select_for_update_skip_locked)
     kept, gone = merged(list(locked))
     LedgerBatch.objects.filter(pk__in=gone).delete()
-    names = ("last_batch", "ranges", "attempts", "done_at", *_ADDED_UP)
-    changed = [{"id": row.pk, "rolled": number + 1} | {name: getattr(row, name) for name in names} for row in kept]
+    changed = [{"id": row.pk, "rolled": number + 1} | {name: getattr(row, name) for name in _CHANGED} for row in kept]
     bulk.update(LedgerBatch, changed)
     return len(gone)
 
@@ -128,18 +128,19 @@ def merged(rows: Sequence[LedgerBatch]) -> tuple[list[LedgerBatch], list[int]]:
 
 def _adjoin(tail: LedgerBatch, row: LedgerBatch) -> bool:
     same = all(getattr(tail, name) == getattr(row, name) for name in _SAME)
-    return same and tail.last_batch + 1 == row.first_batch and _is_plain(tail) and _is_plain(row)
+    adjoin = same and tail.last_batch + 1 == row.first_batch
+    return adjoin and tail.balanced and row.balanced and _keep_parts(tail.counts, row.counts)
 
 
-def _is_plain(row: LedgerBatch) -> bool:
-    """Nothing about it has to be found again."""
-    balanced = Counts(**{name: getattr(row, name) for name in COUNTERS}).balanced
-    return balanced and not row.gaps and not row.overlaps
+def _keep_parts(*both: Counts) -> bool:
+    """Together they say as much about components as each does alone."""
+    known = [counts.parts for counts in both]
+    return all(parts is not None for parts in known) or not any(known)
 
 
 def _absorb(tail: LedgerBatch, row: LedgerBatch) -> None:
-    for name in _ADDED_UP:
-        setattr(tail, name, getattr(tail, name) + getattr(row, name))
+    tail.add(row.counts)
+    tail.duplicates_max += row.duplicates_max
     tail.last_batch = row.last_batch
     tail.attempts = max(tail.attempts, row.attempts)
     tail.done_at = row.done_at

@@ -106,6 +106,9 @@ def _balanced(snapshot: PipelineSnapshot) -> Verdict:
         return ConditionStatus.UNKNOWN, "no_batches", "No batch has finished yet."
     if snapshot.totals.difference:
         return ConditionStatus.FALSE, "difference", f"{snapshot.totals.difference} records have no verdict, or several."
+    if snapshot.totals.unattributed:
+        message = f"The counts of components differ from their sums by {snapshot.totals.unattributed} records."
+        return ConditionStatus.FALSE, "unattributed", message
     return ConditionStatus.TRUE, "balanced", "Every record read has exactly one verdict."
 
 

@@ -719,6 +719,10 @@ class TestConditions:
         assert promoted_epoch["PositionsSafe"] == ("False", "discontinuous")
         assert promoted_epoch["LedgerBalanced"] == ("False", "difference")
 
+    def test_components_that_count_other_than_their_sum_make_the_books_unbalanced(self) -> None:
+        promoted_epoch = self.promoted_epoch(snapshot(totals=LedgerTotals(batches=2, unattributed=3)))
+        assert promoted_epoch["LedgerBalanced"] == ("False", "unattributed")
+
     def test_a_finding_about_positions_makes_them_unsafe(self) -> None:
         seen = snapshot(phase=Phase.BLOCKED, run=None, findings=({"code": "LEDGER_LOST", "message": "gone"},))
         promoted_epoch = self.promoted_epoch(seen)

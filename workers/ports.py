@@ -200,11 +200,12 @@ class HostStorage(Protocol):
 @dataclass(frozen=True)
 class SecretValue:
     """A value as its backend has it. `version`: as the backend counts, 0 where it does not; `changed_at`: since when it
-    is of this version."""
+    is of this version; `team`: whose secret it is, None for the installation."""
 
     text: str = field(repr=False)
     version: int = 0
     changed_at: datetime | None = None
+    team: int | None = None
 
 
 @dataclass(frozen=True)
@@ -213,6 +214,14 @@ class Unreadable:
 
     reason: str
     hint: str
+
+
+ON_THIS_HOST = "A pipeline does not start with an unresolved reference; define it on this host."
+ABSENT = {
+    "env": Unreadable("it is not set, or is not in HEADGATE_ENV_REFERENCES.", ON_THIS_HOST),
+    "file": Unreadable("it cannot be read on this host.", ON_THIS_HOST),
+}
+"""Of a variable and of a file that are not there, by the kind of reference."""
 
 
 def missing(name: str, purpose: Purpose) -> Unreadable:

@@ -87,6 +87,7 @@ function onSecret(world: World, name: string, method: string): Response {
   const by = world.session?.user ?? 'admin'
   const at = new Date().toISOString()
   const facts = {
+    team: null,
     backend: 'store' as const,
     purpose: 'pipelines' as const,
     pipelines: ['*'],

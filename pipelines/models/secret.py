@@ -6,9 +6,11 @@ from django.db import models
 
 
 class Secret(models.Model):
-    """A named value, encrypted. `version` grows with every new value; another key leaves it as it is. Names are of a
-    `purpose`, of `pipelines.domain.access.secret_bindings`, as are the three lists that it is bound by."""
+    """A named value, encrypted, of a team or, without one, of the installation. `version` grows with every new value;
+    another key leaves it as it is. Names are of a `purpose`, of `pipelines.domain.access.secret_bindings`, as are the
+    three lists that it is bound by."""
 
+    team = models.ForeignKey("pipelines.Team", null=True, blank=True, on_delete=models.PROTECT, related_name="secrets")
     name = models.CharField(max_length=128)
     purpose = models.CharField(max_length=16, default="pipelines")
     pipelines = models.JSONField(default=list, blank=True)

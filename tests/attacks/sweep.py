@@ -134,6 +134,8 @@ def fill(side: Side) -> None:
     window = {"starts_at": "2998-01-01T00:00:00Z", "ends_at": LATER, "reason": mark}
     freeze = admin.send("POST", "freezes", {"pipeline": name, **window})
     admin.send("PUT", "alert-rules/lag", {"pipeline": name, "records": 7})
+    bound = {"pipelines": [f"{mark}-*"], "destinations": ["source/http"]}
+    admin.send("PUT", f"secrets/{mark}-secret", {"value": mark, **bound})
     archived, event = admin.first("archived-pipelines", "id"), admin.first("events", "id")
     side.ids = [operation, migration["id"], str(archived)]
     side.values = {
@@ -215,6 +217,7 @@ def removed(root: Client, sides: tuple[Side, Side]) -> None:
             ("DELETE", f"approval-policies/{side.values['approval-policies.policy_id']}"),
             ("DELETE", f"freezes/{side.values['freezes.freeze_id']}"),
             ("DELETE", f"alert-rules/lag?pipeline={side.pipeline}"),
+            ("DELETE", f"secrets/{side.mark}-secret"),
         ):
             admin.ask(Question(method, path, f"/api/v1/{path}", body={} if method == "POST" else None))
         _deleted(admin, side.pipeline)

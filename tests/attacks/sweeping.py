@@ -15,7 +15,7 @@ METHODS = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE")
 SHARED = frozenset({"alert-rules", "allowed-networks", "allowed-roots", "clusters", "evacuations", "hosts"})
 """First words of addresses below /api/v1 of what the installation owns: it exists for everybody, without what it says
 of other teams."""
-CLOSED = frozenset({"secrets", "session", "teams", "tokens", "users"})
+CLOSED = frozenset({"session", "teams", "tokens", "users"})
 """First words of addresses that a role in single teams does not open, or of what is the caller's own."""
 ABSENT = {
     re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"): "0f0e0d0c-0b0a-4090-8080-706050403020",
@@ -48,8 +48,8 @@ class Question:
 
     @property
     def is_of_a_team(self) -> bool:
-        """Whether the address is of something that a team owns."""
-        return "{" in self.template and _kind(self.template) not in SHARED | CLOSED
+        """Whether the address is of something that a team owns; what a PUT names may be about to be made."""
+        return "{" in self.template and _kind(self.template) not in SHARED | CLOSED and self.method != "PUT"
 
     def __str__(self) -> str:
         return f"{self.method} {self.path} {dict(self.query) or ''} {self.body or ''}".strip()

@@ -252,15 +252,38 @@ def test_the_list_shows_the_last_use_and_who_runs_with_an_older_version(
     assert VALUE not in json.dumps(listed)
 
 
-def test_labels_bind(admin: APIClient, settings: Any) -> None:
-    binding = {"pipelines": ["label:team=payments"], "destinations": ["good.example:443"]}
-    admin.put(SECRET, {"value": VALUE, **binding}, format="json")
+LABELLED = {"pipelines": ["label:team=payments"], "destinations": ["good.example:443"]}
+
+
+def test_labels_bind_the_secrets_of_a_team(admin: APIClient, settings: Any) -> None:
     run = run_of(GOOD)
+    body = {"value": VALUE, "team": run.pipeline.team.name, **LABELLED}
+    assert admin.put(SECRET, body, format="json").status_code == 201
     with pytest.raises(references.Unresolved, match="not bound to attack"):
         launcher(settings).launch(run)
     Pipeline.objects.update(labels={"team": "payments"})
     run = Run.objects.get()
     assert launcher(settings).launch(run)[1].values
+
+
+def test_a_label_binds_no_secret_of_the_installation_anew(admin: APIClient, operator: APIClient) -> None:
+    """Operators of every team label their pipelines. On the old code each of them had the secret by that."""
+    refused = admin.put(SECRET, {"value": VALUE, **LABELLED}, format="json")
+    assert refused.status_code == 422
+    assert [(each["path"], each["code"]) for each in refused.json()["findings"]] == [
+        ("pipelines[0]", "secret_label_needs_team")
+    ]
+    admin.put(SECRET, {"value": VALUE, **BOUND}, format="json")
+    assert admin.patch(SECRET, {"pipelines": ["attack", *LABELLED["pipelines"]]}, format="json").status_code == 422
+    Secret.objects.update(**LABELLED)
+    assert admin.put(SECRET, {"value": "new"}, format="json").status_code == 200
+    assert admin.patch(SECRET, {"pipelines": ["label:team=payments", "other"]}, format="json").status_code == 200
+    labelled = {**definition(sink=GOOD), "labels": {"team": "payments"}}
+    checked = operator.post("/api/v1/pipelines/validate", {"definition": labelled}, format="json").json()
+    assert (checked["valid"], [(each["code"], each["severity"]) for each in checked["findings"]]) == (
+        True,
+        [("SECRET_BOUND_BY_LABEL", "warning")],
+    )
 
 
 def test_nothing_else_asks_the_store() -> None:

@@ -13,6 +13,7 @@ from uuid import UUID
 from django.contrib.auth.models import User
 from rest_framework.test import APIClient
 
+from pipelines.domain.access.secret_bindings import Purpose
 from pipelines.domain.base.roles import Role
 from pipelines.domain.base.states import (
     DesiredState,
@@ -212,7 +213,8 @@ def fill(found: Side, host: Host) -> None:
         pipeline_name=name, starts_at=now, ends_at=now + timedelta(days=1), reason=mark, created_by=mark, created_at=now
     )
     stamps = {"created_at": now, "created_by": mark, "updated_at": now, "updated_by": mark}
-    Secret.objects.create(name=f"{mark}-secret", ciphertext="x", **stamps)
+    for purpose in (Purpose.PIPELINES, Purpose.RECEIVERS):
+        Secret.objects.create(name=f"{mark}-secret", purpose=purpose, team=found.team, ciphertext="x", **stamps)
     audit.record(actor=Actor(mark), action="pipeline.start", pipeline_name=name, after={"t": mark})
     audit.record(actor=Actor(f"{mark}-admin"), action="session.login", after={"t": mark})
     token = access.create_token(user=found.users["admin"], name=mark, expires=None)

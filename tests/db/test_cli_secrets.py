@@ -16,7 +16,7 @@ from pipelines.domain.base.roles import Role
 from pipelines.foundation.keyring import open_keyring
 from pipelines.models import Secret
 from tests.db.conftest import CommandLine, Run
-from tests.factories import PipelineFactory
+from tests.factories import PipelineFactory, TeamFactory
 
 CANARY = "canary-52ee01"
 BOUND = ("--pipeline", "*", "--destination", "broker:9092")
@@ -130,3 +130,17 @@ def test_without_a_key_the_command_says_how_to_make_one(run: Run, key_file: Path
     refused = run("set", "shop", text=CANARY)
     assert refused.exit_code == ExitCode.REFUSED
     assert "headgate add-secret-key" in refused.stderr
+
+
+def test_a_secret_is_of_the_team_that_is_named(run: Run) -> None:
+    for name in ("payments", "risk"):
+        TeamFactory.create(name=name)
+    run("set", "own", "--team", "payments", *BOUND, text=CANARY)
+    run("set", "shared", *BOUND, text=CANARY)
+    assert "payments" in run("list").stdout
+    (listed,) = json.loads(run("list", "--team", "payments", "-o", "json").stdout)
+    assert (listed["name"], listed["team"]) == ("own", "payments")
+    assert json.loads(run("bind", "shared", "--team", "risk", "-o", "json").stdout)["team"] == "risk"
+    assert json.loads(run("rotate", "own", "-o", "json", text=CANARY).stdout)["version"] == 2
+    taken = run("set", "own", "--team", "risk", text=CANARY)
+    assert (taken.exit_code, "is taken" in taken.stderr) == (ExitCode.REFUSED, True)

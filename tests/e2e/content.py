@@ -78,7 +78,7 @@ def hosts() -> None:
 
 def secrets_of(actor: Actor) -> None:
     add_key(settings.HEADGATE.key_file)
-    everywhere = secrets.Wanted(pipelines=["shop", "label:team=*"], destinations=["*.example.com:*", "sink/http"])
+    everywhere = secrets.Wanted(pipelines=["shop", "shop-*"], destinations=["*.example.com:*", "sink/http"])
     for wanted in (everywhere, secrets.Wanted(Purpose.RECEIVERS)):
         for name in SECRETS:
             keyring = settings.HEADGATE.keyring()

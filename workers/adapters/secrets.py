@@ -9,9 +9,7 @@ from pipelines.domain.access.secret_bindings import Purpose
 from pipelines.domain.definitions.parts.client_options import LONGEST_VALUE
 from pipelines.foundation.keyring import Keyring, StoreClosed, Undecryptable
 from pipelines.selectors.access.secrets import Stored, stored
-from workers.ports import Secrets, SecretValue, Unreadable, missing
-
-_ON_THIS_HOST = "A pipeline does not start with an unresolved reference; define it on this host."
+from workers.ports import ABSENT, ON_THIS_HOST, Secrets, SecretValue, Unreadable, missing
 
 
 def backends(
@@ -47,7 +45,7 @@ class StoredSecrets:
 
 def _read(keyring: Keyring, name: str, row: Stored) -> SecretValue | Unreadable:
     try:
-        return SecretValue(keyring.decrypt(row.ciphertext), row.version, row.updated_at)
+        return SecretValue(keyring.decrypt(row.ciphertext), row.version, row.updated_at, row.team)
     except Undecryptable:
         hint = f"Give this host the key that it was stored under, or store it again: `headgate secrets set {name}`."
         return Unreadable(f"no key of this host decrypts the secret {name}.", hint)
@@ -60,8 +58,8 @@ class EnvironmentSecrets:
         self._variables = variables
 
     def read(self, names: Collection[str]) -> Mapping[str, SecretValue | Unreadable]:
-        unknown = Unreadable("it is not set, or is not in HEADGATE_ENV_REFERENCES.", _ON_THIS_HOST)
-        return {name: SecretValue(self._variables[name]) if name in self._variables else unknown for name in names}
+        known = self._variables
+        return {name: SecretValue(known[name]) if name in known else ABSENT["env"] for name in names}
 
 
 class FileSecrets:
@@ -76,15 +74,15 @@ class FileSecrets:
     def _file(self, name: str) -> SecretValue | Unreadable:
         """The file's text without its last line feed."""
         if self._directory is None:
-            return Unreadable("it needs HEADGATE_FILE_REFERENCES, the directory of such files.", _ON_THIS_HOST)
+            return Unreadable("it needs HEADGATE_FILE_REFERENCES, the directory of such files.", ON_THIS_HOST)
         path = (self._directory / name).resolve()
         if not path.is_relative_to(self._directory.resolve()):
-            return Unreadable("it is outside the directory of such files.", _ON_THIS_HOST)
+            return Unreadable("it is outside the directory of such files.", ON_THIS_HOST)
         try:
             with path.open(encoding="utf-8") as file:
                 text = file.read(LONGEST_VALUE + 2).removesuffix("\n")
         except (OSError, UnicodeDecodeError):
-            return Unreadable("it cannot be read on this host.", _ON_THIS_HOST)
+            return ABSENT["file"]
         if len(text) > LONGEST_VALUE:
-            return Unreadable(f"it is longer than {LONGEST_VALUE} characters.", _ON_THIS_HOST)
+            return Unreadable(f"it is longer than {LONGEST_VALUE} characters.", ON_THIS_HOST)
         return SecretValue(text)

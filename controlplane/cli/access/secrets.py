@@ -12,7 +12,7 @@ import typer
 from controlplane.cli.base.commands import Group
 from controlplane.cli.base.errors import CommandError, ExitCode
 from controlplane.cli.base.inputs import read_text
-from controlplane.cli.base.session import Limit, Session
+from controlplane.cli.base.session import Limit, OwnerTeam, Session
 
 MAX_BYTES = 256 * 1024
 
@@ -26,7 +26,8 @@ Pipelines = Annotated[
     typer.Option(
         "--pipeline",
         metavar="NAME",
-        help="A pipeline that may use it: a name, orders-*, label:key=value, or consumer-groups/NAME. Repeatable.",
+        help="A pipeline that may use it: a name, orders-*, consumer-groups/NAME, or, of a team, label:key=value. "
+        "Repeatable.",
     ),
 ]
 Destinations = Annotated[
@@ -60,6 +61,7 @@ def set_secret(
     pipeline: Pipelines = None,
     destination: Destinations = None,
     purpose: For = Purpose.PIPELINES,
+    team: OwnerTeam = None,
 ) -> None:
     """Store a value from a prompt without echo, from standard input, or from a file without its last line feed. A new
     secret of pipelines names them, and where it may go. Names such as vault:kv/shop#password, env:NAME and file:NAME
@@ -71,7 +73,8 @@ def set_secret(
         value = {}
     else:
         value = {"value": _value(name, from_file)}
-    _print(session, client.put(_path(name), {**value, "purpose": purpose, **_lists(pipeline, destination)}))
+    owner = {"team": team} if team else {}
+    _print(session, client.put(_path(name), {**value, "purpose": purpose, **owner, **_lists(pipeline, destination)}))
 
 
 def _is_kept_elsewhere(name: str) -> bool:
@@ -87,15 +90,18 @@ def bind(
     only: Annotated[
         bool, typer.Option("--only", help="Replace what it was bound to, in each list named here.")
     ] = False,
+    team: Annotated[
+        str | None, typer.Option("--team", metavar="TEAM", help="Let this team have a secret of the installation.")
+    ] = None,
 ) -> None:
-    """Let further pipelines use a secret of pipelines, or let it go to further destinations."""
+    """Let further pipelines use a secret of pipelines, or let it go to further destinations, or let a team have it."""
     lists = _lists(pipeline, destination)
-    if not lists:
-        raise CommandError.of_usage("bind needs --pipeline or --destination")
+    if not lists and team is None:
+        raise CommandError.of_usage("bind needs --pipeline, --destination or --team")
     client = session.client()
-    if not only:
+    if lists and not only:
         lists = _added(name, lists, client.pages("secrets"))
-    _print(session, client.patch(_path(name), lists))
+    _print(session, client.patch(_path(name), {**lists, **({"team": team} if team else {})}))
 
 
 def _added(name: str, lists: dict[str, list[str]], known: list[dict[str, Any]]) -> dict[str, list[str]]:
@@ -110,14 +116,19 @@ def _lists(pipelines: list[str] | None, destinations: list[str] | None) -> dict[
 
 
 @app.verb("list")
-def list_secrets(session: Session, limit: Limit = 1000) -> None:
+def list_secrets(
+    session: Session,
+    team: Annotated[str | None, typer.Option("--team", help="Only those of this team.")] = None,
+    limit: Limit = 1000,
+) -> None:
     """List secrets with what they are bound to, what refers to them, their age and their last use."""
     from controlplane.cli.base import output
 
-    found = session.client().pages("secrets", limit=limit)
+    found = session.client().pages("secrets", team=team, limit=limit)
     if session.printed(found):
         return
-    columns = ("name", "for", "version", "age", "by", "readable", "pipelines", "destinations", "used by", "last use")
+    facts = ("name", "team", "for", "version", "age", "by", "readable")
+    columns = (*facts, "pipelines", "destinations", "used by", "last use")
     output.table(columns, map(_row, found), empty="No secrets. Store one: headgate secrets set NAME")
 
 
@@ -130,6 +141,7 @@ def _row(secret: dict[str, Any]) -> tuple[object, ...]:
     plain = [f"{server} (unencrypted)" for server in secret["unencrypted"]]
     return (
         secret["name"],
+        secret["team"],
         secret["purpose"],
         secret["version"] or None,
         ago(secret["updated_at"]),

@@ -1747,11 +1747,17 @@ export interface paths {
          */
         put: operations["put_secret"];
         post?: never;
-        /** @description Delete a secret for ever. 409 names what refers to it, unless `force`. */
+        /**
+         * @description Delete a secret for ever. 409 names what refers to it, unless `force`. Administrators of all teams delete the
+         *     binding of what is kept elsewhere.
+         */
         delete: operations["delete_secret"];
         options?: never;
         head?: never;
-        /** @description Change which pipelines may use a secret, and where it may go; a list that is left out stays as it is. */
+        /**
+         * @description Change which pipelines may use a secret, and where it may go; a list that is left out stays as it is.
+         *     Administrators of all teams let a team have a secret of the installation.
+         */
         patch: operations["bind_secret"];
         trace?: never;
     };
@@ -4332,7 +4338,7 @@ export interface components {
         };
         /**
          * IsolationState
-         * @description USER: each pipeline's agents run as a user of their own. NONE: they run as the worker's user.
+         * @description USER: each pipeline's agents run as a user of their own. NONE: they run as the worker's user, or not at all.
          * @enum {string}
          */
         IsolationState: "USER" | "NONE";
@@ -5498,9 +5504,14 @@ export interface components {
         };
         /**
          * SecretBindingBody
-         * @description What a secret of pipelines is bound to.
+         * @description What a secret of pipelines is bound to. `team`: has it from now on, where it is of the installation.
          */
         PatchedSecretBindingBody: {
+            /**
+             * Team
+             * @default null
+             */
+            team: string | null;
             /**
              * Pipelines
              * @default null
@@ -6886,12 +6897,15 @@ export interface components {
         };
         /**
          * Secret
-         * @description A secret without its value. `readable`: a key of this server decrypts it; null while the store has no key, and of
-         *     what is kept elsewhere. `version`: 0 where the backend counts none, and while none was read.
+         * @description A secret without its value. `team` null: it is of the installation. `readable`: a key of this server decrypts it;
+         *     null while the store has no key, and of what is kept elsewhere. `version`: 0 where the backend counts none, and
+         *     while none was read.
          */
         Secret: {
             /** Name */
             name: string;
+            /** Team */
+            team: string | null;
             /**
              * Backend
              * @description Where the value is kept.
@@ -6968,6 +6982,11 @@ export interface components {
              * @default null
              */
             value: string | null;
+            /**
+             * Team
+             * @default null
+             */
+            team: string | null;
             /**
              * @description Who uses it; names are of a purpose.
              * @default pipelines
@@ -11819,6 +11838,7 @@ export interface operations {
             query?: {
                 cursor?: string;
                 limit?: number;
+                team?: string;
             };
             header?: never;
             path?: never;

@@ -30,11 +30,9 @@ export function cannotReadAudit(session: Session | undefined): string | null {
   return session?.role === 'viewer' ? 'Operators read the audit. Administrators export it.' : null
 }
 
-/** Why this session may not write secrets; null when it may. */
+/** Why this session may not write secrets; null when it may, at least those of one team. */
 export function cannotWriteSecrets(session: Session | undefined): string | null {
-  return session?.everywhere === 'admin'
-    ? null
-    : 'Only administrators of all teams can set, replace and delete secrets.'
+  return session?.role === 'admin' ? null : 'Only administrators can set, replace and delete secrets.'
 }
 
 /** Why this session may not write; null when it may. */

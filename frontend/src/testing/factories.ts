@@ -201,6 +201,7 @@ export function ledgerTotals(fields: Partial<LedgerSummary> = {}): LedgerSummary
 export function secret(fields: Partial<Secret> = {}): Secret {
   return {
     name: 'shop',
+    team: null,
     backend: 'store',
     purpose: 'pipelines',
     pipelines: ['orders'],

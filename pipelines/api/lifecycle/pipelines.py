@@ -80,7 +80,10 @@ def validated(definition: dict[str, Any] | str, teams: Collection[int] | None) -
     found = placed(validate_text(definition) if isinstance(definition, str) else validate_data(definition), teams)
     if found.definition is None:
         return found
-    more = [*reach_findings(found.definition, reach.policy(teams)), *secrets.definition_findings(found.definition)]
+    more = [
+        *reach_findings(found.definition, reach.policy(teams)),
+        *secrets.definition_findings(found.definition, teams),
+    ]
     refused = any(each.is_error for each in more)
     return Validation(None if refused else found.definition, sorted([*found.findings, *more], key=_place))
 

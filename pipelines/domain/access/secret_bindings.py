@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from functools import cache
@@ -39,9 +39,11 @@ class Purpose(StrEnum):
 
 
 class SecretUser(Frozen):
-    """A pipeline or an external consumer group that uses secrets. `labels`: `key=value`."""
+    """A pipeline or an external consumer group that uses secrets. `teams`: those that it is of, or may be of while it
+    is only written; None for all. `labels`: `key=value`."""
 
     name: str
+    teams: frozenset[int] | None = frozenset()
     labels: frozenset[str] = frozenset()
 
 
@@ -49,16 +51,25 @@ class SecretBinding(Frozen):
     """`version`: of the value. `pipelines`: names with `*` and `?`, `label:key=value`, or `consumer-groups/NAME`.
     `destinations`: `HOST:PORT`, `*.example.com:*`, `10.0.0.0/8:9092`, and types of components such as `sink/http`.
     `unencrypted`: servers that it went to without encryption when bindings came to be, and goes to until it is bound
-    anew."""
+    anew. `team`: whose it is; None for the installation."""
 
     version: int = 0
+    team: int | None = None
     pipelines: tuple[str, ...] = ()
     destinations: tuple[str, ...] = ()
     unencrypted: tuple[str, ...] = ()
 
+    def exists_for(self, user: SecretUser) -> bool:
+        """Whether it is there at all for a pipeline: of its team, or of the installation."""
+        return self.team is None or user.teams is None or self.team in user.teams
+
     def allows(self, user: SecretUser) -> bool:
         """Whether a pipeline may use it."""
         return any(_is_of(pattern, user) for pattern in self.pipelines)
+
+    def allows_by_label_alone(self, user: SecretUser) -> bool:
+        """Whether a pipeline that may use it could not without its labels."""
+        return not any(_is_of(pattern, user) for pattern in self.pipelines if not pattern.startswith(LABEL))
 
     def takes(self, component: str) -> bool:
         """Whether a component of this type may have it, as far as types are named."""
@@ -115,9 +126,24 @@ def components() -> tuple[str, ...]:
 def binding_findings(pipelines: Sequence[str], destinations: Sequence[str]) -> list[Finding]:
     """Everything that is wrong with what a secret of pipelines shall be bound to."""
     return [
-        *_of_list("pipelines", pipelines, _user_problem, "--pipeline orders, or --pipeline label:team=payments"),
+        *_of_list("pipelines", pipelines, _user_problem, "--pipeline orders, or --pipeline orders-*"),
         *_of_list("destinations", destinations, _destination_problem, "--destination broker.example.com:9093"),
         *_of_types(destinations),
+    ]
+
+
+def label_findings(pipelines: Sequence[str], kept: Collection[str]) -> list[Finding]:
+    """The labels that a secret of the installation shall be bound by, except for those that it is bound by already:
+    operators of every team label their pipelines."""
+    return [
+        Finding(
+            path=f"pipelines[{index}]",
+            code="secret_label_needs_team",
+            message=f"{quote(pattern)} would let operators of every team label a pipeline to use the secret.",
+            suggestion="Bind it by names, or let a team have it: --team TEAM.",
+        )
+        for index, pattern in enumerate(pipelines)
+        if pattern.startswith(LABEL) and pattern not in kept
     ]
 
 

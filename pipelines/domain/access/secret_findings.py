@@ -10,6 +10,7 @@ from pipelines.domain.base.addresses import address_of
 from pipelines.domain.base.findings import Finding, listed
 
 NOT_BOUND = "SECRET_NOT_BOUND"
+BY_LABEL = "SECRET_BOUND_BY_LABEL"
 NOT_ENCRYPTED = "SECRET_NOT_ENCRYPTED"
 _ENCRYPT = {
     "sink/http": "Write https:// in the address.",
@@ -27,13 +28,13 @@ def secret_findings(
     at_launch: bool,
     development: bool,
 ) -> list[Finding]:
-    """What stands against the uses of values that are bound; others are told of where they are read, and those of
-    clusters are for administrators to place. `at_launch`: all references are replaced, so what nothing says is refused.
-    `development`: loopback needs no encryption."""
+    """What stands against the uses of values that are bound. Others, and those of other teams, are told of where they
+    are read; those of clusters are for administrators to place. `at_launch`: all references are replaced, so what
+    nothing says is refused. `development`: loopback needs no encryption."""
     found: list[Finding] = []
     for use in uses:
         binding = bindings.get(use.name)
-        if binding is not None and use.component != CLUSTER:
+        if binding is not None and binding.exists_for(user) and use.component != CLUSTER:
             found += _of_use(use, user, binding, at_launch, development)
     return found
 
@@ -43,6 +44,14 @@ def _of_use(
 ) -> Iterator[Finding]:
     if not binding.allows(user):
         yield _not_bound(use, f"to {user.name}", f"--pipeline {user.name}")
+    elif binding.team is None and binding.allows_by_label_alone(user):
+        message = (
+            f"The secret {use.name} is bound to {user.name} by a label alone, which operators of every team can set."
+        )
+        advice = (
+            f"An administrator binds it by name, or gives it to a team: headgate secrets bind {use.name} --team TEAM"
+        )
+        yield Finding(path=use.path, code=BY_LABEL, message=message, suggestion=advice, severity="warning")
     if not use.hidden:
         message = f"The secret {use.name} is not allowed here, since logs, pages or records would show it."
         advice = "Use it where a component takes a secret, such as token, password, headers and log-in options."

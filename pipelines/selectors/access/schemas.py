@@ -12,10 +12,12 @@ from pipelines.selectors.base.schemas import Schema
 
 
 class SecretSchema(Schema):
-    """A secret without its value. `readable`: a key of this server decrypts it; null while the store has no key, and of
-    what is kept elsewhere. `version`: 0 where the backend counts none, and while none was read."""
+    """A secret without its value. `team` null: it is of the installation. `readable`: a key of this server decrypts it;
+    null while the store has no key, and of what is kept elsewhere. `version`: 0 where the backend counts none, and
+    while none was read."""
 
     name: str
+    team: str | None
     backend: Literal["store", "vault", "env", "file"] = Field(description="Where the value is kept.")
     purpose: Purpose = Field(description="Who uses it; names are of a purpose.")
     pipelines: list[str] = Field(

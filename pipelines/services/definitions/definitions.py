@@ -60,7 +60,7 @@ def _create(definition: Definition, text: str, note: str, actor: Actor, team: Te
 def add_revision(*, pipeline: Pipeline, definition: Definition, text: str, note: str, actor: Actor) -> Revision:
     """Add the next revision's row; publishing it is the caller's. Raises Invalid where it reaches what is not
     allowed, or sends secrets where they may not go."""
-    refused = [each for each in secrets.definition_findings(definition) if each.is_error]
+    refused = [each for each in secrets.definition_findings(definition, [pipeline.team_id]) if each.is_error]
     if found := [*reach_findings(definition, reach.policy([pipeline.team_id])), *refused]:
         raise invalid(found)
     newest = Revision.objects.filter(pipeline=pipeline).order_by("-number").values_list("number", flat=True).first()
@@ -103,8 +103,8 @@ def update_details(
 @transaction.atomic
 def move(*, pipeline: Pipeline, team: Team, actor: Actor) -> None:
     """Give a pipeline to another team; to its own changes nothing. Raises Conflict while a migration of it is open,
-    which users of its team have asked for and approve, Invalid where it uses a cluster or reaches what is another
-    team's, and PreconditionFailed where it was moved meanwhile."""
+    which users of its team have asked for and approve, Invalid where it uses a cluster or a secret or reaches what is
+    another team's, and PreconditionFailed where it was moved meanwhile."""
     if team.pk == pipeline.team_id:
         return
     if open_migration(pipeline.id) is not None:
@@ -137,7 +137,8 @@ def _not_of(team: Team, pipeline: Pipeline) -> list[Finding]:
     definition = Definition.model_validate(pipeline.current_revision.definition)
     placement = placed(Validation(definition, []), [team.pk])
     refused = [each for each in placement.findings if each.is_error]
-    return [*refused, *reach_findings(definition, reach.policy([team.pk]))]
+    left = secrets.left_behind(definition, pipeline.team)
+    return [*refused, *reach_findings(definition, reach.policy([team.pk])), *left]
 
 
 def changed_meanwhile(pipeline: Pipeline) -> PreconditionFailed:

@@ -179,7 +179,8 @@ def _suppress(row: Delivery, silence: Silence | None, now: datetime) -> None:
 
 @dataclass(frozen=True)
 class Job:
-    """A delivery that the caller has claimed. `attempt` counts from 1; `secrets` are references.
+    """A delivery that the caller has claimed. `attempt` counts from 1; `secrets` are references to those of its `team`,
+    or of the installation.
 
     `body`: that of a webhook; `notice`: what any other kind is told; `email`: what a receiver of that kind adds.
     """
@@ -187,6 +188,7 @@ class Job:
     id: int
     attempt: int
     receiver: int
+    team: int | None
     kind: ReceiverKind
     url: str
     secrets: tuple[str, ...]
@@ -265,6 +267,7 @@ def _job(row: Delivery, public_url: str) -> Job:
         id=row.pk,
         attempt=row.attempts,
         receiver=receiver.pk,
+        team=receiver.team_id,
         kind=kind,
         url=receiver.url,
         secrets=tuple(receiver.secrets),

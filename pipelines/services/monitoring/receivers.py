@@ -89,7 +89,7 @@ class Installation:
 def create(*, wanted: ReceiverSettings, installation: Installation, actor: Actor, team: Team | None = None) -> Receiver:
     """Add a receiver, of a team or of the installation; it gets what happens from now on. Raises Invalid with every
     finding, and Conflict."""
-    _check(wanted, installation)
+    _check(wanted, installation, team.pk if team else None)
     if Receiver.objects.filter(team=team).count() >= MOST_RECEIVERS:
         words = f"There are {MOST_RECEIVERS} receivers already."
         raise Conflict(words, code="too_many_receivers", hint="Remove one that is not needed.")
@@ -115,7 +115,7 @@ def update(
     current = get_receiver(receiver_id)
     before = _wanted(current)
     wanted = replace(before, **changes)
-    _check(wanted, installation)
+    _check(wanted, installation, current.team_id)
     more: dict[str, Any] = {"version": current.version + 1, "updated_at": clock.now(), "updated_by": actor.name}
     if wanted.enabled and not before.enabled:
         more |= {"position": newest_event(), "disabled_reason": "", "failing_since": None}
@@ -227,17 +227,18 @@ def _wanted(receiver: Receiver) -> ReceiverSettings:
     )
 
 
-def _check(settings: ReceiverSettings, installation: Installation) -> None:
+def _check(settings: ReceiverSettings, installation: Installation, team: int | None) -> None:
     wanted, reach = settings.wanted(), installation.reach
-    found = findings(wanted, reach, installation.mail) + _of_stored(wanted, installation)
+    found = findings(wanted, reach, installation.mail) + _of_stored(wanted, installation, team)
     if found:
         raise Invalid("The receiver is not valid.", code="receiver_invalid", findings=found)
 
 
-def _of_stored(wanted: Wanted, installation: Installation) -> list[Finding]:
-    """What is wrong with the secrets that are referred to; never a value."""
+def _of_stored(wanted: Wanted, installation: Installation, team: int | None) -> list[Finding]:
+    """What is wrong with the secrets that are referred to; never a value. Those of other owners are not there: who
+    writes a receiver says where its secrets go."""
     names = {index: name for index, each in enumerate(wanted.secrets) if (name := secret_name(each))}
-    found = stored(set(names.values()), Purpose.RECEIVERS)
+    found = {name: row for name, row in stored(set(names.values()), Purpose.RECEIVERS).items() if row.team == team}
     problems = {index: _problem(wanted.kind, name, found.get(name), installation) for index, name in names.items()}
     return [
         Finding(path=f"secrets[{index}]", code=code, message=message, suggestion=suggestion)

@@ -133,12 +133,13 @@ class GroupWatch:
         return description, commits
 
     def _cluster(self, group: ExternalGroup) -> ClusterAddress:
-        policy = reach.policy([group.team_id] if group.team_id else [])
+        teams = [group.team_id] if group.team_id else []
+        policy = reach.policy(teams)
         for server in servers("bootstrap_servers", group.bootstrap_servers):
             if problem := server_problem(server, policy, self.resolve):
                 raise OutOfReach(problem)
         plain = {"servers": group.bootstrap_servers, "options": dict(group.options)}
-        resolved = self.references.resolve(plain, kafka_client(user_of(f"{GROUPS}{group.name}"), MONITOR))
+        resolved = self.references.resolve(plain, kafka_client(user_of(f"{GROUPS}{group.name}", teams), MONITOR))
         if resolved.findings:
             raise Unresolved(resolved.findings[0].message)
         values = substituted(plain, resolved.values)

@@ -87,7 +87,7 @@ class Replay:
         self._id: UUID = operation.id
         self._by = operation.created_by
         self._pipeline = operation.pipeline.name
-        self._user = user_of(operation.pipeline.name, operation.pipeline.labels)
+        self._user = user_of(operation.pipeline.name, [operation.pipeline.team_id], operation.pipeline.labels)
         self._revision = operation.pipeline.current_revision
         self._team = operation.pipeline.team_id
         self._rate = float(operation.parameters["rate"])

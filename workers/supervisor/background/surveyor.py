@@ -85,7 +85,8 @@ class InspectionContext:
         move = ClusterMove.model_validate(inspection.target)
         launch, handover = self.launcher.to_inspect(inspection.pipeline)
         pipeline = inspection.pipeline
-        moved = kafka_client(user_of(pipeline.name, pipeline.labels), f"{'source' if move.source else 'sink'}/kafka")
+        user = user_of(pipeline.name, [pipeline.team_id], pipeline.labels)
+        moved = kafka_client(user, f"{'source' if move.source else 'sink'}/kafka")
         there = self.launcher.references.resolve(move.to, moved)
         if there.findings:
             raise Unresolved(there.findings[0].message)

@@ -229,7 +229,7 @@ class LagWatch:
         if spec is None or spec.type != "kafka":
             return None
         plain = {"servers": spec.bootstrap_servers, "options": dict(spec.options)}
-        user = user_of(facts.pipeline, facts.labels, definition.labels)
+        user = user_of(facts.pipeline, [facts.team], facts.labels, definition.labels)
         resolved = self.references.resolve(plain, kafka_client(user, "source/kafka"))
         if resolved.findings:
             return None

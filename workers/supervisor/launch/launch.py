@@ -213,7 +213,7 @@ class Launcher:
 
 def asker(pipeline: Pipeline, data: dict[str, Any]) -> Asker:
     """Who asks for the values of a definition: its pipeline, with the labels that it has and those that it brings."""
-    return of_pipeline(user_of(pipeline.name, pipeline.labels, data.get("labels", {})))
+    return of_pipeline(user_of(pipeline.name, [pipeline.team_id], pipeline.labels, data.get("labels", {})))
 
 
 def _heads(pipeline_id: UUID, lineage: int, definition: Definition) -> list[QueryHead]:

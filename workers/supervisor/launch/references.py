@@ -16,14 +16,21 @@ from pipelines.domain.access.secret_uses import CLUSTER, SecretUse, client_uses,
 from pipelines.domain.access.secrets import forms
 from pipelines.domain.base.findings import Finding
 from pipelines.domain.definitions.checks.value_checks import SECRET_KEYS
-from pipelines.domain.definitions.document.references import ALWAYS_SECRET, Reference, references, substituted
+from pipelines.domain.definitions.document.references import (
+    ALWAYS_SECRET,
+    Reference,
+    bound_name,
+    references,
+    substituted,
+)
 from pipelines.domain.definitions.document.spec import Definition
 from pipelines.domain.definitions.parts.client_options import SECRET_OPTIONS
 from pipelines.domain.runs.protocol import Handover
 from pipelines.selectors.access.secrets import bindings as bindings_of
-from workers.ports import Secrets, SecretValue, Unreadable, missing
+from workers.ports import ABSENT, Secrets, SecretValue, Unreadable, missing
 
-Read = Mapping[str, Mapping[str, SecretValue | Unreadable]]
+Values = Mapping[str, SecretValue | Unreadable]
+Read = Mapping[str, Values]
 """What backends have said, by kind and name."""
 
 
@@ -84,8 +91,9 @@ def _definition(data: Mapping[str, Any]) -> Definition | None:
 @dataclass(frozen=True)
 class References:
     """What references may see. `backends`: by the kind of reference that they answer, `cluster` for secrets of the
-    definitions of clusters. `bindings`: by the name under which a value is bound; secrets of pipelines without one do
-    not exist, variables and files are then open to all. `development`: loopback needs no encryption."""
+    definitions of clusters. `bindings`: by the name under which a value is bound; secrets of pipelines without one, and
+    those of other teams, do not exist, variables and files without one are open to all. `development`: loopback needs
+    no encryption."""
 
     backends: Mapping[str, Secrets]
     bindings: Callable[[Collection[str]], Mapping[str, SecretBinding]] = bindings_of
@@ -96,11 +104,12 @@ class References:
         where the definition sends it is a finding, and no value: before it is read, as far as it shows then, and once
         more when all is known."""
         uses = asker.uses(definition, definition)
-        bound = self.bindings({use.name for use in uses if use.component != CLUSTER})
+        known = self.bindings({use.name for use in uses if use.component != CLUSTER})
+        bound = {name: binding for name, binding in known.items() if binding.exists_for(asker.user)}
         resolved = Resolved(findings=self._against(uses, asker, bound, at_launch=False))
         refused = {use.name for use in uses if use.path in {each.path for each in resolved.findings}}
         found = [each for each in references(definition) if each.bound not in refused]
-        read = self._read(found, bound)
+        read = self._read(found, bound, known.keys() - bound.keys())
         for reference in found:
             try:
                 self._resolve(reference, read, bound, resolved)
@@ -111,14 +120,16 @@ class References:
             resolved.values.clear()
         return resolved
 
-    def _read(self, found: Sequence[Reference], bound: Mapping[str, SecretBinding]) -> Read:
-        """What the backends say; a secret of a pipeline that is bound to nothing is not even asked for."""
+    def _read(self, found: Sequence[Reference], bound: Mapping[str, SecretBinding], hidden: Collection[str]) -> Read:
+        """What the backends say; a secret of a pipeline that is bound to nothing is not even asked for. Variables and
+        files that are `hidden`, since another team has them, are as if they were not there."""
         asked: dict[str, set[str]] = defaultdict(set)
         for each in found:
             kind = _backend(each)
             if kind not in ALWAYS_SECRET or each.bound in bound:
                 asked[kind].add(each.name)
-        return {kind: self.backends[kind].read(names) for kind, names in asked.items() if kind in self.backends}
+        read = {kind: self.backends[kind].read(names) for kind, names in asked.items() if kind in self.backends}
+        return {kind: _seen(kind, values, hidden) for kind, values in read.items()}
 
     def _at_launch(
         self, data: Mapping[str, Any], asker: Asker, bound: Mapping[str, SecretBinding], resolved: Resolved
@@ -150,6 +161,15 @@ class References:
             resolved.versions[reference.bound] = value.version
         if is_bound or reference.kind in ALWAYS_SECRET or _is_secret(reference.path):
             resolved.hidden.add(value.text)
+
+
+def _seen(kind: str, read: Values, hidden: Collection[str]) -> Values:
+    """What a backend says, without the values of other teams."""
+    absent = ABSENT.get(kind)
+    if absent is None:
+        return read
+    gone = {name for name in read if bound_name(kind, name) in hidden}
+    return {name: absent if name in gone and isinstance(each, SecretValue) else each for name, each in read.items()}
 
 
 def _backend(reference: Reference) -> str:

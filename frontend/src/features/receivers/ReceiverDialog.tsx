@@ -75,7 +75,14 @@ export function ReceiverDialog({ receiver, onClose }: { receiver?: Receiver; onC
         autoComplete="off"
         spellCheck={false}
       />
-      {draft.kind !== 'email' && <SecretFields draft={draft} error={at('secrets')} onChange={change} />}
+      {draft.kind !== 'email' && (
+        <SecretFields
+          team={receiver ? receiver.team : owner.team}
+          draft={draft}
+          error={at('secrets')}
+          onChange={change}
+        />
+      )}
       <MatcherFields {...fields} />
       <TextInput
         label="Description"
@@ -190,6 +197,7 @@ function MatcherFields({ draft, onChange, at }: FieldsProps) {
 }
 
 interface SecretFieldsProps {
+  team: string | null
   draft: Draft
   error: string | null
   onChange: (fields: Partial<Draft>) => void
@@ -202,10 +210,10 @@ const SECRETS: Record<ReceiverKind, string> = {
   email: '',
 }
 
-/** Which stored secrets are used. The second one is for the time in which receivers may know either. */
-function SecretFields({ draft, error, onChange }: SecretFieldsProps) {
+/** Which stored secrets of the receiver's owner are used. The second one is for the time in which receivers may know either. */
+function SecretFields({ team, draft, error, onChange }: SecretFieldsProps) {
   const { data: secrets = [] } = useQuery(secretsQuery)
-  const own = secrets.filter(({ purpose }) => purpose === 'receivers')
+  const own = secrets.filter((secret) => secret.purpose === 'receivers' && secret.team === team)
   const names = new Set([...own.map(({ name }) => name), draft.secret ?? '', draft.former ?? ''])
   names.delete('')
   return (

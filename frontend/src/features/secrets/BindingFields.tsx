@@ -18,7 +18,7 @@ export function BindingFields({ draft, onChange }: BindingFieldsProps) {
     <>
       <TextInput
         label="Pipelines"
-        description="Who may use it: orders, orders-*, label:team=payments, consumer-groups/NAME"
+        description="Who may use it: orders, orders-*, consumer-groups/NAME, and label:KEY=VALUE for a secret of a team"
         value={draft.pipelines}
         onChange={(event) => onChange({ ...draft, pipelines: event.currentTarget.value })}
         autoComplete="off"

@@ -4,11 +4,14 @@ import { useState } from 'react'
 import { keys } from '@/api/keys'
 import { putSecret, type Purpose } from '@/api/secrets'
 import type { Secret } from '@/api/types'
+import { TeamField } from '@/components/teams/TeamField'
+import { useOwnerChoice } from '@/components/teams/useTeamChoice'
 import { announce } from '@/components/ui/Announcer'
 import { FormDialog } from '@/components/ui/FormDialog'
 import { BindingFields, bindingOf, missingBinding } from './BindingFields'
 import { PURPOSES } from './purposes'
 
+const TEAM = ['team'] as const
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$/
 const PART = '[A-Za-z0-9_][A-Za-z0-9._-]*'
 const ELSEWHERE = new RegExp(
@@ -21,24 +24,30 @@ export function SecretDialog({ secret, onClose }: { secret?: Secret; onClose: ()
   const [name, setName] = useState(secret?.name ?? '')
   const [value, setValue] = useState('')
   const [purpose, setPurpose] = useState<Purpose>(secret?.purpose ?? 'pipelines')
+  const owner = useOwnerChoice('admin')
   const [binding, setBinding] = useState({ pipelines: '', destinations: '' })
+  const team = secret ? secret.team : owner.team
   const elsewhere = name.includes(':')
   const binds = !secret && purpose === 'pipelines'
   const save = useMutation({
     mutationFn: () =>
-      putSecret(name, elsewhere ? null : value, purpose, binds ? bindingOf(binding) : undefined),
+      putSecret(name, elsewhere ? null : value, purpose, team, binds ? bindingOf(binding) : undefined),
     onSuccess: ({ version }) => {
       void client.invalidateQueries({ queryKey: keys.secrets })
       announce(elsewhere ? `${name} is bound.` : `${name} is stored, version ${version}.`)
       onClose()
     },
   })
-  const reason = missing(name, elsewhere ? null : value) ?? (binds ? missingBinding(binding) : null)
+  const reason =
+    missing(name, elsewhere ? null : value) ??
+    (secret ? null : owner.missing) ??
+    (binds ? missingBinding(binding) : null)
   return (
     <FormDialog
       title={secret ? `Replace ${secret.name}` : 'Set secret'}
       submit={secret ? 'Replace secret' : 'Set secret'}
       reason={reason}
+      placed={TEAM}
       sending={save}
       onClose={onClose}
     >
@@ -61,6 +70,13 @@ export function SecretDialog({ secret, onClose }: { secret?: Secret; onClose: ()
           value={purpose}
           onChange={(chosen) => chosen && setPurpose(chosen as Purpose)}
           allowDeselect={false}
+        />
+      )}
+      {!secret && (
+        <TeamField
+          choice={owner}
+          description="A secret of a team does not exist for other teams."
+          error={save.error}
         />
       )}
       {binds && <BindingFields draft={binding} onChange={setBinding} />}

@@ -2,29 +2,33 @@ import { Link } from '@tanstack/react-router'
 import { Group } from '@mantine/core'
 import { IconAlertTriangle } from '@tabler/icons-react'
 import type { Secret } from '@/api/types'
+import { useSeveralTeams } from '@/components/teams/useTeamChoice'
 import { ReasonButton } from '@/components/ui/ReasonButton'
 import { Table } from '@/components/ui/Table'
 import { Ago } from '@/components/ui/Time'
 import { ToneBadge } from '@/components/ui/ToneBadge'
+import { ownerWords } from '@/domain/owners'
 import { count } from '@/lib/format'
 import { PURPOSES } from './purposes'
 
 interface SecretTableProps {
   secrets: Secret[]
-  /** Why nothing may be changed; null where it may. */
-  readOnly: string | null
+  /** Why a secret may not be changed; null where it may. */
+  readOnly: (secret: Secret) => string | null
   onBind: (secret: Secret) => void
   onReplace: (secret: Secret) => void
   onDelete: (secret: Secret) => void
 }
 
 export function SecretTable({ secrets, readOnly, onBind, onReplace, onDelete }: SecretTableProps) {
+  const several = useSeveralTeams()
   return (
     <Table
       label="Secrets"
       head={
         <>
           <th>Name</th>
+          {several && <th>Team</th>}
           <th>For</th>
           <th className="num">Version</th>
           <th>Age</th>
@@ -43,6 +47,7 @@ export function SecretTable({ secrets, readOnly, onBind, onReplace, onDelete }: 
           <th scope="row" className="mono">
             {secret.name} {secret.backend === 'store' && <Unreadable readable={secret.readable} />}
           </th>
+          {several && <td>{ownerWords(secret.team)}</td>}
           <td>{PURPOSES[secret.purpose]}</td>
           <td className="num">{secret.version === 0 ? '-' : count(secret.version)}</td>
           <td>
@@ -64,7 +69,7 @@ export function SecretTable({ secrets, readOnly, onBind, onReplace, onDelete }: 
                 <ReasonButton
                   variant="default"
                   size="compact-xs"
-                  reason={readOnly}
+                  reason={readOnly(secret)}
                   aria-label={`Bind ${secret.name}`}
                   onClick={() => onBind(secret)}
                 >
@@ -75,7 +80,7 @@ export function SecretTable({ secrets, readOnly, onBind, onReplace, onDelete }: 
                 <ReasonButton
                   variant="default"
                   size="compact-xs"
-                  reason={readOnly}
+                  reason={readOnly(secret)}
                   aria-label={`Replace ${secret.name}`}
                   onClick={() => onReplace(secret)}
                 >
@@ -85,7 +90,7 @@ export function SecretTable({ secrets, readOnly, onBind, onReplace, onDelete }: 
               <ReasonButton
                 variant="default"
                 size="compact-xs"
-                reason={readOnly}
+                reason={readOnly(secret)}
                 aria-label={`Delete ${secret.name}`}
                 onClick={() => onDelete(secret)}
               >

@@ -3,6 +3,7 @@ import { IconPlus } from '@tabler/icons-react'
 import { useState } from 'react'
 import { secretsQuery } from '@/api/secrets'
 import { sessionQuery } from '@/api/session'
+import { teamsQuery } from '@/api/teams'
 import type { Secret } from '@/api/types'
 import { CodeBlock } from '@/components/ui/CodeBlock'
 import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
@@ -13,6 +14,7 @@ import { cannotSeeSecrets, cannotWriteSecrets } from '@/domain/roles'
 import { plural } from '@/lib/format'
 import { BindSecretDialog } from './BindSecretDialog'
 import { DeleteSecretDialog } from './DeleteSecretDialog'
+import { cannotChange } from './owners'
 import { SecretDialog } from './SecretDialog'
 import { SecretTable } from './SecretTable'
 import classes from './secrets.module.css'
@@ -22,6 +24,7 @@ type Open = { kind: 'set' } | { kind: 'bind' | 'replace' | 'delete'; secret: Sec
 /** Names of secrets, and who uses them. A value is typed in and never shown again. */
 export function SecretsPage() {
   const { data: session } = useQuery(sessionQuery)
+  const { data: teams = [] } = useQuery(teamsQuery)
   const hidden = cannotSeeSecrets(session)
   const readOnly = cannotWriteSecrets(session)
   const { data: secrets, error, refetch } = useQuery({ ...secretsQuery, enabled: !hidden })
@@ -54,7 +57,7 @@ export function SecretsPage() {
           ) : (
             <SecretTable
               secrets={secrets}
-              readOnly={readOnly}
+              readOnly={(secret) => cannotChange(secret, teams, session)}
               onBind={(secret) => setOpen({ kind: 'bind', secret })}
               onReplace={(secret) => setOpen({ kind: 'replace', secret })}
               onDelete={(secret) => setOpen({ kind: 'delete', secret })}

@@ -2,13 +2,19 @@ import { screen, waitFor, within } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
 import { vi } from 'vitest'
 import { OutdatedSecrets } from '@/features/pipeline/OutdatedSecrets'
-import { secret } from '@/testing/factories'
+import { secret, session } from '@/testing/factories'
 import { show, showRouted } from '@/testing/render'
 import { given, problem } from '@/testing/server'
 import { BindSecretDialog } from './BindSecretDialog'
 import { DeleteSecretDialog } from './DeleteSecretDialog'
+import { cannotChange } from './owners'
 import { SecretDialog } from './SecretDialog'
 import { SecretTable } from './SecretTable'
+
+beforeEach(() => {
+  given.get('/session', () => session('admin'))
+  given.get('/teams', () => ({ results: [], next: null }))
+})
 
 describe('setting a secret', () => {
   it('sends name and value, and shows the value in a password field alone', async () => {
@@ -34,6 +40,7 @@ describe('setting a secret', () => {
     expect(asked).toHaveBeenCalledWith('/api/v1/secrets/kafka%2Fshop', {
       value: 'canary',
       purpose: 'pipelines',
+      team: null,
       pipelines: ['orders', 'label:team=a'],
       destinations: ['broker:9093', 'sink/http'],
     })
@@ -53,6 +60,7 @@ describe('setting a secret', () => {
       expect(asked).toHaveBeenCalledWith({
         value: 'canary',
         purpose: 'receivers',
+        team: null,
         pipelines: null,
         destinations: null,
       }),
@@ -72,6 +80,61 @@ describe('setting a secret', () => {
   })
 })
 
+describe('the team of a secret', () => {
+  const teams = [
+    { name: 'payments', role: 'admin' as const },
+    { name: 'shops', role: 'admin' as const },
+    { name: 'risk', role: 'operator' as const },
+  ]
+
+  it('is one that the user administers', async () => {
+    given.get('/session', () => ({ ...session('admin'), everywhere: null }))
+    given.get('/teams', () => ({ results: teams, next: null }))
+    const asked = vi.fn()
+    given.put('/secrets/:name', async (request) => {
+      asked(await request.json())
+      return secret({ team: 'payments' })
+    })
+    show(<SecretDialog onClose={() => {}} />)
+    const team = await screen.findByRole('combobox', { name: 'Team' })
+    expect(screen.queryByRole('option', { name: 'risk' })).toBeNull()
+    await userEvent.selectOptions(team, 'payments')
+    await userEvent.type(screen.getByLabelText('Name'), 'shop')
+    await userEvent.type(screen.getByLabelText('Value'), 'canary')
+    await userEvent.type(screen.getByLabelText('Pipelines'), 'orders')
+    await userEvent.type(screen.getByLabelText('Destinations'), 'broker:9093')
+    await userEvent.click(screen.getByRole('button', { name: 'Set secret' }))
+    await waitFor(() => expect(asked).toHaveBeenCalledWith(expect.objectContaining({ team: 'payments' })))
+  })
+
+  it('is shown in the list, and decides who may change it', async () => {
+    given.get('/teams', () => ({ results: teams, next: null }))
+    const own = { ...session('admin'), everywhere: null }
+    const rows = [
+      secret({ team: 'payments' }),
+      secret({ name: 'other', team: 'risk' }),
+      secret({ name: 'all' }),
+    ]
+    const no = () => {}
+    showRouted(
+      <SecretTable
+        secrets={rows}
+        readOnly={(row) => cannotChange(row, teams, own)}
+        onBind={no}
+        onReplace={no}
+        onDelete={no}
+      />,
+    )
+    const first = within((await screen.findAllByRole('row'))[1]!)
+    expect(await first.findByText('payments')).toBeVisible()
+    expect(first.getByRole('button', { name: 'Delete shop' })).not.toHaveAttribute('aria-disabled', 'true')
+    for (const name of ['other', 'all']) {
+      expect(screen.getByRole('button', { name: `Delete ${name}` })).toHaveAttribute('aria-disabled', 'true')
+    }
+    expect(cannotChange(rows[2]!, teams, session('admin'))).toBeNull()
+  })
+})
+
 describe('binding a secret', () => {
   it('sends both lists, and says what ends with it', async () => {
     const asked = vi.fn()
@@ -85,6 +148,7 @@ describe('binding a secret', () => {
     await userEvent.click(screen.getByRole('button', { name: 'Change binding' }))
     await waitFor(() =>
       expect(asked).toHaveBeenCalledWith('/api/v1/secrets/shop', {
+        team: null,
         pipelines: ['orders'],
         destinations: ['broker:9093', 'other:9093'],
       }),
@@ -101,7 +165,9 @@ describe('the list of secrets', () => {
     ]
     const bound = vi.fn()
     const no = () => {}
-    showRouted(<SecretTable secrets={rows} readOnly={null} onBind={bound} onReplace={no} onDelete={no} />)
+    showRouted(
+      <SecretTable secrets={rows} readOnly={() => null} onBind={bound} onReplace={no} onDelete={no} />,
+    )
     const first = within((await screen.findAllByRole('row'))[1]!)
     expect(first.getByText('Outdated')).toBeVisible()
     expect(first.getByText('Not encrypted')).toBeVisible()
@@ -141,7 +207,7 @@ describe('what is kept elsewhere', () => {
   it('has no version until one is known, and is not replaced here', async () => {
     const rows = [secret({ name: 'env:PASSWORD', backend: 'env', version: 0, readable: null })]
     const no = () => {}
-    showRouted(<SecretTable secrets={rows} readOnly={null} onBind={no} onReplace={no} onDelete={no} />)
+    showRouted(<SecretTable secrets={rows} readOnly={() => null} onBind={no} onReplace={no} onDelete={no} />)
     expect(await screen.findByRole('button', { name: 'Bind env:PASSWORD' })).toBeVisible()
     expect(screen.queryByRole('button', { name: 'Replace env:PASSWORD' })).toBeNull()
     expect(screen.queryByText('Store locked')).toBeNull()

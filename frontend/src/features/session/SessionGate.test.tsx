@@ -166,16 +166,16 @@ describe('the login', () => {
     })
     show(<SessionGate><Editor /></SessionGate>) // prettier-ignore
     await screen.findByLabelText('Text')
-    const first = putSecret('db', 'x', 'receivers').catch((error: Error) => error.message)
+    const first = putSecret('db', 'x', 'receivers', null).catch((error: Error) => error.message)
     await userEvent.click(await screen.findByRole('button', { name: 'Cancel' }))
     expect(await first).toBe('This needs a recent log-in.')
 
-    const second = putSecret('db', 'x', 'receivers')
+    const second = putSecret('db', 'x', 'receivers', null)
     await userEvent.type(await screen.findByLabelText(/^Password/), 'secret')
     await userEvent.type(screen.getByLabelText('Code'), '123456')
     await userEvent.click(screen.getByRole('button', { name: 'Confirm' }))
     expect((await second).version).toBe(2)
-    const body = '{"value":"x","purpose":"receivers","pipelines":null,"destinations":null}'
+    const body = '{"value":"x","purpose":"receivers","team":null,"pipelines":null,"destinations":null}'
     expect(sent).toEqual([body, body, body])
   })
 
@@ -189,7 +189,7 @@ describe('the login', () => {
     const left = vi.spyOn(session, 'leave').mockImplementation(() => {})
     show(<SessionGate><Editor /></SessionGate>) // prettier-ignore
     await screen.findByLabelText('Text')
-    const waiting = putSecret('db', 'x', 'receivers').catch((error: Error) => error.message)
+    const waiting = putSecret('db', 'x', 'receivers', null).catch((error: Error) => error.message)
     await userEvent.click(await screen.findByRole('button', { name: 'Sign in again' }))
     await waitFor(() => expect(left.mock.calls[0]?.[0]).toContain('prompt=login'))
     await userEvent.click(screen.getByRole('button', { name: 'Cancel' }))

@@ -55,7 +55,7 @@ class Attempts:
             return DeliveryResponse(None, str(unusable))
 
     def _webhook(self, job: Job, values: Values) -> DeliveryResponse:
-        keys = [key_of(self._value(job.kind, secret_name(each) or "", values)) for each in job.secrets]
+        keys = [key_of(self._value(job.kind, secret_name(each) or "", values, job.team)) for each in job.secrets]
         headers = {**_headers(), **signed_headers(keys, job.message_id, clock.now(), job.body)}
         return self._posts.post(job.url, headers, job.body)
 
@@ -73,7 +73,8 @@ class Attempts:
         server = job.email.server(self._usual, job.secrets)
         if not server.host:
             return DeliveryResponse(None, "No mail server is set on this host: set HEADGATE_SMTP_HOST.")
-        password = self._value(job.kind, server.password, values) if server.password else ""
+        owner = job.team if job.email.host else None
+        password = self._value(job.kind, server.password, values, owner) if server.password else ""
         subject, text = messages.mail(notice)
         domain = server.sender.rpartition("@")[2] or LOCAL
         mail = Mail(
@@ -91,10 +92,13 @@ class Attempts:
 
     def _only(self, job: Job, values: Values) -> str:
         """The value of the one secret of a receiver."""
-        return self._value(job.kind, (secret_name(job.secrets[0]) or "") if job.secrets else "", values)
+        return self._value(job.kind, (secret_name(job.secrets[0]) or "") if job.secrets else "", values, job.team)
 
-    def _value(self, kind: ReceiverKind, name: str, values: Values) -> str:
-        value = values.get(name, missing(name, Purpose.RECEIVERS))
+    def _value(self, kind: ReceiverKind, name: str, values: Values, team: int | None) -> str:
+        """The value of a secret of the team, or of the installation for None; one of another owner is not there."""
+        value = values.get(name)
+        if value is None or (isinstance(value, SecretValue) and value.team != team):
+            value = missing(name, Purpose.RECEIVERS)
         reference = f"${{secret:{name}}}"
         if isinstance(value, Unreadable):
             raise Unusable(f"{reference} cannot be resolved: {value.reason} {value.hint}")

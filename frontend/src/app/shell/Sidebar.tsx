@@ -46,7 +46,7 @@ const PLACES = [
   { to: '/hosts', label: 'Hosts', icon: IconServer2, under: [] },
   { to: '/secrets', label: 'Secrets', icon: IconKey, under: [] },
   { to: '/receivers', label: 'Receivers', icon: IconWebhook, under: [] },
-  { to: '/access', label: 'Users, teams and tokens', icon: IconId, under: [] },
+  { to: '/access', label: 'Users and teams', icon: IconId, under: [] },
   { to: '/audit', label: 'Audit', icon: IconListSearch, under: [] },
 ] satisfies { to: Place; label: string; icon: Icon; under: string[] }[]
 

@@ -1,4 +1,4 @@
-import { Button } from '@mantine/core'
+import { Button, Group } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { keys } from '@/api/keys'
@@ -57,17 +57,19 @@ export function TeamTable({ teams, everywhere }: { teams: Team[]; everywhere: bo
             <td className="num">{count(team.pipelines)}</td>
             <td>{team.description || '-'}</td>
             <td>
-              {team.role === 'admin' && <RolesButton team={team.name} onShow={setShown} />}{' '}
-              {everywhere && (
-                <Button
-                  variant="default"
-                  size="compact-xs"
-                  aria-label={`Delete ${team.name}`}
-                  onClick={() => deletion.mutate(team.name)}
-                >
-                  Delete
-                </Button>
-              )}
+              <Group gap="xs" wrap="nowrap">
+                {team.role === 'admin' && <RolesButton team={team.name} onShow={setShown} />}
+                {everywhere && (
+                  <Button
+                    variant="default"
+                    size="compact-xs"
+                    aria-label={`Delete ${team.name}`}
+                    onClick={() => deletion.mutate(team.name)}
+                  >
+                    Delete
+                  </Button>
+                )}
+              </Group>
             </td>
           </tr>
         ))}

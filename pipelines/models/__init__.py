@@ -7,7 +7,7 @@ from pipelines.models.dead_letter import DeadLetter
 from pipelines.models.definition import Pipeline
 from pipelines.models.event import AuditCheck, AuditForwarding, AuditHead, AuditRow, Event, IdempotencyKey
 from pipelines.models.governance import ChangeApproval, ChangeRequest
-from pipelines.models.ledger import ChannelTotals, LedgerBatch, Position, Sample
+from pipelines.models.ledger import ChannelTotals, ComponentTotals, LedgerBatch, Position, Sample
 from pipelines.models.migration import ApprovalPolicy, Evacuation, FreezeWindow, Migration, MigrationApproval
 from pipelines.models.positions import LogIdentity, PositionInspection
 from pipelines.models.purged import Purged
@@ -41,6 +41,7 @@ __all__ = [
     "ChangeRequest",
     "ChannelTotals",
     "Cluster",
+    "ComponentTotals",
     "DeadLetter",
     "Delivery",
     "Evacuation",

@@ -139,6 +139,7 @@ class ChannelTotals(models.Model):
     duplicates_max = models.PositiveBigIntegerField(default=0)
     gaps = models.PositiveBigIntegerField(default=0)
     overlaps = models.PositiveBigIntegerField(default=0)
+    unattributed = models.PositiveBigIntegerField(default=0)
     batches = models.PositiveBigIntegerField(default=0)
     milliseconds = models.PositiveBigIntegerField(default=0)
     within_100ms = models.PositiveBigIntegerField(default=0)
@@ -160,6 +161,32 @@ class ChannelTotals(models.Model):
 
     def __str__(self) -> str:
         return f"{self.source}.{self.channel} {self.batches}"
+
+
+class ComponentTotals(models.Model):
+    """What a component has counted of a (source, channel), in the transaction that records it. One row per revision:
+    another revision may have put another component at the same path."""
+
+    pipeline = models.ForeignKey("pipelines.Pipeline", on_delete=models.CASCADE, related_name="component_totals")
+    revision = models.ForeignKey("pipelines.Revision", on_delete=models.CASCADE, related_name="component_totals")
+    source = models.CharField(max_length=63)
+    channel = models.CharField(max_length=63)
+    component = models.CharField(max_length=150, help_text="Its path in the definition, or quarantine.")
+    added = models.PositiveBigIntegerField(default=0)
+    routed_elsewhere = models.PositiveBigIntegerField(default=0)
+    filtered = models.PositiveBigIntegerField(default=0)
+    unrouted = models.PositiveBigIntegerField(default=0)
+    dead_lettered = models.PositiveBigIntegerField(default=0)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["revision", "source", "channel", "component"], name="one_total_per_component"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.source}.{self.channel} {self.component}"
 
 
 class Sample(models.Model):

@@ -161,7 +161,7 @@ def test_the_books_add_up_over_runs_with_what_is_open_apart(
     LedgerBatchFactory.create(run=run, state=LedgerState.PLANNED, read=0, delivered=0)
     position = PositionFactory.create(pipeline=run.pipeline)
 
-    with django_assert_num_queries(4):  # role, pipeline, sums, positions
+    with django_assert_num_queries(5):  # role, pipeline, components, sums, positions
         totals = viewer.get(f"{ORDERS}/ledger/summary").json()
 
     assert (totals["read"], totals["delivered"], totals["filtered"], totals["duplicates_max"]) == (200, 140, 60, 20)

@@ -33,7 +33,7 @@ from tests.factories import HostFactory, PipelineFactory, RunFactory, UserFactor
 
 pytestmark = pytest.mark.django_db
 PATH = "/metrics"
-QUERIES = 17
+QUERIES = 18
 """Token and role, eight of pipelines, one of receivers, four of hosts, two of the audit."""
 
 
@@ -297,7 +297,9 @@ def full(number: int) -> None:
     """Pipelines with everything that a metric shows."""
     for _ in range(number):
         run = RunFactory.create()
-        take(run, done(0, rng(0, 10)), planned(1, rng(10, 20)))
+        filtered = {"sources.shop.interceptors[0]": {"filtered": 1}}
+        counts = Counts(read=10, delivered=9, filtered=1, components=filtered)
+        take(run, done(0, rng(0, 10), counts=counts), planned(1, rng(10, 20)))
         point(run.pipeline, lag(5, 5))
         alert("failed", run.pipeline.name, pipeline=run.pipeline)
         migration(run.pipeline, MigrationStage.PLANNED)

@@ -186,6 +186,7 @@ def totals(found: Document) -> None:
         for each in found["channels"]
     ]
     output.table(("source", "channel", *names, "balanced"), rows, empty="No records have been read yet.")
+    _components(found["channels"])
     positions = [
         (p["source"], p["channel"], p["topic"], str(p["partition"]), p["next_offset"]) for p in found["positions"]
     ]
@@ -194,6 +195,31 @@ def totals(found: Document) -> None:
         "Balanced: every record is accounted for." if found["balanced"] else "Unbalanced: records are unaccounted for."
     )
     output.print_line(verdict, style="green" if found["balanced"] else "bold red")
+
+
+_DECIDED = ("added", "routed_elsewhere", "filtered", "unrouted", "dead_lettered")
+
+
+def _components(channels: Sequence[Document]) -> None:
+    """The parts of what components decide, below the channel that they are of."""
+    rows: list[tuple[Any, ...]] = []
+    for each in channels:
+        parts = [(f"  {part['component']}", part) for part in each["components"]]
+        if each["not_by_component"]:
+            parts.append(("  not counted by component", each["not_by_component"]))
+        if parts:
+            rows.append((f"{each['source']} > {each['channel']}", "", "", *(each[name] for name in _DECIDED)))
+        rows += [
+            (name, part.get("type", ""), _revisions(part), *(part.get(count) or "" for count in _DECIDED))
+            for name, part in parts
+        ]
+    if rows:
+        names = ("added", "routed elsewhere", "filtered", "unrouted", "dead letters")
+        output.table(("component", "type", "revisions", *names), rows, empty="")
+
+
+def _revisions(part: Document) -> str:
+    return _span(part["first_revision"], part["last_revision"]) if "first_revision" in part else ""
 
 
 def runs(found: Sequence[Document]) -> None:

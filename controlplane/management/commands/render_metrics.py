@@ -17,10 +17,11 @@ web server answers for the whole installation, and all answer alike: scrape one 
 
 - **Access**: a token of a user with a role in every team, or an address in `HEADGATE_METRICS_NETWORKS`
   ([Settings](settings.md#web-server)).
-- **Series** have names of pipelines, sources, channels, hosts, states and rules as labels. No label has a partition, a
-  topic or the number of a run. A deleted pipeline has no series.
+- **Series** have names of pipelines, sources, channels, hosts, states and rules, and paths of components as labels. No
+  label has a partition, a topic or the number of a run. A deleted pipeline has no series.
 - **Counters** are kept in the database with the ledger, in the same transaction. They only grow, over restarts and with
-  any number of web servers. They begin again at 0 when a pipeline is deleted and another one gets its name.
+  any number of web servers. They begin again at 0 when a pipeline is deleted and another one gets its name. Those of
+  components begin again with each revision that runs: a path may mean another component there.
 - **A database that does not answer** gives the status 503 and no metrics.
 
 {sections}

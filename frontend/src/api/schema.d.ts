@@ -2926,7 +2926,9 @@ export interface components {
         };
         /**
          * ChannelLedgerTotals
-         * @description The ledger totals of one (source, channel). `open_batches`: planned and not acknowledged yet.
+         * @description The ledger totals of one (source, channel). `open_batches`: planned and not acknowledged yet. `components`: the
+         *     parts of what components decide; `not_by_component`: records of each sum that no component has counted, as those
+         *     that agents of earlier versions counted.
          */
         ChannelLedgerTotals: {
             /** Source */
@@ -2959,6 +2961,12 @@ export interface components {
             batches: number;
             /** Open Batches */
             open_batches: number;
+            /** Components */
+            components: components["schemas"]["ComponentTotals"][];
+            /** Not By Component */
+            not_by_component: {
+                [key: string]: number;
+            };
             /** Balanced */
             balanced: boolean;
         };
@@ -3081,6 +3089,31 @@ export interface components {
             state: string;
             /** Detail */
             detail: string;
+        };
+        /**
+         * ComponentTotals
+         * @description What a component has counted. `component`: its path in the definition, or `quarantine`; `type`: empty for that.
+         *     Revisions from `first_revision` to `last_revision` define it alike; what else they put there has totals of its own.
+         */
+        ComponentTotals: {
+            /** Component */
+            component: string;
+            /** Type */
+            type: string;
+            /** First Revision */
+            first_revision: number;
+            /** Last Revision */
+            last_revision: number;
+            /** Added */
+            added: number;
+            /** Routed Elsewhere */
+            routed_elsewhere: number;
+            /** Filtered */
+            filtered: number;
+            /** Unrouted */
+            unrouted: number;
+            /** Dead Lettered */
+            dead_lettered: number;
         };
         /**
          * ComponentType
@@ -4403,7 +4436,8 @@ export interface components {
         };
         /**
          * LedgerBatch
-         * @description One batch, or several adjoining ones of a run taken in together. `run` is the run's number.
+         * @description One batch, or several adjoining ones of a run taken in together. `run` is the run's number, `components` what
+         *     each component has counted, by path; null: it was not counted by component.
          */
         LedgerBatch: {
             /** Id */
@@ -4435,6 +4469,12 @@ export interface components {
             dead_lettered: number;
             /** Dropped Optional */
             dropped_optional: number;
+            /** Components */
+            components: {
+                [key: string]: {
+                    [key: string]: number;
+                };
+            } | null;
             /** Duplicates Max */
             duplicates_max: number;
             /** Gaps */

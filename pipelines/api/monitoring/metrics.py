@@ -42,7 +42,7 @@ from pipelines.selectors.access.schemas import AuditMetricsSchema
 from pipelines.selectors.hosts.capacity import host_metrics
 from pipelines.selectors.hosts.schemas import HostMetricsSchema
 from pipelines.selectors.monitoring.metrics import snapshot
-from pipelines.selectors.monitoring.schemas import ChannelMetricsSchema, MetricsSchema
+from pipelines.selectors.monitoring.schemas import ChannelMetricsSchema, ComponentMetricsSchema, MetricsSchema
 
 Encoder = Callable[[Any], bytes]
 Row = tuple[Sequence[str], Any]
@@ -162,6 +162,7 @@ class MetricsCollector(Collector):
         channels = [((each.pipeline, each.source, each.channel), each) for each in self.found.channels]
         for column, metric in metrics.RECORDS.items():
             yield family(metric, ((labels, each.totals[column]) for labels, each in channels))
+        yield family(metrics.COMPONENT_RECORDS, map(_of_component, self.found.components))
         yield _durations(channels)
         yield family(metrics.OPEN_BATCHES, self.found.open_batches.items())
         yield family(metrics.LEDGER_BALANCED, ((labels, _is_balanced(each)) for labels, each in channels))
@@ -250,6 +251,11 @@ def _states(states: type[StrEnum], present: dict[str, Any]) -> Iterator[Row]:
             yield (pipeline, state.value), state is current
 
 
+def _of_component(each: ComponentMetricsSchema) -> Row:
+    return (each.pipeline, each.source, each.channel, each.component, each.outcome), each.records
+
+
 def _is_balanced(channel: ChannelMetricsSchema) -> bool:
-    counts = Counts(**{name: channel.totals[name] for name in COUNTERS})
-    return counts.balanced and not channel.totals["gaps"] and not channel.totals["overlaps"]
+    totals = channel.totals
+    difference = Counts(**{name: totals[name] for name in COUNTERS}).difference
+    return not (difference or totals["unattributed"] or totals["gaps"] or totals["overlaps"])

@@ -26,7 +26,7 @@ DURATIONS: dict[str, float] = {
 }
 """Columns of the histogram with their upper bounds in seconds, in order. Each batch counts in one of them."""
 
-TOTALS = (*COUNTERS, "duplicates_max", "gaps", "overlaps", "batches", "milliseconds", *DURATIONS)
+TOTALS = (*COUNTERS, "duplicates_max", "gaps", "overlaps", "unattributed", "batches", "milliseconds", *DURATIONS)
 """Everything that is added up."""
 
 
@@ -34,7 +34,8 @@ def of_batch(done: Done) -> dict[str, int]:
     """What a finished batch adds."""
     counts = {name: getattr(done.counts, name) for name in COUNTERS}
     spent = {"milliseconds": done.ms, _bucket(done.ms / 1000): 1}
-    return counts | {"duplicates_max": done.duplicates_max, "batches": 1} | spent
+    others = {"duplicates_max": done.duplicates_max, "unattributed": done.counts.unattributed, "batches": 1}
+    return counts | others | spent
 
 
 def _bucket(seconds: float) -> str:

@@ -80,6 +80,13 @@ RECORDS = {
 }
 """Counters by the column of the ledger's running totals."""
 
+COMPONENT_RECORDS = _counter(
+    "channel_component_records",
+    (*_CHANNEL, "component", "outcome"),
+    "Records by the component that decided their outcome, counted in the revision that ran last.",
+)
+"""`component` is a path in the definition, `outcome` one of the five counters that components decide."""
+
 BATCH_DURATION = Metric(
     "headgate_channel_batch_duration_seconds",
     MetricType.HISTOGRAM,
@@ -158,7 +165,15 @@ REDIS_UP = _gauge("redis_up", (), "1 if Redis answers the web server, else 0.")
 BUILD = Metric("headgate_build", MetricType.INFO, ("version",), "The version of the web server.")
 
 GROUPS: dict[str, tuple[Metric, ...]] = {
-    "Channels": (*RECORDS.values(), BATCH_DURATION, OPEN_BATCHES, LEDGER_BALANCED, LAG_RECORDS, LAG_SECONDS),
+    "Channels": (
+        *RECORDS.values(),
+        COMPONENT_RECORDS,
+        BATCH_DURATION,
+        OPEN_BATCHES,
+        LEDGER_BALANCED,
+        LAG_RECORDS,
+        LAG_SECONDS,
+    ),
     "Pipelines": (
         PIPELINE,
         PHASE,

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from datetime import timedelta
 from typing import Any
 
 from django.db.models import Count, F, Q, QuerySet, Sum
 
 from pipelines.domain.base.states import LedgerState
-from pipelines.domain.ledger.ledger import COUNTERS, Counts
+from pipelines.domain.ledger.components import ComponentCounts, by_component, missing
+from pipelines.domain.ledger.ledger import CAUSES, COUNTERS, Cause, Counts, Parts
 from pipelines.foundation import clock
-from pipelines.models import LedgerBatch, Pipeline, Position, Sample
+from pipelines.models import ComponentTotals, LedgerBatch, Pipeline, Position, Revision, Sample
 from pipelines.selectors.ledger.schemas import (
     ChannelLedgerTotals,
+    ComponentTotalsSchema,
     LedgerBatchSchema,
     LedgerTotalsSchema,
     PointSchema,
@@ -23,6 +26,8 @@ from pipelines.selectors.ledger.schemas import (
 
 MAX_POINTS = 1_000
 SUMS = (*COUNTERS, "duplicates_max", "gaps", "overlaps")
+Query = tuple[str, str]
+"""Source and channel."""
 _NUMBER = F("last_batch") - F("first_batch") + 1
 """Batches of a row."""
 
@@ -47,6 +52,7 @@ def batch_schema(batch: LedgerBatch) -> LedgerBatchSchema:
         last_batch=batch.last_batch,
         state=LedgerState(batch.state),
         **{name: getattr(counts, name) for name in COUNTERS},
+        components=_plain(counts.parts),
         duplicates_max=batch.duplicates_max,
         gaps=batch.gaps,
         overlaps=batch.overlaps,
@@ -61,7 +67,8 @@ def batch_schema(batch: LedgerBatch) -> LedgerBatchSchema:
 
 def ledger_totals(pipeline: Pipeline) -> LedgerTotalsSchema:
     """The books over all runs, and the positions that follow from them."""
-    channels = [_channel_totals(row) for row in _sums(pipeline)]
+    components = _components(pipeline)
+    channels = [_channel_totals(row, components.get((row["source"], row["channel"]), [])) for row in _sums(pipeline)]
     totals = {
         name: sum(getattr(channel, name) for channel in channels)
         for name in ("read", "delivered", "filtered", "duplicates_max", "gaps", "overlaps")
@@ -74,18 +81,49 @@ def _sums(pipeline: Pipeline) -> list[dict[str, Any]]:
     planned = Q(state=LedgerState.PLANNED)
     counted_once = LedgerBatch.objects.filter(pipeline=pipeline).exclude(state=LedgerState.REPLAYED)
     rows = counted_once.values("source", "channel").order_by("source", "channel")
-    sums = {f"sum_{name}": Sum(name, default=0) for name in SUMS}
+    sums = {f"sum_{name}": Sum(name, default=0) for name in (*SUMS, "unattributed")}
     finished = Sum(_NUMBER, filter=~planned, default=0)
     counted = rows.annotate(**sums, batches=finished, open_batches=Count("id", filter=planned))
     return [dict(row) for row in counted]
 
 
-def _channel_totals(row: dict[str, Any]) -> ChannelLedgerTotals:
+def _components(pipeline: Pipeline) -> dict[Query, list[ComponentCounts]]:
+    """The totals of each component, in two queries."""
+    rows = ComponentTotals.objects.filter(pipeline=pipeline).order_by("revision__number")
+    found: dict[Query, list[tuple[int, str, dict[Cause, int]]]] = defaultdict(list)
+    for source, channel, number, path, *counts in rows.values_list(
+        "source", "channel", "revision__number", "component", *CAUSES
+    ):
+        found[(source, channel)].append((number, path, dict(zip(CAUSES, counts, strict=True))))
+    numbers = {number for parts in found.values() for number, _, _ in parts}
+    own = Revision.objects.filter(pipeline=pipeline, number__in=numbers)
+    definitions = dict(own.values_list("number", "definition")) if numbers else {}
+    return {query: by_component(parts, definitions) for query, parts in found.items()}
+
+
+def _channel_totals(row: dict[str, Any], components: list[ComponentCounts]) -> ChannelLedgerTotals:
     sums = {name: row[f"sum_{name}"] for name in SUMS}
-    counts = Counts(**{name: sums[name] for name in COUNTERS})
-    balanced = counts.balanced and not sums["gaps"] and not sums["overlaps"]
+    difference = Counts(**{name: sums[name] for name in COUNTERS}).difference
+    balanced = not (difference or row["sum_unattributed"] or sums["gaps"] or sums["overlaps"])
     names = {name: row[name] for name in ("source", "channel", "batches", "open_batches")}
-    return ChannelLedgerTotals(**names, **sums, balanced=balanced)
+    return ChannelLedgerTotals(
+        **names,
+        **sums,
+        components=[_component_schema(each) for each in components],
+        not_by_component=dict(missing(sums, [each.counts for each in components])),
+        balanced=balanced,
+    )
+
+
+def _component_schema(component: ComponentCounts) -> ComponentTotalsSchema:
+    counts = {name: component.counts.get(name, 0) for name in CAUSES}
+    return ComponentTotalsSchema(**component.model_dump(exclude={"counts"}), **counts)
+
+
+def _plain(parts: Parts | None) -> dict[str, dict[str, int]] | None:
+    if parts is None:
+        return None
+    return {path: {str(name): number for name, number in counts.items()} for path, counts in sorted(parts.items())}
 
 
 def positions(pipeline: Pipeline) -> list[PositionSchema]:

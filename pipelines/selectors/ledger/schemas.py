@@ -18,7 +18,8 @@ class RangeSchema(Schema):
 
 
 class LedgerBatchSchema(Schema):
-    """One batch, or several adjoining ones of a run taken in together. `run` is the run's number."""
+    """One batch, or several adjoining ones of a run taken in together. `run` is the run's number, `components` what
+    each component has counted, by path; null: it was not counted by component."""
 
     id: int
     run: int
@@ -35,6 +36,7 @@ class LedgerBatchSchema(Schema):
     unrouted: int
     dead_lettered: int
     dropped_optional: int
+    components: dict[str, dict[str, int]] | None
     duplicates_max: int
     gaps: int
     overlaps: int
@@ -46,8 +48,26 @@ class LedgerBatchSchema(Schema):
     balanced: bool
 
 
+class ComponentTotalsSchema(Schema):
+    """What a component has counted. `component`: its path in the definition, or `quarantine`; `type`: empty for that.
+    Revisions from `first_revision` to `last_revision` define it alike; what else they put there has totals of its own.
+    """
+
+    component: str
+    type: str
+    first_revision: int
+    last_revision: int
+    added: int
+    routed_elsewhere: int
+    filtered: int
+    unrouted: int
+    dead_lettered: int
+
+
 class ChannelLedgerTotals(Schema):
-    """The ledger totals of one (source, channel). `open_batches`: planned and not acknowledged yet."""
+    """The ledger totals of one (source, channel). `open_batches`: planned and not acknowledged yet. `components`: the
+    parts of what components decide; `not_by_component`: records of each sum that no component has counted, as those
+    that agents of earlier versions counted."""
 
     source: str
     channel: str
@@ -64,6 +84,8 @@ class ChannelLedgerTotals(Schema):
     overlaps: int
     batches: int
     open_batches: int
+    components: list[ComponentTotalsSchema]
+    not_by_component: dict[str, int]
     balanced: bool
 
 

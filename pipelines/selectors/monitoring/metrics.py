@@ -12,21 +12,34 @@ from django.db.models import Count, Min, OuterRef, Q, Subquery
 
 from pipelines.domain.base.positions import FINDING_CODES
 from pipelines.domain.base.states import OPEN_STAGES, DesiredState, LedgerState, MigrationStage, Phase
+from pipelines.domain.ledger.ledger import CAUSES
 from pipelines.domain.ledger.totals import TOTALS
 from pipelines.domain.lifecycle.conditions import ConditionStatus, ConditionType
 from pipelines.domain.monitoring.alert_rules import STANDING
 from pipelines.domain.monitoring.lag import QUIET_SECONDS, STEPS, PartitionLag, from_rows, most, total
 from pipelines.domain.monitoring.webhooks import OPEN
 from pipelines.foundation import clock
-from pipelines.models import Alert, ChannelTotals, Delivery, LagPoint, LedgerBatch, Migration, Pipeline, Receiver
+from pipelines.models import (
+    Alert,
+    ChannelTotals,
+    ComponentTotals,
+    Delivery,
+    LagPoint,
+    LedgerBatch,
+    Migration,
+    Pipeline,
+    Receiver,
+)
 from pipelines.selectors.monitoring.schemas import (
     ActiveAlertsSchema,
     ChannelLagSchema,
     ChannelMetricsSchema,
+    ComponentMetricsSchema,
     MetricsSchema,
     PipelineMetricsSchema,
     ReceiverMetricsSchema,
 )
+from pipelines.selectors.runs.runs import active_runs
 
 LAG_HOLDS = timedelta(seconds=QUIET_SECONDS + 2 * STEPS[0])
 """A point of lag that is older says nothing of the present."""
@@ -36,13 +49,14 @@ _SAFE = {ConditionStatus.TRUE: True, ConditionStatus.FALSE: False}
 
 
 def snapshot() -> MetricsSchema:
-    """Everything but hosts, in eight queries."""
+    """Everything but hosts, in nine queries."""
     now = clock.now()
     rows = _pipelines()
     names: Names = {row["id"]: row["name"] for row in rows}
     return MetricsSchema(
         pipelines=[_pipeline(row) for row in rows],
         channels=_channels(names),
+        components=_components(names),
         lags=_lags(names, now),
         open_batches=_open_batches(names),
         migrations=_migrations(names),
@@ -86,6 +100,22 @@ def _channels(names: Names) -> list[ChannelMetricsSchema]:
         )
         for pipeline, source, channel, *amounts in found
         if pipeline in names
+    ]
+
+
+def _components(names: Names) -> list[ComponentMetricsSchema]:
+    """Of the revision that each pipeline ran last: no more than its definition has."""
+    last = active_runs().filter(pipeline=OuterRef("pipeline")).order_by("-number").values("revision")[:1]
+    rows = ComponentTotals.objects.filter(pipeline__archived_at=None, revision=Subquery(last))
+    keys = ("pipeline_id", "source", "channel", "component")
+    return [
+        ComponentMetricsSchema(
+            pipeline=names[pipeline], source=source, channel=channel, component=component, outcome=outcome, records=each
+        )
+        for pipeline, source, channel, component, *counts in rows.order_by(*keys).values_list(*keys, *CAUSES)
+        if pipeline in names
+        for outcome, each in zip(CAUSES, counts, strict=True)
+        if each
     ]
 
 

@@ -392,6 +392,17 @@ class ChannelMetricsSchema(Schema):
     totals: dict[str, int]
 
 
+class ComponentMetricsSchema(Schema):
+    """What a component has counted of one outcome."""
+
+    pipeline: str
+    source: str
+    channel: str
+    component: str
+    outcome: str
+    records: int
+
+
 class ChannelLagSchema(Schema):
     """The lag of a channel over all partitions; null where it is not known."""
 
@@ -425,6 +436,7 @@ class MetricsSchema(Schema):
 
     pipelines: list[PipelineMetricsSchema]
     channels: list[ChannelMetricsSchema]
+    components: list[ComponentMetricsSchema]
     lags: list[ChannelLagSchema]
     open_batches: dict[tuple[str, str, str], int]
     migrations: dict[str, MigrationStage]

@@ -27,7 +27,7 @@ from pipelines.domain.base.positions import (
 from pipelines.domain.base.states import LedgerState
 from pipelines.domain.ledger import journal
 from pipelines.domain.ledger.journal import Entry, EntryKind, JournalCorrupt
-from pipelines.domain.ledger.ledger import LedgerTotals
+from pipelines.domain.ledger.ledger import Cause, LedgerTotals, Parts, added_up
 from pipelines.domain.ledger.totals import of_batch
 from pipelines.models import LedgerBatch, Position, Run
 from pipelines.services.base import bulk, events, totals
@@ -143,6 +143,7 @@ class _Ingestion:
     exited: journal.Exited | None = None
     totals: LedgerTotals = field(default_factory=LedgerTotals)
     channels: dict[Query, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    components: dict[Query, Parts] = field(default_factory=dict)
 
     def take(self, portion: Portion) -> None:
         """Apply the entries in order."""
@@ -190,6 +191,7 @@ class _Ingestion:
         self.tails[query] = row
         _count(row, done, at)
         self.channels[query].update(of_batch(done))
+        self.components[query] = added_up(self.components.get(query, {}), done.counts.parts or {})
         self._note_broken(row, broken)
         self._move(query, {r.key: r.end for r in done.ranges})
         difference, unattributed = done.counts.difference, done.counts.unattributed
@@ -375,6 +377,7 @@ def _store(ingestions: Sequence[_Ingestion]) -> None:
         update=["next_offset", "lineage", "updated_at"],
     )
     totals.add(_by_channel(ingestions))
+    totals.add_components(_by_component(ingestions))
     exits = [(ingestion.run.pk, ingestion.exited) for ingestion in ingestions if ingestion.exited]
     bulk.update(Run, [{"id": pk, "exit_code": last.code, "exit_reason": last.reason} for pk, last in exits])
     for ingestion in ingestions:
@@ -387,6 +390,17 @@ def _by_channel(ingestions: Sequence[_Ingestion]) -> dict[totals.Channel, Counte
     for ingestion in ingestions:
         for query, amounts in ingestion.channels.items():
             found[(ingestion.run.pipeline_id, *query)].update(amounts)
+    return found
+
+
+def _by_component(ingestions: Sequence[_Ingestion]) -> dict[totals.Component, Counter[Cause]]:
+    """The same by component. Two runs of one revision may be among them, as after a crash."""
+    found: dict[totals.Component, Counter[Cause]] = defaultdict(Counter)
+    for ingestion in ingestions:
+        run = ingestion.run
+        for query, parts in ingestion.components.items():
+            for path, counts in parts.items():
+                found[(run.pipeline_id, run.revision_id, *query, path)].update(counts)
     return found
 
 

@@ -313,8 +313,33 @@ def totals(*, balanced: bool) -> dict[str, Any]:
     counts = dict.fromkeys(
         ("read", "delivered", "filtered", "unrouted", "dead_lettered", "duplicates_max", "gaps", "overlaps"), 7
     )
-    channel = {"source": "shop", "channel": "lake", "balanced": balanced, **counts}
+    more = {"added": 0, "routed_elsewhere": 2, "components": COMPONENTS, "not_by_component": {"filtered": 4}}
+    channel = {"source": "shop", "channel": "lake", "balanced": balanced, **counts, **more}
     return {"channels": [channel], "balanced": balanced, "positions": []}
+
+
+PART = dict.fromkeys(("added", "routed_elsewhere", "filtered", "unrouted", "dead_lettered"), 0)
+COMPONENTS = [
+    {**PART, "component": "quarantine", "type": "", "first_revision": 2, "last_revision": 2, "dead_lettered": 7},
+    {**PART, "component": "sources.shop.interceptors[0]", "type": "regex_filter", "filtered": 3}
+    | {"first_revision": 1, "last_revision": 4},
+    {**PART, "component": "sources.shop.selector", "type": "multiplexing", "unrouted": 7, "routed_elsewhere": 2}
+    | {"first_revision": 1, "last_revision": 4},
+]
+
+
+def test_totals_have_the_parts_of_each_component_below_their_channel(orders: FakeApi) -> None:
+    orders.totals = totals(balanced=True)
+    shown = run("ledger", "orders", "--totals").stdout
+    lines = [line.split() for line in shown[shown.index("component") :].splitlines()[:7]]
+    cells = [line for line in lines if line and not set(line[0]) & set("-━─")]
+    assert cells[1:6] == [
+        ["shop", ">", "lake", "-", "-", "0", "2", "7", "7", "7"],
+        ["quarantine", "-", "2", "-", "-", "-", "-", "7"],
+        ["sources.shop.interceptors[0]", "regex_filter", "1", "to", "4", "-", "-", "3", "-", "-"],
+        ["sources.shop.selector", "multiplexing", "1", "to", "4", "-", "2", "-", "7", "-"],
+        ["not", "counted", "by", "component", "-", "-", "-", "-", "4", "-", "-"],
+    ]
 
 
 @pytest.mark.parametrize(("balanced", "exit_code"), [(True, 0), (False, 1)])

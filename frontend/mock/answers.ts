@@ -58,6 +58,8 @@ export function statusOf(world: World, sim: Simulated): PipelineStatus {
   }
 }
 
+const NOTHING = { added: 0, routed_elsewhere: 0, filtered: 0, unrouted: 0, dead_lettered: 0 }
+
 export function summary(sim: Simulated): LedgerSummary {
   const filtered = Math.floor(sim.read / 50)
   const totals = {
@@ -81,6 +83,17 @@ export function summary(sim: Simulated): LedgerSummary {
             ...rest,
             batches: 3_412,
             open_batches: 0,
+            components: [
+              {
+                component: 'sources.shop.interceptors[0]',
+                type: 'regex_filter',
+                first_revision: 1,
+                last_revision: 3,
+                ...NOTHING,
+                filtered,
+              },
+            ],
+            not_by_component: {},
             balanced: true,
           },
         ]
@@ -117,6 +130,7 @@ export function batches(sim: Simulated) {
       unrouted: 0,
       dead_lettered: 0,
       dropped_optional: 0,
+      components: { 'sources.shop.interceptors[0]': { filtered } },
       duplicates_max: 0,
       ranges: sim.offsets.map((start, partition) => ({
         topic: 'orders',

@@ -2,6 +2,7 @@ import { DEFAULT_RULES } from '@/domain/observationRules'
 import type {
   Action,
   Alert,
+  ChannelLedgerTotals,
   DeadLetterDetail,
   Finding,
   LedgerSummary,
@@ -179,6 +180,30 @@ export function operation(fields: Partial<Operation> = {}): Operation {
     message: '',
     error: null,
     progress: {},
+    ...fields,
+  }
+}
+
+export function channelTotals(fields: Partial<ChannelLedgerTotals> = {}): ChannelLedgerTotals {
+  return {
+    source: 'shop',
+    channel: 'main',
+    read: 1_000,
+    added: 0,
+    delivered: 990,
+    routed_elsewhere: 0,
+    filtered: 10,
+    unrouted: 0,
+    dead_lettered: 0,
+    dropped_optional: 0,
+    duplicates_max: 0,
+    gaps: 0,
+    overlaps: 0,
+    batches: 3,
+    open_batches: 0,
+    components: [],
+    not_by_component: {},
+    balanced: true,
     ...fields,
   }
 }

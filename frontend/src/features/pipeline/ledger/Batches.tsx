@@ -12,6 +12,7 @@ import { Moment } from '@/components/ui/Time'
 import { ToneBadge } from '@/components/ui/ToneBadge'
 import { between, count, plural } from '@/lib/format'
 import { usePollInterval } from '@/lib/live/LiveProvider'
+import { partsText } from './parts'
 import classes from './ledger.module.css'
 
 /** The ledger itself, newest first. A batch that does not balance is a red line. */
@@ -88,7 +89,9 @@ function BatchTable({ batches }: { batches: LedgerBatch[] }) {
           </td>
           <td className="num">{count(batch.read)}</td>
           <td className="num">{count(batch.delivered)}</td>
-          <td className="num">{count(batch.filtered)}</td>
+          <td className="num" title={partsText('filtered', batch)}>
+            {count(batch.filtered)}
+          </td>
           <td>
             {batch.sink}
             {batch.attempts > 1 && <span className="dim"> ({plural(batch.attempts, 'attempt')})</span>}

@@ -1,16 +1,17 @@
 import { Link } from '@tanstack/react-router'
-import { IconAlertTriangle, IconCheck, IconMailExclamation } from '@tabler/icons-react'
-import type { ChannelLedgerTotals, LedgerSummary } from '@/api/types'
+import { IconMailExclamation } from '@tabler/icons-react'
+import type { LedgerSummary } from '@/api/types'
 import { Empty } from '@/components/ui/Feedback'
 import { Panel } from '@/components/ui/Panel'
-import { SourceToChannel } from '@/components/ui/SourceToChannel'
 import { Table } from '@/components/ui/Table'
 import { ToneBadge } from '@/components/ui/ToneBadge'
-import { count, plural } from '@/lib/format'
+import { plural } from '@/lib/format'
+import { ChannelRows, type Column } from './ChannelRows'
+import { Verdict } from './Verdict'
 import { inWords } from './words'
 import classes from './ledger.module.css'
 
-const COLUMNS: { key: keyof ChannelLedgerTotals; label: string }[] = [
+const COLUMNS: { key: Column; label: string }[] = [
   { key: 'read', label: 'Read' },
   { key: 'added', label: 'Added' },
   { key: 'delivered', label: 'Delivered' },
@@ -24,14 +25,7 @@ const COLUMNS: { key: keyof ChannelLedgerTotals; label: string }[] = [
   { key: 'duplicates_max', label: 'Possible duplicates' },
 ]
 /** Shown always; the others only where one of them is not zero. */
-const ALWAYS = new Set<keyof ChannelLedgerTotals>([
-  'read',
-  'delivered',
-  'filtered',
-  'gaps',
-  'overlaps',
-  'duplicates_max',
-])
+const ALWAYS = new Set<Column>(['read', 'delivered', 'filtered', 'gaps', 'overlaps', 'duplicates_max'])
 
 /** The ledger totals of every channel: read and added on one side, what became of it on the other. */
 export function Summary({ name, ledgerTotals }: { name: string; ledgerTotals: LedgerSummary }) {
@@ -71,29 +65,16 @@ export function Summary({ name, ledgerTotals }: { name: string; ledgerTotals: Le
           }
         >
           {ledgerTotals.channels.map((channel) => (
-            <tr key={`${channel.source} ${channel.channel}`}>
-              <th scope="row">
-                <SourceToChannel source={channel.source} channel={channel.channel} />
-              </th>
-              {columns.map(({ key }) => (
-                <td key={key} className="num" data-bad={isBad(key, channel) || undefined}>
-                  {count(channel[key] as number)}
-                </td>
-              ))}
-              <td className="num">{count(channel.batches)}</td>
-              <td>
-                <Verdict balanced={channel.balanced} />
-              </td>
-            </tr>
+            <ChannelRows
+              key={`${channel.source} ${channel.channel}`}
+              channel={channel}
+              columns={columns.map(({ key }) => key)}
+            />
           ))}
         </Table>
       )}
     </Panel>
   )
-}
-
-function isBad(key: keyof ChannelLedgerTotals, channel: ChannelLedgerTotals): boolean {
-  return (key === 'gaps' || key === 'overlaps') && channel[key] !== 0
 }
 
 /** Leads from the number to the dead letters themselves. */
@@ -109,17 +90,5 @@ function DeadLetters({ name, ledgerTotals }: { name: string; ledgerTotals: Ledge
         {plural(number, 'dead letter')}
       </ToneBadge>
     </Link>
-  )
-}
-
-export function Verdict({ balanced }: { balanced: boolean }) {
-  return balanced ? (
-    <ToneBadge tone="ok" icon={IconCheck}>
-      Balanced
-    </ToneBadge>
-  ) : (
-    <ToneBadge tone="bad" icon={IconAlertTriangle}>
-      Unbalanced
-    </ToneBadge>
   )
 }

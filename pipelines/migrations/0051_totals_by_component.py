@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("pipelines", "0049_counts_by_component"),
+        ("pipelines", "0050_secret_teams"),
     ]
 
     operations = [

@@ -44,6 +44,7 @@ def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web]:
         return subprocess.run(argv, env=env, check=True, capture_output=True, text=True, timeout=120).stdout
 
     manage("migrate", "--verbosity", "0")
+    manage("add_secret_key")
     token, admin = (manage("create_token", role, "--role", role).split()[-1] for role in ("viewer", "admin"))
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -18,20 +18,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
-from pyspark.sql import functions as f
 
 from pipelines.domain.definitions.document.spec import Definition
+from pipelines.domain.preview.outcomes import Content, EventResult, Outcome
 from pipelines.domain.runs.protocol import AgentFinding, SparkSettings
 from workers.agent.base.event import HEADERS_TYPE, Event
 from workers.agent.base.findings import Refused, blocked_by
-from workers.agent.graph import compile as compiler
-from workers.agent.graph.batch import DELIVERED, IS_DELIVERED, Classification
-from workers.agent.graph.component import InterceptorBuilder, SelectorBuilder
+from workers.agent.evaluation.outcomes import evaluation
 from workers.agent.spark import jvm
 from workers.agent.spark import session as sessions
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, SparkSession
+    from pyspark.sql import SparkSession
 
 _CORES = 1
 _HEAP = "512m"
@@ -78,9 +76,7 @@ class Request(BaseModel):
 def result(session: SparkSession, definition: Definition, source: str, request: Request, tmp: Path) -> dict[str, Any]:
     """What becomes of the events. Raises Refused, or whatever a batch fails with."""
     classes, directories = frozenset(request.interceptors), request.interceptor_path
-    graph = compiler.build(definition, lineage=1, state=tmp, classes=classes, directories=directories)
-    interceptors, selector = graph.interceptors[source], graph.selectors.get(source)
-    _initialise(session, interceptors, selector)
+    made = evaluation(session, definition, source, tmp, classes=classes, directories=directories)
     topic = _topic(definition, source)
     rows = [
         (None, sample.content(), [(name, value.encode()) for name, value in sample.headers.items()], topic, 0, number)
@@ -88,14 +84,7 @@ def result(session: SparkSession, definition: Definition, source: str, request: 
     ]
     frame = session.createDataFrame(rows, _FRAME).coalesce(1)
     event = Event(key=frame["key"], body=frame["body"], carried=frame["headers"])
-    made = compiler.intercept(frame, event, interceptors, selector)
-    classifiers = {name: graph.classifier(source, name) for name in definition.targets(source)}
-    found = {name: classifier.classification(made, "", None) for name, classifier in classifiers.items()}
-    verdicts = [_verdict(classification).alias(f"in {name}") for name, classification in found.items()]
-    reason = next(found[name].reason for name, classifier in classifiers.items() if classifier.keeps_bad)
-    shown = f.lit(None) if reason is None else reason
-    rows_out = made.select("headers", "body", shown.alias("reason"), *verdicts).collect()
-    return _sorted_out([row.asDict(recursive=True) for row in rows_out], found)
+    return _sorted_out(made.outcomes(frame, event), definition.targets(source))
 
 
 def _topic(definition: Definition, source: str) -> str:
@@ -105,49 +94,28 @@ def _topic(definition: Definition, source: str) -> str:
     return topics[0] if topics else source
 
 
-def _verdict(classification: Classification) -> Column:
-    return f.lit(IS_DELIVERED) if classification.chosen is None else classification.chosen
-
-
-def _initialise(
-    session: SparkSession, interceptors: list[InterceptorBuilder], selector: SelectorBuilder | None
-) -> None:
-    findings: list[AgentFinding] = []
-    for part in (*interceptors, *([selector] if selector else [])):
-        try:
-            part.probe()
-            part.initialise(session)
-        except Refused as refused:
-            findings += refused.findings
-    if findings:
-        raise Refused(*findings)
-
-
-def _sorted_out(rows: list[dict[str, Any]], channels: dict[str, Classification]) -> dict[str, Any]:
+def _sorted_out(outcomes: list[Outcome], channels: list[str]) -> dict[str, Any]:
     delivered: dict[str, list[Any]] = {name: [] for name in channels}
     unrouted, dead, filtered = [], [], 0
-    for row in rows:
-        verdicts = {name: each.verdicts[row[f"in {name}"]].counter for name, each in channels.items()}
-        filtered += "filtered" in verdicts.values()
-        if "unrouted" in verdicts.values():
-            unrouted.append(_shown(row))
-        if "dead_lettered" in verdicts.values():
-            dead.append({"event": _shown(row), **row["reason"]})
-        for name in channels:
-            if verdicts[name] == DELIVERED.counter:
-                delivered[name].append(_shown(row))
+    for each in outcomes:
+        filtered += each.result is EventResult.FILTERED
+        if each.result is EventResult.UNROUTED:
+            unrouted.append(_shown(each.content))
+        if each.result is EventResult.DEAD_LETTERED:
+            dead.append({"event": _shown(each.content), "component": each.component, "cause": each.cause})
+        for name in each.channels:
+            delivered[name].append(_shown(each.content))
     return {"channels": delivered, "filtered": filtered, "unrouted": unrouted, "dead_letters": dead}
 
 
-def _shown(row: dict[str, Any]) -> dict[str, Any]:
+def _shown(content: Content) -> dict[str, Any]:
     headers: dict[str, str] = {}
-    for pair in row["headers"] or []:
-        headers.setdefault(pair["key"], bytes(pair["value"] or b"").decode(errors="replace"))
-    body = bytes(row["body"] or b"")
+    for name, value in content.headers:
+        headers.setdefault(name, value.decode(errors="replace"))
     try:
-        return {"headers": headers, "body": body.decode()}
+        return {"headers": headers, "body": content.body.decode()}
     except UnicodeDecodeError:
-        return {"headers": headers, "body_base64": base64.b64encode(body).decode()}
+        return {"headers": headers, "body_base64": base64.b64encode(content.body).decode()}
 
 
 def answer(text: bytes) -> dict[str, Any]:

@@ -9,7 +9,16 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field
 
-from pipelines.domain.base.values import ComponentName, Duration, HostName, LabelKey, LabelValue, PipelineName
+from pipelines.domain.base.values import (
+    ComponentName,
+    Duration,
+    HeaderName,
+    HostName,
+    LabelKey,
+    LabelValue,
+    PipelineName,
+    Syntax,
+)
 from pipelines.domain.definitions.components.dead_letter.file import FileDeadLetters
 from pipelines.domain.definitions.components.dead_letter.kafka import KafkaDeadLetters
 from pipelines.domain.definitions.components.processor.default import DefaultProcessor
@@ -222,6 +231,27 @@ class Lifecycle(Spec):
     )
 
 
+FieldPath = Annotated[
+    str,
+    Syntax("invalid_field", r"[^.\s]+(?:\.[^.\s]+)*", 'Write names with dots between them, such as "customer.email".'),
+]
+
+
+class Masking(Spec):
+    """What previews leave out of records, beside the values of secrets."""
+
+    fields: list[FieldPath] = field(
+        "Fields of JSON bodies, by name or by the end of their path. While there are any, bodies that are no JSON are "
+        "not shown at all.",
+        default=[],
+        example=["card", "customer.email"],
+        max_length=100,
+    )
+    headers: list[HeaderName] = field(
+        "Headers whose values are not shown.", default=[], example=["authorization"], max_length=100
+    )
+
+
 class Placement(Spec):
     """Where the agent runs."""
 
@@ -285,6 +315,9 @@ class Definition(Spec):
     delivery: Delivery = field("How events are moved.", default=Delivery(), example={"trigger_interval_ms": 100})
     errors: Errors = field("What becomes of events that cannot be processed.", default=Errors(), example={})
     lifecycle: Lifecycle = field("Deadlines and restarts.", default=Lifecycle(), example={"drain_timeout": "60s"})
+    masking: Masking | None = field(
+        "What previews leave out of records.", default=None, example={"fields": ["card"], "headers": ["authorization"]}
+    )
     placement: Placement = field("Where the agent runs.", default=Placement(), example={"host": "any"})
 
     def plain(self) -> dict[str, Any]:

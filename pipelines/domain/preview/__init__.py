@@ -1,0 +1,1 @@
+"""Two revisions on the same records: what is read, what differs, and what may be shown of it."""

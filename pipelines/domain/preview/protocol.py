@@ -1,0 +1,133 @@
+"""What a previewer is asked and what it answers: one JSON object each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from pipelines.domain.base.positions import Frozen, Offset
+from pipelines.domain.preview.comparing import DifferenceKind
+from pipelines.domain.preview.outcomes import EventResult
+from pipelines.domain.preview.selection import PreviewSelection
+
+MOST_DIFFERENCES = 500
+"""Events that differ of which more than their number is kept."""
+MOST_ANSWER = 48 * 1024 * 1024
+"""Bytes of an answer."""
+
+
+class Side(Frozen):
+    """A revision: its definition with the references as they are written, and their values."""
+
+    definition: dict[str, Any]
+    values: dict[str, str] = Field(default={}, repr=False)
+
+
+class PreviewRequest(Frozen):
+    """Two revisions, the records that both are given, and what the host has for agents. `masked`: texts that no answer
+    may show; `seconds`: in which the previewer ends, with an answer or without one."""
+
+    base: Side
+    candidate: Side
+    source: str = ""
+    selection: PreviewSelection
+    spark: dict[str, Any]
+    interceptors: list[str] = []
+    interceptor_path: list[str] = []
+    reach: dict[str, Any] = {}
+    masked: list[str] = Field(default=[], repr=False)
+    seconds: float = Field(gt=0)
+
+
+class RangeRead(Frozen):
+    """[start, end) of a partition, as it was read."""
+
+    topic: str
+    partition: Offset
+    start: Offset
+    end: Offset
+
+
+class CountRow(Frozen):
+    """Events with one outcome, under the old and the new revision."""
+
+    result: EventResult
+    component: str
+    before: int
+    after: int
+
+
+class NotCompared(Frozen):
+    """What differs each time that a revision is run."""
+
+    headers: list[str] = []
+    key: bool = False
+    body: bool = False
+
+
+class ShownSide(Frozen):
+    """What one revision makes of an event. `event` and `cause` are for those who may see records."""
+
+    result: EventResult
+    channels: list[str]
+    component: str = ""
+    cause: str = ""
+    event: dict[str, Any] | None = None
+
+
+class ChangedValue(Frozen):
+    """A header by its name or a place in a JSON body by its pointer; None on the side that does not have it."""
+
+    name: str
+    before: str | None = None
+    after: str | None = None
+
+
+class DifferenceRow(Frozen):
+    """An event that differs. `components`: the changed components that are the reason; `body`: structural, empty where
+    the bodies are no JSON or are the same JSON written differently."""
+
+    topic: str
+    partition: Offset
+    offset: Offset
+    copy_number: int = 0
+    kinds: list[DifferenceKind]
+    components: list[str] = []
+    before: ShownSide | None = None
+    after: ShownSide | None = None
+    headers: list[ChangedValue] = []
+    body: list[ChangedValue] = []
+
+
+def without_events(row: DifferenceRow) -> DifferenceRow:
+    """A difference without what its events hold."""
+    sides = {
+        name: side.model_copy(update={"event": None, "cause": ""}) if (side := getattr(row, name)) else None
+        for name in ("before", "after")
+    }
+    return row.model_copy(update={**sides, "headers": [], "body": []})
+
+
+class PreviewResult(Frozen):
+    """The whole answer. `records`: what was read; `differing`: all events that differ, of which `differences` has the
+    first; `components`: how many of those each changed component is a reason for."""
+
+    source: str
+    records: int
+    size: int
+    ranges: list[RangeRead]
+    notes: list[str] = []
+    counts: list[CountRow] = []
+    kinds: dict[DifferenceKind, int] = {}
+    components: dict[str, int] = {}
+    differing: int = 0
+    not_compared: NotCompared = NotCompared()
+    differences: list[DifferenceRow] = []
+
+
+class PreviewAnswer(Frozen):
+    """A result, or the findings that stand in its way."""
+
+    result: PreviewResult | None = None
+    findings: list[dict[str, Any]] = []

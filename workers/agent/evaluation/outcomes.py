@@ -1,0 +1,142 @@
+"""What becomes of each event of a frame, as an agent would count it; nothing is delivered."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import functions as f
+
+from pipelines.domain.access.reach import ReachPolicy
+from pipelines.domain.definitions.document.spec import Definition
+from pipelines.domain.preview.chains import State
+from pipelines.domain.preview.outcomes import Content, Origin, Outcome
+from workers.agent.base.event import ORIGIN, Event
+from workers.agent.base.findings import Refused
+from workers.agent.graph import compile as compiler
+from workers.agent.graph.batch import IS_DELIVERED, Classification
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+    from pipelines.domain.runs.protocol import AgentFinding
+    from workers.agent.graph.component import InterceptorBuilder, SelectorBuilder, SourceBuilder
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """One source of a definition, with its components initialised."""
+
+    definition: Definition
+    graph: compiler.Graph
+    source: str
+
+    @property
+    def reader(self) -> SourceBuilder:
+        """What reads the source."""
+        return self.graph.sources[self.source]
+
+    @property
+    def interceptors(self) -> list[InterceptorBuilder]:
+        """In their order."""
+        return self.graph.interceptors[self.source]
+
+    @property
+    def selector(self) -> SelectorBuilder | None:
+        """What chooses channels."""
+        return self.graph.selectors.get(self.source)
+
+    def outcomes(self, frame: DataFrame, event: Event, most_body: int | None = None) -> list[Outcome]:
+        """What becomes of the events of a frame. `most_body`: bytes of a body that are kept; all without it."""
+        made = compiler.intercept(frame, event, self.interceptors, self.selector)
+        found = self._classifications(made)
+        verdicts = [_verdict(each).alias(f"in {name}") for name, each in found.items()]
+        columns = [*_content(made.columns, most_body), *verdicts, self._reason(found).alias("reason")]
+        return [_outcome(row.asDict(recursive=True), found) for row in made.select(*columns).collect()]
+
+    def _classifications(self, made: DataFrame) -> dict[str, Classification]:
+        classifiers = {name: self.graph.classifier(self.source, name) for name in self.definition.targets(self.source)}
+        return {name: each.classification(made, "", None) for name, each in classifiers.items()}
+
+    def _reason(self, found: dict[str, Classification]) -> Column:
+        keeps = (name for name in found if self.graph.classifier(self.source, name).keeps_bad)
+        reason = found[next(keeps)].reason
+        return f.lit(None) if reason is None else reason
+
+    def states(self, frame: DataFrame, event: Event, counts: Sequence[int], most_body: int) -> dict[int, _States]:
+        """Each event of a frame behind so many of the interceptors, by origin."""
+        return {count: self._behind(frame, event, count, most_body) for count in counts}
+
+    def _behind(self, frame: DataFrame, event: Event, count: int, most_body: int) -> _States:
+        made = compiler.intercept(frame, event, self.interceptors[:count], None)
+        kept = f.col("filtered_by").isNull() if "filtered_by" in made.columns else f.lit(True)
+        problem = f.col("problem.cause") if "problem" in made.columns else f.lit(None)
+        rows = made.select(*_content(made.columns, most_body), kept.alias("kept"), problem.alias("problem")).collect()
+        found = [row.asDict(recursive=True) for row in rows]
+        return {_origin(row): State(_content_of(row), bool(row["kept"]), row["problem"] or "") for row in found}
+
+
+_States = dict[Origin, State]
+
+
+def evaluation(
+    spark: SparkSession,
+    definition: Definition,
+    source: str,
+    tmp: Path,
+    *,
+    classes: frozenset[str],
+    directories: Sequence[str],
+    reach: ReachPolicy | None = None,
+) -> Evaluation:
+    """A source of a definition, ready to be evaluated; its sinks are not contacted. Raises Refused."""
+    graph = compiler.build(definition, lineage=1, state=tmp, classes=classes, directories=directories, reach=reach)
+    made = Evaluation(definition, graph, source)
+    findings: list[AgentFinding] = []
+    for part in (*made.interceptors, *([made.selector] if made.selector else [])):
+        try:
+            part.probe()
+            part.initialise(spark)
+        except Refused as refused:
+            findings += refused.findings
+    if findings:
+        raise Refused(*findings)
+    return made
+
+
+def _verdict(classification: Classification) -> Column:
+    return f.lit(IS_DELIVERED) if classification.chosen is None else classification.chosen
+
+
+def _content(columns: Sequence[str], most_body: int | None) -> list[Column]:
+    body = f.coalesce(f.col("body"), f.lit(b""))
+    size = f.octet_length(body)
+    kept = body if most_body is None else f.when(size > most_body, f.substring(body, 1, most_body)).otherwise(body)
+    copy = f.col("copy") if "copy" in columns else f.lit(0)
+    digest = f.when(size > f.octet_length(kept), f.sha2(body, 256))
+    own = [kept.alias("body"), size.alias("size"), digest.alias("digest"), copy.alias("copy")]
+    return [f.col("key"), f.col("headers"), *own, *map(f.col, ORIGIN)]
+
+
+def _outcome(row: dict[str, Any], channels: dict[str, Classification]) -> Outcome:
+    verdicts = {name: each.verdicts[row[f"in {name}"]] for name, each in channels.items()}
+    counters = {name: verdict.counter for name, verdict in verdicts.items()}
+    filtered = next((each.component for each in verdicts.values() if each.counter == "filtered"), "")
+    bad = not filtered and {"dead_lettered", "unrouted"}.intersection(counters.values())
+    reason = (row["reason"] if bad else None) or {}
+    component = filtered or reason.get("component") or ""
+    return Outcome(_origin(row), counters, _content_of(row), component, reason.get("cause") or "")
+
+
+def _origin(row: dict[str, Any]) -> Origin:
+    return Origin(row["topic"], int(row["partition"]), int(row["offset"]), int(row["copy"]))
+
+
+def _content_of(row: dict[str, Any]) -> Content:
+    headers = tuple((pair["key"], bytes(pair["value"] or b"")) for pair in row["headers"] or [])
+    key, body = row["key"], bytes(row["body"])
+    digest = row["digest"] or hashlib.sha256(body).hexdigest()
+    return Content(None if key is None else bytes(key), headers, body, int(row["size"]), digest)

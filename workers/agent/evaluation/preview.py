@@ -1,0 +1,291 @@
+"""Two revisions on the same records: what is read, what both make of it, and what of that may be shown."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from pipelines.domain.access.reach import ReachPolicy
+from pipelines.domain.base.positions import TopicPartition
+from pipelines.domain.definitions.document.references import substituted
+from pipelines.domain.definitions.document.spec import Definition
+from pipelines.domain.preview import chains, comparing, json_changes
+from pipelines.domain.preview.chains import Changed, State
+from pipelines.domain.preview.comparing import Difference, DifferenceKind, Volatile
+from pipelines.domain.preview.masking import Rules, Shown
+from pipelines.domain.preview.outcomes import Content, Origin, Outcome
+from pipelines.domain.preview.protocol import (
+    MOST_DIFFERENCES,
+    ChangedValue,
+    CountRow,
+    DifferenceRow,
+    NotCompared,
+    PreviewRequest,
+    PreviewResult,
+    RangeRead,
+    ShownSide,
+    Side,
+    without_events,
+)
+from workers.agent.base.findings import refuse
+from workers.agent.evaluation import reading
+from workers.agent.evaluation.outcomes import Evaluation, evaluation
+from workers.agent.evaluation.reading import MOST_BODY, Records
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_MOST_CHANGES = 50
+"""Places of one body, and headers of one event, that are shown as changed."""
+_MOST_SHOWN = 32 * 1024 * 1024
+"""Characters of all events that are shown; from there on, differences have none."""
+
+
+def preview(spark: SparkSession, request: PreviewRequest, tmp: Path) -> PreviewResult:
+    """Read, run both, compare. Raises Refused."""
+    definitions = [_definition(side) for side in (request.base, request.candidate)]
+    source = _source(request.source, definitions)
+    old, new = (
+        evaluation(
+            spark,
+            definition,
+            source,
+            tmp,
+            classes=frozenset(request.interceptors),
+            directories=request.interceptor_path,
+            reach=ReachPolicy.model_validate(request.reach),
+        )
+        for definition in definitions
+    )
+    for each in (old, new):
+        reading.require_readable(each.reader)
+    _require_one_log(old, new)
+    records = reading.read(spark, new.reader, request.selection)
+    rules = Rules.of(definitions, request.masked)
+    known = frozenset(old.reader.log_ranges())
+    return _Comparison(spark, _Reader(old, new, records, known, spark), rules).result()
+
+
+def _definition(side: Side) -> Definition:
+    """Raises Refused where it has no form once its references are replaced; what stands there is not told."""
+    try:
+        return Definition.model_validate(substituted(side.definition, side.values))
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        raise refuse(place, "INVALID_DEFINITION", f"The value at {place} is not valid ({first['type']}).") from None
+
+
+def _source(wanted: str, definitions: Iterable[Definition]) -> str:
+    common = sorted(set.intersection(*(set(each.sources) for each in definitions)))
+    source = wanted or (common[0] if len(common) == 1 else "")
+    if source not in common:
+        message = f"Name one of the sources that both revisions have: {', '.join(common)}."
+        raise refuse("source", "UNKNOWN_SOURCE", message if common else "The revisions have no source in common.")
+    return source
+
+
+def _require_one_log(old: Evaluation, new: Evaluation) -> None:
+    """Raises Refused where the source is in another cluster than before: its offsets are of other records."""
+    if old.reader.spec == new.reader.spec:
+        return
+    before, after = old.reader.identity(), new.reader.identity()
+    if before and after and before.cluster_id != after.cluster_id:
+        message = "The revisions read this source from different clusters, so they have no records in common."
+        raise refuse(new.reader.place.path, "OTHER_CLUSTER", message, "Preview the other changes without this one.")
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Both revisions, and the records for them."""
+
+    old: Evaluation
+    new: Evaluation
+    records: Records
+    old_partitions: frozenset[TopicPartition]
+    spark: SparkSession
+
+    def outcomes(self, side: Evaluation) -> list[Outcome]:
+        """What becomes of the records under one of them. Partitions that it does not read give it none."""
+        own = self._own(side)
+        if not own:
+            return []
+        return side.outcomes(*self.records.frame(self.spark, side.reader, own), MOST_BODY)
+
+    def _own(self, side: Evaluation) -> set[TopicPartition]:
+        keys = set(self.records.extent.ends)
+        return keys & self.old_partitions if side is self.old else keys
+
+    def states(self, side: Evaluation, origins: Iterable[Origin], counts: list[int]) -> dict[int, dict[Origin, State]]:
+        """The same records behind so many interceptors each."""
+        own = self._own(side)
+        if not own or not counts:
+            return {}
+        frame, event = self.records.frame(self.spark, side.reader, own)
+        return side.states(reading.only(frame, origins), event, counts, MOST_BODY)
+
+
+class _Comparison:
+    """One comparison; the second run of the old revision says what no run repeats."""
+
+    def __init__(self, spark: SparkSession, reader: _Reader, rules: Rules) -> None:
+        self._reader, self._rules = reader, rules
+        self._before = reader.outcomes(reader.old)
+        self._after = reader.outcomes(reader.new)
+        self._ignored = comparing.volatile(self._before, reader.outcomes(reader.old)) if self._before else Volatile()
+        self._found = comparing.differences(self._before, self._after, self._ignored)
+        self._changed = chains.changed(_specs(reader.old), _specs(reader.new))
+
+    def result(self) -> PreviewResult:
+        records = self._reader.records
+        shown = self._found[:MOST_DIFFERENCES]
+        rows = self._within_bound(self._rows(shown))
+        return PreviewResult(
+            source=self._reader.new.source,
+            records=records.number,
+            size=records.size,
+            ranges=[
+                RangeRead(topic=key.topic, partition=key.partition, start=records.extent.starts[key], end=end)
+                for key, end in records.extent.ends.items()
+            ],
+            notes=self._notes(),
+            counts=[CountRow(**vars(each)) for each in comparing.counts(self._before, self._after)],
+            kinds={DifferenceKind(name): number for name, number in comparing.by_kind(self._found).items()},
+            components=dict(Counter(path for row in rows for path in row.components)),
+            differing=len(self._found),
+            not_compared=NotCompared(
+                headers=sorted(self._ignored.headers), key=self._ignored.key, body=self._ignored.body
+            ),
+            differences=rows,
+        )
+
+    def _notes(self) -> list[str]:
+        notes = [*self._reader.records.extent.notes]
+        if len(self._found) > MOST_DIFFERENCES:
+            notes.append(f"{len(self._found)} events differ; the first {MOST_DIFFERENCES} are listed.")
+        return notes
+
+    def _rows(self, found: list[Difference]) -> list[DifferenceRow]:
+        origins = {each.origin for each in found}
+        old = self._states(self._reader.old, origins, [each.before for each in self._changed])
+        new = self._states(self._reader.new, origins, [each.after for each in self._changed])
+        return [self._row(each, _of(each.origin, old), _of(each.origin, new)) for each in found]
+
+    def _states(
+        self, side: Evaluation, origins: set[Origin], stretches: list[tuple[int, int]]
+    ) -> dict[int, dict[Origin, State]]:
+        wanted = chains.needed(stretches) if origins else []
+        return self._reader.states(side, origins, wanted)
+
+    def _row(self, found: Difference, old: dict[int, State], new: dict[int, State]) -> DifferenceRow:
+        sides = [side.content for side in (found.before, found.after) if side]
+        shown = self._rules.for_record([*sides, *(state.content for state in (*old.values(), *new.values()))])
+        both = (found.before.content, found.after.content) if found.before and found.after else None
+        return DifferenceRow(
+            topic=found.origin.topic,
+            partition=found.origin.partition,
+            offset=found.origin.offset,
+            copy_number=found.origin.copy,
+            kinds=list(found.kinds),
+            components=self._components(found, old, new),
+            before=_side(found.before, shown),
+            after=_side(found.after, shown),
+            headers=_headers(*both, self._ignored, shown) if both and DifferenceKind.HEADERS in found.kinds else [],
+            body=_body(*both, shown) if both and DifferenceKind.BODY in found.kinds else [],
+        )
+
+    def _components(self, found: Difference, old: dict[int, State], new: dict[int, State]) -> list[str]:
+        """The changed interceptors that did something to the event, under either revision, and the changed selector
+        where other channels were chosen."""
+        reader = self._reader
+        paths = {path for each in self._changed for path in _effective(reader, each, old, new)}
+        before, after = reader.old.reader.spec, reader.new.reader.spec
+        routed = {DifferenceKind.ROUTED_ELSEWHERE, DifferenceKind.NEWLY_UNROUTED, DifferenceKind.NO_LONGER_UNROUTED}
+        if before.selector != after.selector and routed.intersection(found.kinds):
+            paths.add(f"sources.{reader.new.source}.selector")
+        return sorted(paths)
+
+    @staticmethod
+    def _within_bound(rows: list[DifferenceRow]) -> list[DifferenceRow]:
+        left, kept = _MOST_SHOWN, []
+        for row in rows:
+            left -= len(row.model_dump_json())
+            kept.append(row if left >= 0 else without_events(row))
+        return kept
+
+
+def _of(origin: Origin, states: dict[int, dict[Origin, State]]) -> dict[int, State]:
+    """An event in each state, or the record that it was made of where there is no copy yet."""
+    found = {count: each.get(origin) or each.get(origin._replace(copy=0)) for count, each in states.items()}
+    return {count: state for count, state in found.items() if state}
+
+
+def _effective(reader: _Reader, changed: Changed, old: dict[int, State], new: dict[int, State]) -> set[str]:
+    """Paths as the new revision has them; of an interceptor that it does not have, as the old one had it."""
+    paths = {_path(reader.new, index) for index in chains.effective(changed.after, new)}
+    before, after = changed.before, changed.after
+    for index in chains.effective(before, old):
+        same_place = index - before[0] < after[1] - after[0]
+        paths.add(
+            _path(reader.new, after[0] + index - before[0]) if same_place else f"{_path(reader.old, index)} (old)"
+        )
+    return paths
+
+
+def _path(side: Evaluation, index: int) -> str:
+    return f"sources.{side.source}.interceptors[{index}]"
+
+
+def _specs(side: Evaluation) -> list[dict[str, Any]]:
+    return [each.spec.model_dump(mode="json") for each in side.interceptors]
+
+
+def _side(outcome: Outcome | None, shown: Shown) -> ShownSide | None:
+    if outcome is None:
+        return None
+    return ShownSide(
+        result=outcome.result,
+        channels=list(outcome.channels),
+        component=outcome.component,
+        cause=shown.mask.text(outcome.cause),
+        event=shown.event(outcome.content),
+    )
+
+
+def _headers(before: Content, after: Content, ignored: Volatile, shown: Shown) -> list[ChangedValue]:
+    old, new = comparing.by_name(before), comparing.by_name(after)
+    names = [name for name in comparing.differing_headers(before, after) if name not in ignored.headers]
+    return [
+        ChangedValue(
+            name=shown.mask.text(name),
+            before=_values(name, old.get(name), shown),
+            after=_values(name, new.get(name), shown),
+        )
+        for name in names[:_MOST_CHANGES]
+    ]
+
+
+def _values(name: str, values: list[bytes] | None, shown: Shown) -> str | None:
+    return None if values is None else ", ".join(shown.header(name, value) for value in values)
+
+
+def _body(before: Content, after: Content, shown: Shown) -> list[ChangedValue]:
+    if not (before.is_whole and after.is_whole):
+        return []
+    old, new = json_changes.parsed(before.body), json_changes.parsed(after.body)
+    if json_changes.MISSING in (old, new):
+        return []
+    found = [*json_changes.changes(old, new)][:_MOST_CHANGES]
+    return [
+        ChangedValue(
+            name=shown.mask.text(each.pointer),
+            before=shown.value(each.path, each.before),
+            after=shown.value(each.path, each.after),
+        )
+        for each in found
+    ]

@@ -1,0 +1,150 @@
+"""`python -m workers.agent.evaluation.previewer`: previews, one after the other, in one JVM that stays warm.
+
+Each line of standard input is a request, each line of standard output its answer (`pipelines.domain.preview.protocol`).
+It ends with its standard input, when it has been idle, after a number of previews, and when it has grown; a preview
+that takes longer than it may ends it, too. It has a directory of its own and no other, and commits and writes nothing.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import select
+import shutil
+import signal
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from workers.agent.spark import jvm
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from pipelines.domain.preview.protocol import PreviewAnswer, PreviewRequest
+
+IDLE_SECONDS = 600.0
+MOST_PREVIEWS = 50
+MOST_RESIDENT = 1536 * 1024 * 1024
+_HEAP = "768m"
+_CORES = 2
+_STOP = 3.0
+_PREFIX = "headgate-preview-"
+
+
+class Previewer:
+    """Starts its JVM with the first request, whose settings it keeps."""
+
+    def __init__(self, tmp: Path) -> None:
+        self._tmp = tmp
+        self._jvm: jvm.Jvm | None = None
+        self._session: SparkSession | None = None
+        self.done = 0
+
+    def answer(self, line: bytes) -> bytes:
+        """Answer one request; what a failed one leaves behind ends with the process."""
+        if self._jvm is None:
+            spark = json.loads(line)["spark"]
+            argv = jvm.command(
+                spark["classpath"], java_home=spark.get("java_home"), heap=_HEAP, archive=spark.get("archive")
+            )
+            self._jvm = jvm.Jvm(argv, self._tmp)
+        from pipelines.domain.preview.protocol import PreviewRequest
+
+        request = PreviewRequest.model_validate_json(line)
+        signal.setitimer(signal.ITIMER_REAL, request.seconds)  # SIGALRM ends the process
+        answer = self._answered(request)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        self.done += 1
+        return answer.model_dump_json().encode() + b"\n"
+
+    def _answered(self, request: PreviewRequest) -> PreviewAnswer:
+        from pipelines.domain.preview.protocol import PreviewAnswer
+        from workers.agent.base import masking
+        from workers.agent.base.findings import Refused, blocked_by
+        from workers.agent.evaluation.preview import preview
+
+        masking.hide(request.masked)
+        directory = Path(tempfile.mkdtemp(prefix="preview-", dir=self._tmp))
+        try:
+            return PreviewAnswer(result=preview(self._connected(), request, directory))
+        except Refused as refused:
+            findings = [finding.model_dump() for finding in refused.findings]
+        except Exception as error:
+            if not (blocked := blocked_by(str(error))):
+                raise
+            findings = [blocked.finding.model_dump()]
+        finally:
+            shutil.rmtree(directory, ignore_errors=True)
+        return PreviewAnswer(findings=masking.prose(findings))
+
+    def _connected(self) -> SparkSession:
+        from workers.agent.spark import session
+
+        if self._session is None and self._jvm is not None:
+            # A Python worker that stays would keep the code of an interceptor that has changed since.
+            differing = {"spark.python.worker.reuse": "false"}
+            self._session = session.connect(self._jvm, name="preview", cores=_CORES, tmp=self._tmp, differing=differing)
+        if self._session is None:
+            raise RuntimeError("there is no JVM")
+        return self._session
+
+    @property
+    def is_worn(self) -> bool:
+        """Whether the next preview should have a process of its own."""
+        gc.collect()  # the JVM lets go of what Python has let go of
+        return self.done >= MOST_PREVIEWS or self._resident() > MOST_RESIDENT
+
+    def _resident(self) -> int:
+        pids = [os.getpid(), *([self._jvm.process.pid] if self._jvm else [])]
+        pages = [int(Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in pids]
+        return sum(pages) * os.sysconf("SC_PAGE_SIZE")
+
+    def close(self) -> None:
+        """End the JVM."""
+        if self._jvm is not None:
+            self._jvm.stop(_STOP, idle=True)
+
+
+def serve(requests: BinaryIO, answers: BinaryIO, previewer: Previewer, idle: float) -> None:
+    """Answer until there is a reason to end."""
+    while select.select([requests], [], [], idle)[0] and (line := requests.readline()):
+        answers.write(previewer.answer(line))
+        answers.flush()
+        if previewer.is_worn:
+            return
+
+
+def _directory() -> Path:
+    """A directory of this process. Those of earlier ones of this user, which were killed, are removed."""
+    for each in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        pid = each.name.removeprefix(_PREFIX).partition("-")[0]
+        if each.lstat().st_uid == os.geteuid() and pid.isdigit() and not Path("/proc", pid).exists():
+            shutil.rmtree(each, ignore_errors=True)
+    return Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
+
+
+def main() -> int:
+    """What interceptors and Spark print goes to standard error."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    tmp = _directory()
+    previewer = Previewer(tmp)
+    try:
+        serve(sys.stdin.buffer, answers, previewer, float(sys.argv[1]) if sys.argv[1:] else IDLE_SECONDS)
+        return 0
+    except Exception:
+        sys.stderr.write(traceback.format_exc(limit=5))
+        return 1
+    finally:
+        previewer.close()
+        shutil.rmtree(tmp, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    code = main()
+    sys.stderr.flush()
+    os._exit(code)  # threads that an interceptor has left behind must not keep the process

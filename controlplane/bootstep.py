@@ -35,6 +35,7 @@ from workers.adapters.clusters import KafkaClusters
 from workers.adapters.filelock import FileLock
 from workers.adapters.host_storage import LocalHostStorage
 from workers.adapters.isolation.accounts import Accounts, set_up
+from workers.adapters.previewers import ChildPreviews
 from workers.adapters.process_watch import PidfdWatch
 from workers.adapters.processes import HostProcesses
 from workers.adapters.push_sources import HttpPushSources
@@ -49,6 +50,7 @@ from workers.ports import AuditReceiver, Now, Secrets, SpanExport
 from workers.supervisor.background.broker_connection import EXIT_BROKER_UNRESPONSIVE, BrokerConnection, Canary
 from workers.supervisor.background.janitor import Janitor
 from workers.supervisor.background.loop import BackgroundLoop
+from workers.supervisor.background.previewer import PreviewContext, Previewer
 from workers.supervisor.background.pruning import Limits
 from workers.supervisor.background.retry import Replayer, Way
 from workers.supervisor.background.secret_versions import SecretVersions
@@ -67,13 +69,14 @@ from workers.supervisor.tick.memory import Memory
 from workers.supervisor.tick.observe import Observer
 from workers.supervisor.tick.reconciling import Reconciler
 from workers.supervisor.tick.tick import Supervisor
-from workers.wake import CANARIES, CANARY_SECONDS, LOOK, WAKE
+from workers.wake import CANARIES, CANARY_SECONDS, LOOK, PREVIEW, WAKE
 from workers.workflows.runner import Runner
 
 LOCK = "supervisor.lock"
 RETRY_LOCK = "replays.lock"
 JANITOR_LOCK = "janitor.lock"
 INSPECTION_LOCK = "looks.lock"
+PREVIEW_LOCK = "previews.lock"
 WATCH_LOCK = "watch.lock"
 DELIVERY_LOCK = "deliveries.lock"
 TRACE_LOCK = "traces.lock"
@@ -115,7 +118,17 @@ def background_loops(worker: Any) -> Sequence[BackgroundLoop]:
     """Everything that `worker` repeats, in the order in which it is started and stopped."""
     ticks = Ticker(supervisor()).loop(WAKE)
     canaries = canary(worker, partial(_end_unresponsive, ticks))
-    loops = [canaries, ticks, replayer(), surveyor(), watcher(), janitor(), delivery_sender(), audit_sealer()]
+    loops = [
+        canaries,
+        ticks,
+        replayer(),
+        surveyor(),
+        previewer(),
+        watcher(),
+        janitor(),
+        delivery_sender(),
+        audit_sealer(),
+    ]
     loops += [audit_checker(), *audit_forwarders()]
     if (backend := vault()) is not None:
         loops.append(version_watch(backend))
@@ -203,6 +216,13 @@ def surveyor() -> BackgroundLoop:
     environment = settings.HEADGATE
     context = InspectionContext(environment.host, launcher(), ChildSurveys())
     return Surveyor(context).loop(FileLock(environment.state / INSPECTION_LOCK), LOOK)
+
+
+def previewer() -> BackgroundLoop:
+    """Runs revisions of this host's pipelines on real records."""
+    environment = settings.HEADGATE
+    context = PreviewContext(environment.host, launcher(), ChildPreviews())
+    return Previewer(context).loop(FileLock(environment.state / PREVIEW_LOCK), PREVIEW)
 
 
 def replayer() -> BackgroundLoop:

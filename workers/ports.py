@@ -21,8 +21,10 @@ from pipelines.domain.monitoring.receivers import MailServer
 from pipelines.domain.monitoring.spans import Subject, Trace
 from pipelines.domain.monitoring.webhooks import DeliveryResponse
 from pipelines.domain.positions.plan import InspectionRequest, InspectionResult
+from pipelines.domain.preview.protocol import PreviewAnswer, PreviewRequest
 from pipelines.domain.reprocessing.dead_letters import HttpTarget, TopicLocation
 from pipelines.domain.runs.protocol import (
+    AgentUser,
     Control,
     DumpOrder,
     Dumps,
@@ -303,6 +305,32 @@ class Surveys(Protocol):
 
     def stand_down(self) -> None:
         """Let that go."""
+
+
+class PreviewFailed(Exception):
+    """Nobody could make the preview; `code` and `hint` say why and what to do."""
+
+    def __init__(self, code: str, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.code, self.hint = code, hint
+
+
+class PreviewInterrupted(Exception):
+    """The worker is being stopped: the next one makes it."""
+
+
+class Previews(Protocol):
+    """Runs revisions on records of a source, on this host."""
+
+    def make(self, owner: str, user: AgentUser | None, request: PreviewRequest) -> PreviewAnswer:
+        """Make one, bounded. `owner`: the pipeline, with which a process is shared by no other. Raises PreviewFailed or
+        PreviewInterrupted."""
+
+    def tidy(self) -> None:
+        """Let processes go that have ended."""
+
+    def close(self) -> None:
+        """End all of them."""
 
 
 class Outlet(Protocol):

@@ -16,8 +16,9 @@ from pipelines.services.ledger.rollup import roll_up
 from pipelines.services.lifecycle import operations
 from pipelines.services.monitoring import alerts, lag, silences
 from pipelines.services.monitoring.lag import LagRetention
+from pipelines.services.preview import previews
 from pipelines.services.runs.observations import Retention, prune
-from workers.wake import CANARIES, CANARY_SECONDS, LOOK, WAKE
+from workers.wake import CANARIES, CANARY_SECONDS, LOOK, PREVIEW, WAKE
 
 _HOST = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 _QUEUE = re.compile(rf"control|host\.{_HOST.pattern}")
@@ -29,6 +30,7 @@ def wake() -> None:
     """Tick and look now instead of within a second."""
     WAKE.set()
     LOOK.set()
+    PREVIEW.set()
 
 
 @shared_task(name="workers.canary")  # type: ignore[untyped-decorator]
@@ -65,6 +67,7 @@ def housekeeping() -> None:
     )
     prune(now=clock.now(), retention=retention)
     operations.expire(now=clock.now())
+    previews.expire(now=clock.now())
     roll_up(now=clock.now())
     alerts.prune(before=clock.now() - timedelta(days=keep.event_days))
     silences.prune(before=clock.now() - timedelta(days=keep.event_days))

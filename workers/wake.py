@@ -11,6 +11,9 @@ WAKE = threading.Event()
 LOOK = threading.Event()
 """The same for whoever looks at positions."""
 
+PREVIEW = threading.Event()
+"""The same for what makes previews."""
+
 CANARY_SECONDS = 5.0
 """How long a canary waits in a queue before it is dropped."""
 

@@ -20,6 +20,7 @@ from controlplane.cli.lifecycle import lifecycle, status
 from controlplane.cli.migration import evacuations, migrations, rules
 from controlplane.cli.monitoring import alerts, consumer_groups, events, lag, receivers, silences
 from controlplane.cli.positions import positions
+from controlplane.cli.preview import preview
 from controlplane.cli.reprocessing import dead_letters, quarantine, replays
 from controlplane.cli.runs import logs, runs
 from controlplane.cli.server import app as server
@@ -122,6 +123,7 @@ app.noun(runs.app, "runs", panel=Panel.PIPELINES)
 app.verb(panel=Panel.DEFINITIONS)(definitions.validate)
 app.verb(panel=Panel.DEFINITIONS)(definitions.apply)
 app.verb(panel=Panel.DEFINITIONS)(rehearsing.rehearse)
+app.verb(panel=Panel.DEFINITIONS)(preview.preview)
 app.noun(components.app, "components", panel=Panel.DEFINITIONS)
 app.noun(flume.app, "flume", panel=Panel.DEFINITIONS)
 app.noun(reach.roots, "allowed-roots", panel=Panel.DEFINITIONS)

@@ -15,6 +15,7 @@ from pipelines.api.lifecycle import lifecycle, pipelines, reconciling
 from pipelines.api.migration import migrations
 from pipelines.api.monitoring import alerts, events, receivers, silences, watching
 from pipelines.api.positions import positions
+from pipelines.api.preview import previews
 from pipelines.api.reprocessing import dead_letters, quarantine, range_replays
 from pipelines.api.runs import stacks
 from pipelines.domain.access.secrets import ELSEWHERE, NAME
@@ -106,6 +107,9 @@ v1 = [
     path(f"{one}/range-replays", range_replays.RangeReplays.as_view()),
     path(f"{one}/range-replays/plan", range_replays.RangeReplayPlan.as_view()),
     path(f"{one}/runs", records.PipelineRuns.as_view()),
+    path(f"{one}/previews", previews.PreviewList.as_view()),
+    path(f"{one}/previews/<uuid:preview_id>", previews.PreviewDetail.as_view()),
+    path(f"{one}/previews/<uuid:preview_id>/differences", previews.PreviewDifferences.as_view()),
     path(f"{one}/revisions", revisions.RevisionList.as_view()),
     path(f"{one}/revisions/<number:number>", revisions.RevisionDetail.as_view()),
     path(f"{one}/revisions/<number:number>/diff", revisions.RevisionDiff.as_view()),

@@ -10,6 +10,7 @@ from pipelines.models.governance import ChangeApproval, ChangeRequest
 from pipelines.models.ledger import ChannelTotals, ComponentTotals, LedgerBatch, Position, Sample
 from pipelines.models.migration import ApprovalPolicy, Evacuation, FreezeWindow, Migration, MigrationApproval
 from pipelines.models.positions import LogIdentity, PositionInspection
+from pipelines.models.preview import Preview, PreviewDifference
 from pipelines.models.purged import Purged
 from pipelines.models.quarantine import Quarantine
 from pipelines.models.reach import AllowedNetwork, AllowedRoot
@@ -64,6 +65,8 @@ __all__ = [
     "Pipeline",
     "Position",
     "PositionInspection",
+    "Preview",
+    "PreviewDifference",
     "Purged",
     "Quarantine",
     "Receiver",

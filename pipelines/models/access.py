@@ -25,12 +25,14 @@ class Team(models.Model):
 
 
 class RoleBinding(models.Model):
-    """Grants a role to one user or to the members of one group; without a team, in every team."""
+    """Grants a role to one user or to the members of one group; without a team, in every team. `sees_records`: an
+    operator, or who has a higher role, by it sees what events hold."""
 
     team = models.ForeignKey(Team, null=True, blank=True, on_delete=models.CASCADE, related_name="bindings")
     user = models.ForeignKey(User, null=True, blank=True, on_delete=models.CASCADE, related_name="role_bindings")
     group = models.ForeignKey(Group, null=True, blank=True, on_delete=models.CASCADE, related_name="role_bindings")
     role = models.PositiveSmallIntegerField(choices=[(role.value, role.word) for role in Role])
+    sees_records = models.BooleanField(default=True)
     created_at = models.DateTimeField()
     created_by = models.CharField(max_length=150)
 
@@ -60,13 +62,14 @@ class RoleBinding(models.Model):
 
 class AccessToken(AbstractAuthToken):  # type: ignore[misc]
     """A token, stored as a hash. `name` says in lists what it is for; without an expiry it holds until revoked.
-    `token_key`, the beginning of its text, is what people know it by. `role_cap`, `read_only` and `team` are its
-    scope."""
+    `token_key`, the beginning of its text, is what people know it by. `role_cap`, `read_only`, `team` and
+    `sees_records` are its scope."""
 
     name = models.CharField(max_length=100, blank=True, default="")
     created_by = models.CharField(max_length=150, blank=True, default="")
     role_cap = models.CharField(max_length=16, blank=True, default="")
     read_only = models.BooleanField(default=False)
+    sees_records = models.BooleanField(default=True)
     team = models.ForeignKey(Team, null=True, blank=True, on_delete=models.CASCADE, related_name="+")
     last_used_at = models.DateTimeField(null=True)
     last_used_address = models.CharField(max_length=64, blank=True, default="")

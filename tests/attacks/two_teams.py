@@ -40,6 +40,7 @@ from pipelines.models import (
     LagPoint,
     Migration,
     PositionInspection,
+    Preview,
     Quarantine,
     Receiver,
     Revision,
@@ -151,6 +152,18 @@ def fill(found: Side, host: Host) -> None:
         deadline=now,
         target={"goal": "earliest", "source": None},
     )
+    preview = Preview.objects.create(
+        pipeline=pipeline,
+        base=revision,
+        candidate={},
+        digest=mark,
+        source=mark,
+        selection={"last": 10},
+        requested_by=mark,
+        requested_at=now,
+        deadline=now,
+        expires_at=now + timedelta(days=1),
+    )
     migration = Migration.objects.create(
         pipeline=pipeline,
         kind=MigrationKind.SOFTWARE,
@@ -218,13 +231,14 @@ def fill(found: Side, host: Host) -> None:
     audit.record(actor=Actor(mark), action="pipeline.start", pipeline_name=name, after={"t": mark})
     audit.record(actor=Actor(f"{mark}-admin"), action="session.login", after={"t": mark})
     token = access.create_token(user=found.users["admin"], name=mark, expires=None)
-    named = (pipeline.id, archived.id, operation.pk, migration.pk, inspection.pk, request.pk)
+    named = (pipeline.id, archived.id, operation.pk, migration.pk, inspection.pk, preview.pk, request.pk)
     found.ids = [str(each) for each in named]
     found.values = {
         "pipelines.name": name,
         "pipelines.number": "1",
         "pipelines.dead_letter_id": letter.dead_letter_id,
         "pipelines.inspection_id": str(inspection.pk),
+        "pipelines.preview_id": str(preview.pk),
         "pipelines.request_id": str(request.pk),
         "archived-pipelines.pipeline_id": str(archived.pk),
         "operations.operation_id": str(operation.pk),

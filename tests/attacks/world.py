@@ -28,6 +28,7 @@ from pipelines.models import (
     Migration,
     Passkey,
     PositionInspection,
+    Preview,
     Receiver,
     Secret,
     Silence,
@@ -75,6 +76,17 @@ def world() -> dict[str, dict[str, str]]:
         deadline=now() + timedelta(hours=1),
         target={"goal": Goal.LEDGER},
     )
+    preview = Preview.objects.create(
+        pipeline=pipeline,
+        base=pipeline.current_revision,
+        candidate={},
+        digest="f00d",
+        selection={"last": 10},
+        requested_by="root",
+        requested_at=now(),
+        deadline=now() + timedelta(hours=1),
+        expires_at=now() + timedelta(days=1),
+    )
     request = ChangeRequest.objects.create(
         pipeline=pipeline,
         kind="stop",
@@ -110,6 +122,7 @@ def world() -> dict[str, dict[str, str]]:
             "number": "2",
             "dead_letter_id": letter.dead_letter_id,
             "inspection_id": str(inspection.pk),
+            "preview_id": str(preview.pk),
             "request_id": str(request.pk),
         },
         "archived-pipelines": {"pipeline_id": str(archived.pk)},

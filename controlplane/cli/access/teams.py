@@ -72,12 +72,23 @@ def roles(session: Session, team: TeamOrAll, limit: Limit = 1000) -> None:
 
 
 @app.verb()
-def bind(session: Session, team: TeamOrAll, role: RoleName, user: OfUser = None, group: OfGroup = None) -> None:
+def bind(
+    session: Session,
+    team: TeamOrAll,
+    role: RoleName,
+    user: OfUser = None,
+    group: OfGroup = None,
+    no_records: Annotated[
+        bool, typer.Option("--no-records", help="What events hold is not shown, whatever the role.")
+    ] = False,
+) -> None:
     """Give a user or a group of the provider a role in a team. For administrators of the team.
 
     A user has one role in a team; the new one replaces it. A group can be bound before any of its users has signed in.
     """
-    made = session.client().put(f"teams/{team}/bindings", {**_given(user, group), "role": role})
+    made = session.client().put(
+        f"teams/{team}/bindings", {**_given(user, group), "role": role, "sees_records": not no_records}
+    )
     _say(session, made, f"{_holder(made)}: {made['role']} in {team}")
 
 

@@ -44,6 +44,7 @@ def create(
     team: Annotated[
         str | None, typer.Option("--team", metavar="TEAM", help="The token is good in this team alone.")
     ] = None,
+    no_records: Annotated[bool, typer.Option("--no-records", help="The token never shows what events hold.")] = False,
     user: Annotated[
         str | None, typer.Option("--user", metavar="USER", help="A user without a password whose token it becomes.")
     ] = None,
@@ -52,7 +53,9 @@ def create(
     from controlplane.cli.base import output
 
     given = {"days": days, "role_cap": role, "team": team, "user": user}
-    body = {"name": name, "read_only": read_only} | {key: value for key, value in given.items() if value is not None}
+    body = {"name": name, "read_only": read_only, "sees_records": not no_records} | {
+        key: value for key, value in given.items() if value is not None
+    }
     _, made = session.client().post("tokens", body)
     if not session.printed(made):
         output.print_line(made["text"])
@@ -82,4 +85,5 @@ def _row(token: dict[str, Any]) -> tuple[object, ...]:
 
 def _scope(token: dict[str, Any]) -> str:
     parts = [token["role_cap"] or "all", token["team"] and f"in {token['team']}", token["read_only"] and "read-only"]
+    parts.append(not token["sees_records"] and "no records")
     return ", ".join(filter(None, parts))

@@ -1244,6 +1244,67 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/pipelines/{name}/previews": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description List the previews that are kept, newest first. */
+        get: operations["list_previews"];
+        put?: never;
+        /**
+         * @description Compare a definition with the present revision on real records. They are read beside the pipeline; nothing is
+         *     committed and nothing delivered. The address of the preview is in Location.
+         */
+        post: operations["create_preview"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/pipelines/{name}/previews/{preview_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * @description Show a preview: counts by outcome and component under both revisions. `state` is PENDING or RUNNING until it
+         *     is made.
+         */
+        get: operations["get_preview"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/pipelines/{name}/previews/{preview_id}/differences": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * @description List the events that differ by their place in the log, with what both revisions make of them. What an event
+         *     holds is there for those who may see records.
+         */
+        get: operations["list_preview_differences"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/pipelines/{name}/quarantine": {
         parameters: {
             query?: never;
@@ -2731,7 +2792,8 @@ export interface components {
         BackendEnum: "store" | "vault" | "env" | "file";
         /**
          * Binding
-         * @description A role of a user or a group. `team` null: it counts in every team.
+         * @description A role of a user or a group. `team` null: it counts in every team. `sees_records`: of an operator, or a higher
+         *     role, whether it shows what events hold.
          */
         Binding: {
             /** Id */
@@ -2744,6 +2806,8 @@ export interface components {
             group: string | null;
             /** Role */
             role: components["schemas"]["RoleEnum"];
+            /** Sees Records */
+            sees_records: boolean;
             /**
              * Created At
              * Format: date-time
@@ -2755,6 +2819,7 @@ export interface components {
         /**
          * BindingBody
          * @description The role of a `user`, or of a `group` of the provider, which is called `oidc:` and its name there.
+         *     `sees_records`: whether an operator, or who has a higher role, sees by it what events hold.
          */
         BindingBody: {
             /**
@@ -2769,6 +2834,11 @@ export interface components {
             group: string | null;
             /** Role */
             role: components["schemas"]["RoleEnum"];
+            /**
+             * Sees Records
+             * @default true
+             */
+            sees_records: boolean;
         };
         /** BindingPage */
         BindingPage: {
@@ -2910,6 +2980,24 @@ export interface components {
             results: components["schemas"]["ChangeRequest"][];
             /** Next */
             next: string | null;
+        };
+        /**
+         * ChangedValue
+         * @description A header by its name or a place in a JSON body by its pointer; None on the side that does not have it.
+         */
+        ChangedValue: {
+            /** Name */
+            name: string;
+            /**
+             * Before
+             * @default null
+             */
+            before: string | null;
+            /**
+             * After
+             * @default null
+             */
+            after: string | null;
         };
         /**
          * ChannelGuarantee
@@ -3186,6 +3274,19 @@ export interface components {
          */
         Consequence: "hot" | "restart" | "new_lineage" | "position_decision";
         /**
+         * CountRow
+         * @description Events with one outcome, under the old and the new revision.
+         */
+        CountRow: {
+            result: components["schemas"]["EventResult"];
+            /** Component */
+            component: string;
+            /** Before */
+            before: number;
+            /** After */
+            after: number;
+        };
+        /**
          * DeadLetter
          * @description An event that could not be processed, without its content. `at`: when that was; `partition` and `offset` of its
          *     origin; `operation`: the replay under way that has taken it; `in_doubt`: a replay may have sent it, unconfirmed.
@@ -3439,6 +3540,59 @@ export interface components {
             to: number;
             /** Changes */
             changes: components["schemas"]["Change"][];
+        };
+        /**
+         * Difference
+         * @description An event that differs, with its number in the preview. What it holds is left out where you may not see it.
+         */
+        Difference: {
+            /** Topic */
+            topic: string;
+            /** Partition */
+            partition: number;
+            /** Offset */
+            offset: number;
+            /**
+             * Copy Number
+             * @default 0
+             */
+            copy_number: number;
+            /** Kinds */
+            kinds: components["schemas"]["DifferenceKind"][];
+            /**
+             * Components
+             * @default []
+             */
+            components: string[];
+            /** @default null */
+            before: components["schemas"]["ShownSide"] | null;
+            /** @default null */
+            after: components["schemas"]["ShownSide"] | null;
+            /**
+             * Headers
+             * @default []
+             */
+            headers: components["schemas"]["ChangedValue"][];
+            /**
+             * Body
+             * @default []
+             */
+            body: components["schemas"]["ChangedValue"][];
+            /** Number */
+            number: number;
+        };
+        /**
+         * DifferenceKind
+         * @description How an event differs; one can differ in several ways.
+         * @enum {string}
+         */
+        DifferenceKind: "newly_filtered" | "no_longer_filtered" | "newly_dead" | "no_longer_dead" | "newly_unrouted" | "no_longer_unrouted" | "routed_elsewhere" | "added" | "gone" | "other_reason" | "key" | "headers" | "body";
+        /** DifferencePage */
+        DifferencePage: {
+            /** Results */
+            results: components["schemas"]["Difference"][];
+            /** Next */
+            next: string | null;
         };
         /**
          * DiscardBody
@@ -3753,6 +3907,12 @@ export interface components {
             /** Next */
             next: string | null;
         };
+        /**
+         * EventResult
+         * @description What becomes of an event as a whole.
+         * @enum {string}
+         */
+        EventResult: "delivered" | "filtered" | "dead_lettered" | "unrouted";
         /**
          * ExpectedImpact
          * @description The expected impact of a choice. `exact`: positions are those of the snapshot afterwards. `duplicates_max`:
@@ -4626,6 +4786,8 @@ export interface components {
             read_only: boolean;
             /** Team */
             team: string | null;
+            /** Sees Records */
+            sees_records: boolean;
             /**
              * Last Used At
              * @description To the minute.
@@ -5128,6 +5290,27 @@ export interface components {
             replay: number;
             /** Gone */
             gone: number;
+        };
+        /**
+         * NotCompared
+         * @description What differs each time that a revision is run.
+         */
+        NotCompared: {
+            /**
+             * Headers
+             * @default []
+             */
+            headers: string[];
+            /**
+             * Key
+             * @default false
+             */
+            key: boolean;
+            /**
+             * Body
+             * @default false
+             */
+            body: boolean;
         };
         /**
          * ObservationRules
@@ -6011,6 +6194,164 @@ export interface components {
             source: string | null;
         };
         /**
+         * Preview
+         * @description A preview: `base` is the number of the revision that the definition with this `digest` is compared with.
+         *     `shows_records`: whether you may see what events hold.
+         */
+        Preview: {
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Pipeline */
+            pipeline: string;
+            /** Base */
+            base: number;
+            /** Digest */
+            digest: string;
+            /** Source */
+            source: string;
+            selection: components["schemas"]["PreviewSelection"];
+            state: components["schemas"]["PreviewState"];
+            /** Requested By */
+            requested_by: string;
+            /**
+             * Requested At
+             * Format: date-time
+             */
+            requested_at: string;
+            /** Started At */
+            started_at: string | null;
+            /** Ended At */
+            ended_at: string | null;
+            /**
+             * Expires At
+             * Format: date-time
+             */
+            expires_at: string;
+            /** Shows Records */
+            shows_records: boolean;
+            result: components["schemas"]["PreviewResult"] | null;
+            error: components["schemas"]["PreviewError"] | null;
+        };
+        /**
+         * PreviewBody
+         * @description A `definition`, as an object or as YAML or JSON text, or the number of a `revision`; which records to read, and
+         *     of which `source` where there are several.
+         */
+        PreviewBody: {
+            /**
+             * Definition
+             * @default null
+             */
+            definition: {
+                [key: string]: unknown;
+            } | string | null;
+            /**
+             * Revision
+             * @default null
+             */
+            revision: number | null;
+            /**
+             * Source
+             * @default
+             */
+            source: string;
+            selection: components["schemas"]["PreviewSelection"];
+        };
+        /**
+         * PreviewError
+         * @description Why a preview could not be made. `findings`: where the definition is the reason.
+         */
+        PreviewError: {
+            /** Code */
+            code: string;
+            /** Message */
+            message: string;
+            /**
+             * Hint
+             * @default
+             */
+            hint: string;
+            /**
+             * Findings
+             * @default []
+             */
+            findings: components["schemas"]["Finding"][];
+        };
+        /** PreviewPage */
+        PreviewPage: {
+            /** Results */
+            results: components["schemas"]["Preview"][];
+            /** Next */
+            next: string | null;
+        };
+        /**
+         * PreviewResult
+         * @description What was read, and what both revisions make of it. `size`: bytes of the bodies; `notes`: what of the selection
+         *     was not read, and why; `differing`: events that differ, of which the first are listed; `components`: how many of
+         *     those each changed component is a reason for. Of outcomes other than `delivered`, `component` is what decided it.
+         */
+        PreviewResult: {
+            /** Source */
+            source: string;
+            /** Records */
+            records: number;
+            /** Size */
+            size: number;
+            /** Ranges */
+            ranges: components["schemas"]["RangeRead"][];
+            /** Notes */
+            notes: string[];
+            /** Counts */
+            counts: components["schemas"]["CountRow"][];
+            /** Kinds */
+            kinds: {
+                [key: string]: number;
+            };
+            /** Components */
+            components: {
+                [key: string]: number;
+            };
+            /** Differing */
+            differing: number;
+            not_compared: components["schemas"]["NotCompared"];
+        };
+        /**
+         * PreviewSelection
+         * @description One of: the `last` records, those of the last `since` seconds, or `ranges`. `sample`: the share of them that is
+         *     taken, always the same records.
+         */
+        PreviewSelection: {
+            /**
+             * Last
+             * @default null
+             */
+            last: number | null;
+            /**
+             * Since
+             * @default null
+             */
+            since: number | null;
+            /**
+             * Ranges
+             * @default []
+             */
+            ranges: components["schemas"]["WantedRange"][];
+            /**
+             * Sample
+             * @default 1
+             */
+            sample: number;
+        };
+        /**
+         * PreviewState
+         * @description A preview of a revision. PENDING: it waits for the worker of the host. FAILED: `error` says what to do.
+         * @enum {string}
+         */
+        PreviewState: "PENDING" | "RUNNING" | "DONE" | "FAILED";
+        /**
          * Problem
          * @description A failure, RFC 9457: `type` and `code` are stable, `detail` says what happened and `hint` what to do.
          */
@@ -6251,6 +6592,20 @@ export interface components {
             sinks: components["schemas"]["SinkEffect"][];
             /** Hash */
             hash: string;
+        };
+        /**
+         * RangeRead
+         * @description [start, end) of a partition, as it was read.
+         */
+        RangeRead: {
+            /** Topic */
+            topic: string;
+            /** Partition */
+            partition: number;
+            /** Start */
+            start: number;
+            /** End */
+            end: number;
         };
         /**
          * RangeReplay
@@ -7097,6 +7452,32 @@ export interface components {
         /** @enum {string} */
         SeverityEnum: "error" | "warning";
         /**
+         * ShownSide
+         * @description What one revision makes of an event. `event` and `cause` are for those who may see records.
+         */
+        ShownSide: {
+            result: components["schemas"]["EventResult"];
+            /** Channels */
+            channels: string[];
+            /**
+             * Component
+             * @default
+             */
+            component: string;
+            /**
+             * Cause
+             * @default
+             */
+            cause: string;
+            /**
+             * Event
+             * @default null
+             */
+            event: {
+                [key: string]: unknown;
+            } | null;
+        };
+        /**
          * SignInAddress
          * @description Where the browser goes on to sign in.
          */
@@ -7557,7 +7938,7 @@ export interface components {
         /**
          * Token
          * @description A token without its text. `id` is the beginning of its text; `role_cap`: the highest role that counts; `team`:
-         *     where alone the user's role counts.
+         *     where alone the user's role counts; `sees_records`: it shows what events hold, where its user may see that.
          */
         Token: {
             /** Id */
@@ -7586,6 +7967,8 @@ export interface components {
             read_only: boolean;
             /** Team */
             team: string | null;
+            /** Sees Records */
+            sees_records: boolean;
             /**
              * Last Used At
              * @description To the minute.
@@ -7598,7 +7981,7 @@ export interface components {
          * TokenBody
          * @description A token to make. `user`: of a user who cannot log in, by administrators; else of the user who asks. `days`: how
          *     long it holds. `role_cap`: the highest role that counts; `read_only`: it changes nothing; `team`: where alone the
-         *     user's role counts.
+         *     user's role counts; `sees_records`: it shows what events hold, where its user may see that.
          */
         TokenBody: {
             /** Name */
@@ -7628,6 +8011,11 @@ export interface components {
              * @default null
              */
             team: string | null;
+            /**
+             * Sees Records
+             * @default true
+             */
+            sees_records: boolean;
         };
         /** TokenPage */
         TokenPage: {
@@ -7715,6 +8103,20 @@ export interface components {
             digest: string | null;
             /** Guarantees */
             guarantees: components["schemas"]["ChannelGuarantee"][];
+        };
+        /**
+         * WantedRange
+         * @description The half-open range [start, end) of one partition.
+         */
+        WantedRange: {
+            /** Topic */
+            topic: string;
+            /** Partition */
+            partition: number;
+            /** Start */
+            start: number;
+            /** End */
+            end: number;
         };
         /**
          * WhyBody
@@ -10661,6 +11063,145 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Plan"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_previews: {
+        parameters: {
+            query?: {
+                cursor?: string;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PreviewPage"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    create_preview: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated request with the same key and body is answered by the first answer; kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PreviewBody"];
+            };
+        };
+        responses: {
+            202: {
+                headers: {
+                    /** @description Address of the created object. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Preview"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_preview: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                preview_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Preview"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_preview_differences: {
+        parameters: {
+            query?: {
+                component?: string;
+                cursor?: string;
+                kind?: "newly_filtered" | "no_longer_filtered" | "newly_dead" | "no_longer_dead" | "newly_unrouted" | "no_longer_unrouted" | "routed_elsewhere" | "added" | "gone" | "other_reason" | "key" | "headers" | "body";
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                name: string;
+                preview_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DifferencePage"];
                 };
             };
             /** @description A problem. */

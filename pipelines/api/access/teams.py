@@ -58,11 +58,13 @@ class TeamChangeBody(Shape):
 
 
 class BindingBody(Shape):
-    """The role of a `user`, or of a `group` of the provider, which is called `oidc:` and its name there."""
+    """The role of a `user`, or of a `group` of the provider, which is called `oidc:` and its name there.
+    `sees_records`: whether an operator, or who has a higher role, sees by it what events hold."""
 
     user: Text | None = Field(default=None, max_length=LONGEST_NAME)
     group: GroupName | None = None
     role: RoleWord
+    sees_records: bool = True
 
     @model_validator(mode="after")
     def _has_one_holder(self) -> Self:
@@ -161,6 +163,7 @@ class BindingList(BindingView):
             user=access.find_user(body.user) if body.user is not None else None,
             group=teams.group_named(body.group) if body.group is not None else None,
             role=Role.named(body.role),
+            sees_records=body.sees_records,
             actor=self.actor,
         )
         return answer(binding_schema(row), 201 if new else 200)

@@ -83,6 +83,7 @@ class TokenList(TokenView):
                 Role.named(body.role_cap) if body.role_cap else None,
                 body.read_only,
                 get_team(body.team, self.access).pk if body.team else None,
+                body.sees_records,
             ),
             by=request.auth if isinstance(request.auth, AccessToken) else None,
             actor=self.actor,

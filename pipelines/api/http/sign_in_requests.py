@@ -62,7 +62,7 @@ class PasswordBody(Shape):
 class TokenBody(Shape):
     """A token to make. `user`: of a user who cannot log in, by administrators; else of the user who asks. `days`: how
     long it holds. `role_cap`: the highest role that counts; `read_only`: it changes nothing; `team`: where alone the
-    user's role counts."""
+    user's role counts; `sees_records`: it shows what events hold, where its user may see that."""
 
     name: Text = Field(min_length=1, max_length=100)
     user: Text | None = Field(default=None, max_length=150)
@@ -70,6 +70,7 @@ class TokenBody(Shape):
     role_cap: RoleWord | None = None
     read_only: bool = False
     team: Text | None = Field(default=None, max_length=63)
+    sees_records: bool = True
 
 
 class TokensQuery(PageQuery):

@@ -14,11 +14,13 @@ TOKEN_DAYS = 90
 @dataclass(frozen=True)
 class Scope:
     """`role_cap`: the highest role that counts, whatever the user's is. `read_only`: nothing is changed. `team`: id of
-    the team in which alone the user's role counts."""
+    the team in which alone the user's role counts. `records`: whether it shows what events hold, where its user may
+    see that."""
 
     role_cap: Role | None = None
     read_only: bool = False
     team: int | None = None
+    records: bool = True
 
     def capped(self, role: Role | None) -> Role | None:
         """The role that counts."""
@@ -32,11 +34,12 @@ class Scope:
             other.capped(self.role_cap) or other.role_cap,
             self.read_only or other.read_only,
             self.team if other.team is None else other.team,
+            self.records and other.records,
         )
 
     def limit(self, access: Access) -> Access:
         """What is left of what a user may reach."""
-        return access.capped(role=self.role_cap, team=self.team)
+        return access.capped(role=self.role_cap, team=self.team, records=self.records)
 
 
 UNLIMITED = Scope()

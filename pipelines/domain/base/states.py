@@ -197,6 +197,18 @@ class InspectionState(StrEnum):
     APPLIED = "APPLIED"
 
 
+class PreviewState(StrEnum):
+    """A preview of a revision. PENDING: it waits for the worker of the host. FAILED: `error` says what to do."""
+
+    PENDING = "PENDING"
+    RUNNING = "RUNNING"
+    DONE = "DONE"
+    FAILED = "FAILED"
+
+
+OPEN_PREVIEW_STATES = frozenset({PreviewState.PENDING, PreviewState.RUNNING})
+
+
 class MigrationKind(StrEnum):
     """What a migration changes: components, the host, a Kafka cluster, positions, or the agent's own software."""
 

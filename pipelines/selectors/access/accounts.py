@@ -18,7 +18,7 @@ from pipelines.selectors.base.schemas import Schema
 
 class TokenSchema(Schema):
     """A token without its text. `id` is the beginning of its text; `role_cap`: the highest role that counts; `team`:
-    where alone the user's role counts."""
+    where alone the user's role counts; `sees_records`: it shows what events hold, where its user may see that."""
 
     id: str
     name: str
@@ -30,6 +30,7 @@ class TokenSchema(Schema):
     role_cap: str | None
     read_only: bool
     team: str | None
+    sees_records: bool
     last_used_at: datetime | None = Field(description="To the minute.")
     last_used_address: str
 
@@ -109,6 +110,7 @@ def _facts(row: AccessToken) -> dict[str, object]:
         "role_cap": row.role_cap or None,
         "read_only": row.read_only,
         "team": row.team.name if row.team else None,
+        "sees_records": row.sees_records,
         "last_used_at": row.last_used_at,
         "last_used_address": row.last_used_address,
     }
@@ -116,7 +118,7 @@ def _facts(row: AccessToken) -> dict[str, object]:
 
 def _user_schema(row: User) -> UserSchema:
     bindings = [*row.role_bindings.all(), *(each for group in row.groups.all() for each in group.role_bindings.all())]
-    access = access_from((each.team_id, each.role) for each in bindings)
+    access = access_from((each.team_id, each.role, each.sees_records) for each in bindings)
     role = Role.ADMIN if row.is_superuser else access.everywhere
     names = {each.team_id: each.team.name for each in bindings if each.team}
     return UserSchema(

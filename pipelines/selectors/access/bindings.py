@@ -28,13 +28,15 @@ class TeamSchema(Schema):
 
 
 class BindingSchema(Schema):
-    """A role of a user or a group. `team` null: it counts in every team."""
+    """A role of a user or a group. `team` null: it counts in every team. `sees_records`: of an operator, or a higher
+    role, whether it shows what events hold."""
 
     id: int
     team: str | None
     user: str | None
     group: str | None
     role: RoleWord
+    sees_records: bool
     created_at: datetime
     created_by: str
 
@@ -80,6 +82,7 @@ def binding_schema(row: RoleBinding) -> BindingSchema:
         user=row.user.username if row.user else None,
         group=row.group.name if row.group else None,
         role=Role(row.role).word,
+        sees_records=row.sees_records,
         created_at=row.created_at,
         created_by=row.created_by,
     )

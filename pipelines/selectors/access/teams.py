@@ -20,7 +20,7 @@ def access_of(user: Any) -> Access:
     if getattr(user, "is_superuser", False):
         return Access(Role.ADMIN)
     bindings = RoleBinding.objects.filter(Q(user=user.pk) | Q(group__user=user.pk))
-    return access_from(bindings.values_list("team_id", "role"))
+    return access_from(bindings.values_list("team_id", "role", "sees_records"))
 
 
 def get_team(name: str, access: Access) -> Team:

@@ -95,20 +95,32 @@ def delete(*, team: Team, actor: Actor) -> None:
 
 @transaction.atomic
 def bind(
-    *, team: Team | None, role: Role, user: User | None = None, group: Group | None = None, actor: Actor = SYSTEM
+    *,
+    team: Team | None,
+    role: Role,
+    user: User | None = None,
+    group: Group | None = None,
+    sees_records: bool = True,
+    actor: Actor = SYSTEM,
 ) -> tuple[RoleBinding, bool]:
-    """Grant a user or a group this role in a team, or in all of them, in place of the one that it has there. Returns
-    the binding, and whether there was none. Raises Conflict where no administrator of all teams would be left."""
+    """Grant a user or a group this role in a team, or in all of them, in place of the one that it has there.
+    `sees_records`: of an operator, whether what events hold is shown. Returns the binding, and whether there was none.
+    Raises Conflict where no administrator of all teams would be left."""
     whose: dict[str, Any] = {"team": team, "user": user, "group": group}
     with an_administrator_left():
         present = RoleBinding.objects.filter(**whose).first()
-        if present is not None and present.role == role:
+        if present is not None and (present.role, present.sees_records) == (role, sees_records):
             return present, False
-        before = {"role": Role(present.role).word} if present else None
-        granted = {"role": role, "created_at": clock.now(), "created_by": actor.name}
+        before = _granted(present) if present else None
+        granted = {"role": role, "sees_records": sees_records, "created_at": clock.now(), "created_by": actor.name}
         row, new = RoleBinding.objects.update_or_create(**whose, defaults=granted)
-    _note(actor, "role.bound", row, before=before, after={"role": role.word})
+    _note(actor, "role.bound", row, before=before, after=_granted(row))
     return row, new
+
+
+def _granted(binding: RoleBinding) -> dict[str, Any]:
+    without = {} if binding.sees_records else {"sees_records": False}
+    return {"role": Role(binding.role).word, **without}
 
 
 @transaction.atomic
@@ -116,7 +128,7 @@ def unbind(*, binding: RoleBinding, actor: Actor) -> None:
     """Take a role back. Raises Conflict where no administrator of all teams would be left."""
     with an_administrator_left():
         RoleBinding.objects.filter(pk=binding.pk).delete()
-    _note(actor, "role.unbound", binding, before={"role": Role(binding.role).word}, after=None)
+    _note(actor, "role.unbound", binding, before=_granted(binding), after=None)
 
 
 def group_named(name: str) -> Group:

@@ -33,7 +33,9 @@ class MadeToken:
 
 def scope_of_token(token: AccessToken) -> Scope:
     """What the token may do of what its user may."""
-    return Scope(Role.named(token.role_cap) if token.role_cap else None, token.read_only, token.team_id)
+    return Scope(
+        Role.named(token.role_cap) if token.role_cap else None, token.read_only, token.team_id, token.sees_records
+    )
 
 
 @transaction.atomic
@@ -61,6 +63,7 @@ def create(
         role_cap=scope.role_cap.word if scope.role_cap else "",
         read_only=scope.read_only,
         team_id=scope.team,
+        sees_records=scope.records,
     )
     audit.record(actor=actor, action="token.created", after=_facts(token))
     return MadeToken(token, str(text))
@@ -111,4 +114,5 @@ def _facts(token: AccessToken) -> dict[str, object]:
         "role_cap": token.role_cap or None,
         "read_only": token.read_only,
         "team": token.team.name if token.team else None,
+        "sees_records": token.sees_records,
     }

@@ -29,7 +29,7 @@ def publish(
     Governed where it needs the word of others, Forbidden where its labels would lift what administrators have set.
     """
     if definition.name != pipeline.name:
-        raise invalid([_renamed(pipeline, definition)])
+        raise invalid([renamed(pipeline, definition)])
     current = Pipeline.objects.select_related("current_revision").get(id=pipeline.id)
     if current.current_revision is not None and current.current_revision.digest == definition.digest():
         return current.current_revision, False
@@ -83,7 +83,8 @@ def _require_stopped(pipeline: Pipeline) -> None:
         )
 
 
-def _renamed(pipeline: Pipeline, definition: Definition) -> Finding:
+def renamed(pipeline: Pipeline, definition: Definition) -> Finding:
+    """What is wrong with a definition of another name."""
     return Finding(
         path="name",
         code="name_differs",

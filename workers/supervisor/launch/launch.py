@@ -19,6 +19,8 @@ from pipelines.domain.base.states import RunRole
 from pipelines.domain.definitions.checks.validate import validate_data
 from pipelines.domain.definitions.document.references import substituted
 from pipelines.domain.definitions.document.spec import Definition
+from pipelines.domain.preview.protocol import PreviewRequest, Side
+from pipelines.domain.preview.selection import PreviewSelection
 from pipelines.domain.runs.lineage import Lineage, continue_from
 from pipelines.domain.runs.protocol import (
     AgentUser,
@@ -30,7 +32,7 @@ from pipelines.domain.runs.protocol import (
     SparkSettings,
     checkpoint_root,
 )
-from pipelines.models import Cluster, Pipeline, Run
+from pipelines.models import Cluster, Pipeline, Preview, Run
 from pipelines.selectors.access.clusters import cluster_of, placed
 from pipelines.selectors.access.reach import policy
 from pipelines.selectors.access.secrets import user_of
@@ -158,6 +160,30 @@ class Launcher:
             reach=self.reach([pipeline.team_id]),
         )
         return launch, resolved.handover()
+
+    def to_preview(self, preview: Preview, seconds: float) -> tuple[PreviewRequest, AgentUser | None] | list[Finding]:
+        """What a previewer is asked, and whom it runs as; or what keeps an agent with one of the two definitions from
+        being started here, in which case no value is given to any. Raises NotProvisioned."""
+        pipeline, sides, masked = preview.pipeline, [], set[str]()
+        for data in (preview.base.definition, preview.candidate):
+            resolved = self.references.resolve(data, asker(pipeline, data))
+            if findings := self.against(pipeline, data) or resolved.findings:
+                return findings
+            sides.append(Side(definition=data, values=resolved.values))
+            masked.update(resolved.handover().masked)
+        request = PreviewRequest(
+            base=sides[0],
+            candidate=sides[1],
+            source=preview.source,
+            selection=PreviewSelection.model_validate(preview.selection),
+            spark=self.spark().model_dump(),
+            interceptors=sorted(self.interceptors),
+            interceptor_path=list(self.interceptor_path),
+            reach=self.reach([pipeline.team_id]).model_dump(mode="json"),
+            masked=sorted(masked),
+            seconds=seconds,
+        )
+        return request, self.user(pipeline.name, str(pipeline.id))
 
     def launch(self, run: Run) -> tuple[Launch, Handover, dict[str, int]]:
         """launch.json of a run whose intent is recorded, the values of its references, which no file may hold, and the

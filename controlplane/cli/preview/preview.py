@@ -1,0 +1,202 @@
+"""`headgate preview`: what a definition would make of real records, beside what the present revision makes of them."""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from controlplane.cli.base.errors import CommandError, ExitCode
+from controlplane.cli.base.session import Limit, Name, Session, path
+
+if TYPE_CHECKING:
+    from controlplane.cli.base.client import Client
+
+OPEN_STATES = {"PENDING", "RUNNING"}
+POLL_S = 0.5
+DEFAULT_LAST = 1000
+_RANGE = re.compile(r"(?P<topic>[^/:\s]+)/(?P<partition>\d{1,9}):(?P<start>\d{1,18})-(?P<end>\d{1,18})")
+_PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,6})?)\s?%")
+
+
+@dataclass(frozen=True)
+class Records:
+    """Which records are read; the last 1,000 where nothing is said."""
+
+    last: Annotated[
+        int | None, typer.Option("--last", min=1, help="The last so many records; by default 1000.", metavar="NUMBER")
+    ] = None
+    since: Annotated[
+        str | None, typer.Option("--since", help="Those of the last time, for example 1h.", metavar="DURATION")
+    ] = None
+    ranges: Annotated[
+        list[str] | None,
+        typer.Option("--range", help="A range of a partition; repeatable.", metavar="TOPIC/PARTITION:START-END"),
+    ] = None
+    sample: Annotated[
+        str | None, typer.Option("--sample", help="The share of them that is taken, for example 0.1%.", metavar="SHARE")
+    ] = None
+
+    def body(self) -> dict[str, Any]:
+        """The selection as the API takes it. CommandError for what has another form, or where several are given."""
+        given = [option for option in (self.last, self.since, self.ranges) if option]
+        if len(given) > 1:
+            raise CommandError.of_usage("Give one of --last, --since and --range.")
+        share = {} if self.sample is None else {"sample": _share(self.sample)}
+        if self.since:
+            return {"since": _seconds(self.since), **share}
+        if self.ranges:
+            return {"ranges": [_range(text) for text in self.ranges], **share}
+        return {"last": self.last or DEFAULT_LAST, **share}
+
+
+def _seconds(text: str) -> float:
+    from pipelines.domain.base.values import seconds
+
+    try:
+        return seconds(text)
+    except ValueError:
+        raise CommandError.of_usage(f"{text} is not a duration: write 30s, 15m or 1h.") from None
+
+
+def _range(text: str) -> dict[str, Any]:
+    found = _RANGE.fullmatch(text)
+    if found is None:
+        raise CommandError.of_usage(f"{text} is not a range: write TOPIC/PARTITION:START-END.")
+    numbers = {name: int(found[name]) for name in ("partition", "start", "end")}
+    return {"topic": found["topic"], **numbers}
+
+
+def _share(text: str) -> float:
+    found = _PERCENT.fullmatch(text)
+    if found is None or not 0 < float(found[1]) <= 100:
+        raise CommandError.of_usage(f"{text} is not a share: write a percentage such as 0.1%.")
+    return float(found[1]) / 100
+
+
+def preview(
+    session: Session,
+    name: Name,
+    records: Records,
+    file: Annotated[
+        str | None, typer.Option("--file", "-f", help="A definition in YAML or JSON; - for standard input.")
+    ] = None,
+    revision: Annotated[
+        int | None, typer.Option("--revision", min=1, help="A revision in place of a file.", metavar="NUMBER")
+    ] = None,
+    source: Annotated[
+        str | None, typer.Option("--source", help="The source, where the definition has several.")
+    ] = None,
+    kind: Annotated[
+        str | None,
+        typer.Option("--kind", help="Only events that differ in this way, such as newly_filtered.", metavar="KIND"),
+    ] = None,
+    component: Annotated[
+        str | None, typer.Option("--component", help="Only what this component changed.", metavar="PATH")
+    ] = None,
+    limit: Limit = 20,
+    timeout: Annotated[float, typer.Option("--timeout", min=1, help="Seconds to wait for the preview.")] = 120.0,
+) -> None:
+    """Run a definition and the present revision on real records, and compare. Commits and delivers nothing.
+
+    The worker of the pipeline's host reads them beside the pipeline. The exit code is 0 also where events differ.
+    """
+    client = session.client()
+    body = {**_candidate(file, revision), "selection": records.body(), "source": source or ""}
+    _, made = client.post(path(name, "previews"), body)
+    made = _finished(session, client, name, made, timeout)
+    _require_done(name, made)
+    filters = {"kind": kind, "component": component}
+    found = client.pages(path(name, "previews", made["id"], "differences"), limit=limit, **filters)
+    if not session.printed({**made, "differences": found}):
+        _print(made, found)
+
+
+def _candidate(file: str | None, revision: int | None) -> dict[str, Any]:
+    from controlplane.cli.definitions.definitions import read_text
+
+    if (file is None) == (revision is None):
+        raise CommandError.of_usage("Give either --file or --revision.")
+    return {"revision": revision} if file is None else {"definition": read_text(file)}
+
+
+def _finished(session: Session, client: Client, name: str, made: dict[str, Any], timeout: float) -> dict[str, Any]:
+    """The preview, once it is made. CommandError after `timeout` seconds; it goes on without being waited for."""
+    from controlplane.cli.base import output
+
+    deadline, state = time.monotonic() + timeout, ""
+    while made["state"] in OPEN_STATES:
+        if made["state"] != state and not session.for_programs:
+            state = made["state"]
+            output.note(
+                "Waiting for the host." if state == "PENDING" else "Reading records and running both revisions."
+            )
+        if time.monotonic() > deadline:
+            raise CommandError(
+                title=f"The preview was not made within {timeout:g} s",
+                detail="It continues on the host, and nothing is changed by it.",
+                hint=f"Look at it later: GET /api/v1/pipelines/{name}/previews/{made['id']}",
+                code="timed_out",
+                exit_code=ExitCode.TIMED_OUT,
+            )
+        time.sleep(POLL_S)
+        made = client.get(path(name, "previews", made["id"]))
+    return made
+
+
+def _require_done(name: str, made: dict[str, Any]) -> None:
+    if made["state"] == "DONE":
+        return
+    error = made["error"] or {}
+    raise CommandError(
+        title=f"The preview of {name} failed",
+        detail=error.get("message", ""),
+        hint=error.get("hint", ""),
+        code=error.get("code", "preview_failed"),
+        findings=error.get("findings", []),
+        exit_code=ExitCode.REFUSED if error.get("findings") else ExitCode.FAILED,
+    )
+
+
+def _print(made: dict[str, Any], found: list[dict[str, Any]]) -> None:
+    from controlplane.cli.base import output
+
+    result = made["result"]
+    read = output.counted(result["records"], "record", "records")
+    output.print_line(f"{read} of sources.{result['source']} read, {result['size']} bytes. Nothing was committed.")
+    for note in result["notes"]:
+        output.note(note)
+    counts = ((row["result"], row["component"] or "-", row["before"], row["after"]) for row in result["counts"])
+    output.table(("outcome", "component", f"revision {made['base']}", "new"), counts, empty="No records.")
+    if without := _not_compared(result["not_compared"]):
+        output.note(f"Not compared, since each run gives another value: {without}.")
+    output.print_line(f"{output.counted(result['differing'], 'event differs', 'events differ')}.")
+    columns = ("event", "kinds", "before", "after", "changed by")
+    output.table(columns, map(_row, found), empty="No such difference." if result["differing"] else "")
+    if found and not made["shows_records"]:
+        output.note("Your role or token does not show what events hold.")
+
+
+def _not_compared(found: dict[str, Any]) -> str:
+    parts = [*(f"header {name}" for name in found["headers"]), *(part for part in ("key", "body") if found[part])]
+    return ", ".join(parts)
+
+
+def _row(found: dict[str, Any]) -> tuple[object, ...]:
+    copy = f"+{found['copy_number']}" if found["copy_number"] else ""
+    place = f"{found['topic']}/{found['partition']}:{found['offset']}{copy}"
+    changes = [f"{each['name']}: {each['before']} -> {each['after']}" for each in (*found["headers"], *found["body"])]
+    by = ", ".join(found["components"]) or "-"
+    before, after = _side(found["before"]), _side(found["after"])
+    return place, ", ".join(found["kinds"]), before, "\n".join([after, *changes]), by
+
+
+def _side(side: dict[str, Any] | None) -> str:
+    if side is None:
+        return "-"
+    where = side["component"] or ", ".join(side["channels"])
+    words = f"{side['result']} ({where})" if where else side["result"]
+    return f"{words}: {side['cause']}" if side["cause"] else words

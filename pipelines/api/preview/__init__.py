@@ -1,0 +1,1 @@
+"""Previews of revisions."""

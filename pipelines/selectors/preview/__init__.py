@@ -1,0 +1,1 @@
+"""Previews as the API shows them."""

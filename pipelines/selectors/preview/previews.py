@@ -1,0 +1,134 @@
+"""Previews, and the events that differ in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from pipelines.domain.base.findings import Finding
+from pipelines.domain.base.states import OPEN_PREVIEW_STATES, PreviewState
+from pipelines.domain.preview.comparing import DifferenceKind
+from pipelines.domain.preview.protocol import CountRow, DifferenceRow, NotCompared, RangeRead, without_events
+from pipelines.domain.preview.selection import PreviewSelection
+from pipelines.foundation import clock
+from pipelines.foundation.errors import NotFound
+from pipelines.models import Pipeline, Preview, PreviewDifference
+from pipelines.selectors.base.schemas import Schema
+
+
+class PreviewErrorSchema(Schema):
+    """Why a preview could not be made. `findings`: where the definition is the reason."""
+
+    code: str
+    message: str
+    hint: str = ""
+    findings: list[Finding] = []
+
+
+class PreviewResultSchema(Schema):
+    """What was read, and what both revisions make of it. `size`: bytes of the bodies; `notes`: what of the selection
+    was not read, and why; `differing`: events that differ, of which the first are listed; `components`: how many of
+    those each changed component is a reason for. Of outcomes other than `delivered`, `component` is what decided it."""
+
+    source: str
+    records: int
+    size: int
+    ranges: list[RangeRead]
+    notes: list[str]
+    counts: list[CountRow]
+    kinds: dict[DifferenceKind, int]
+    components: dict[str, int]
+    differing: int
+    not_compared: NotCompared
+
+
+class PreviewSchema(Schema):
+    """A preview: `base` is the number of the revision that the definition with this `digest` is compared with.
+    `shows_records`: whether you may see what events hold."""
+
+    id: UUID
+    pipeline: str
+    base: int
+    digest: str
+    source: str
+    selection: PreviewSelection
+    state: PreviewState
+    requested_by: str
+    requested_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
+    expires_at: datetime
+    shows_records: bool
+    result: PreviewResultSchema | None
+    error: PreviewErrorSchema | None
+
+
+class DifferenceSchema(DifferenceRow, Schema):
+    """An event that differs, with its number in the preview. What it holds is left out where you may not see it."""
+
+    number: int
+
+
+def open_previews(host: str) -> list[Preview]:
+    """What the worker of a host has to make, oldest first."""
+    found = Preview.objects.filter(
+        state__in=OPEN_PREVIEW_STATES, pipeline__host_id=host, deadline__gt=clock.now(), pipeline__archived_at=None
+    )
+    return list(found.select_related("pipeline", "base").order_by("requested_at")[:20])
+
+
+def previews(pipeline: Pipeline) -> QuerySet[Preview]:
+    """All of a pipeline that are kept."""
+    return Preview.objects.filter(pipeline=pipeline).select_related("pipeline", "base")
+
+
+def get_preview(pipeline: Pipeline, preview_id: UUID) -> Preview:
+    """One of a pipeline; raises NotFound."""
+    found = previews(pipeline).filter(pk=preview_id).first()
+    if found is None:
+        hint = "It does not exist or has expired; request it again."
+        raise NotFound("There is no such preview.", code="preview_not_found", hint=hint)
+    return found
+
+
+def preview_schema(preview: Preview, *, shows_records: bool) -> PreviewSchema:
+    """A preview as the API shows it."""
+    return PreviewSchema(
+        id=preview.pk,
+        pipeline=preview.pipeline.name,
+        base=preview.base.number,
+        digest=preview.digest,
+        source=preview.source or (preview.result or {}).get("source", ""),
+        selection=PreviewSelection.model_validate(preview.selection),
+        state=PreviewState(preview.state),
+        requested_by=preview.requested_by,
+        requested_at=preview.requested_at,
+        started_at=preview.started_at,
+        ended_at=preview.ended_at,
+        expires_at=preview.expires_at,
+        shows_records=shows_records,
+        result=PreviewResultSchema.model_validate(preview.result) if preview.result else None,
+        error=PreviewErrorSchema.model_validate(preview.error) if preview.error else None,
+    )
+
+
+def differences(preview: Preview, kind: DifferenceKind | None, component: str) -> QuerySet[PreviewDifference]:
+    """Those of one kind, and those that one component is a reason for."""
+    found = PreviewDifference.objects.filter(preview=preview)
+    if kind is not None:
+        found = found.filter(kinds__contains=f" {kind} ")
+    return found.filter(components__contains=f" {component.replace(' ', '_')} ") if component else found
+
+
+def difference_schemas(*, shows_records: bool) -> Callable[[Sequence[PreviewDifference]], list[DifferenceSchema]]:
+    """What shows rows of `differences`."""
+
+    def shown(row: PreviewDifference) -> dict[str, Any]:
+        found = DifferenceRow.model_validate(row.shown)
+        return (found if shows_records else without_events(found)).model_dump()
+
+    return lambda rows: [DifferenceSchema(number=row.number, **shown(row)) for row in rows]

@@ -1,0 +1,1 @@
+"""Previews: requested, carried out, expired."""

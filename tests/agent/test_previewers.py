@@ -1,0 +1,142 @@
+"""Previewers: one warm process for a pipeline, which ends when it should, and leaves the next preview unharmed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from pipelines.domain.preview.protocol import PreviewRequest
+from pipelines.domain.runs.protocol import SparkSettings
+from tests.agent.harness import REACH
+from tests.agent.test_previews import FILTER, definition
+from tests.agent.topics import Topics
+from tests.figures import RecordProperty
+from tests.waiting import wait_for
+from workers.adapters.previewers import ChildPreviews
+from workers.ports import PreviewFailed, PreviewInterrupted
+
+ENDLESS = "tests.agent.interceptors:Endless"
+
+
+@pytest.fixture
+def previews() -> Iterator[ChildPreviews]:
+    made = ChildPreviews()
+    yield made
+    made.close()
+
+
+def request(
+    topics: Topics, spark: SparkSettings, *interceptors: dict[str, Any], seconds: float = 240, last: int = 1000
+) -> PreviewRequest:
+    return PreviewRequest.model_validate(
+        {
+            "base": {"definition": definition(topics)},
+            "candidate": {"definition": definition(topics, *interceptors)},
+            "selection": {"last": last},
+            "spark": spark.model_dump(),
+            "interceptors": [ENDLESS],
+            "masked": ["hunter22"],
+            "reach": REACH.model_dump(mode="json"),
+            "seconds": seconds,
+        }
+    )
+
+
+def previewers() -> list[psutil.Process]:
+    """Children of this process that make previews."""
+    found = [each for each in psutil.Process().children() if each.status() != psutil.STATUS_ZOMBIE]
+    return [each for each in found if "workers.agent.evaluation.previewer" in " ".join(each.cmdline())]
+
+
+def test_the_second_preview_of_a_pipeline_is_warm(
+    previews: ChildPreviews, topics: Topics, spark_settings: SparkSettings, record_property: RecordProperty
+) -> None:
+    topics.produce(1000)
+    asked = request(topics, spark_settings, FILTER | {"regex": "."})
+    took = []
+    for _ in range(3):
+        began = time.monotonic()
+        result = previews.make("orders", None, asked).result
+        took.append(time.monotonic() - began)
+        assert result
+        assert (result.records, result.differing) == (1000, 1000)
+    record_property("seconds", [round(each, 1) for each in took])
+    print(f"cold {took[0]:.1f} s, then {took[1]:.1f} s and {took[2]:.1f} s")
+    assert len(previewers()) == 1
+    previews.make("payments", None, asked)
+    assert len(previewers()) == 2
+    previews.make("returns", None, asked)
+    assert len(previewers()) == 2, "no more than two are kept"
+
+
+def test_a_previewer_that_is_killed_fails_its_preview_alone(
+    previews: ChildPreviews, topics: Topics, spark_settings: SparkSettings
+) -> None:
+    topics.produce(100)
+
+    def kill() -> None:
+        wait_for(lambda: any(each.children() for each in previewers()), "a JVM of a previewer")
+        os.kill(previewers()[0].pid, signal.SIGKILL)
+
+    threading.Thread(target=kill).start()
+    with pytest.raises(PreviewFailed) as failure:
+        previews.make("orders", None, request(topics, spark_settings, FILTER))
+    assert (failure.value.code, bool(failure.value.hint)) == ("preview_failed", True)
+    assert previews.make("orders", None, request(topics, spark_settings, FILTER)).result
+
+
+def test_a_definition_that_never_ends_is_ended(
+    previews: ChildPreviews, topics: Topics, spark_settings: SparkSettings
+) -> None:
+    topics.produce(10)
+    previews.make("orders", None, request(topics, spark_settings))
+    (child,) = previewers()
+    jvms = child.children()
+    endless = request(topics, spark_settings, {"type": "python", "class": ENDLESS}, seconds=10)
+    with pytest.raises(PreviewFailed) as failure:
+        previews.make("orders", None, endless)
+    assert failure.value.code == "preview_timed_out"
+    wait_for(lambda: not any(each.is_running() for each in jvms), "the JVM to end with its previewer")
+    assert not previewers()
+
+
+def test_a_worker_that_stops_leaves_previews_to_the_next(
+    previews: ChildPreviews, topics: Topics, spark_settings: SparkSettings
+) -> None:
+    topics.produce(10)
+
+    def close() -> None:
+        wait_for(lambda: bool(previewers()), "a previewer")
+        previews.close()
+
+    closing = threading.Thread(target=close)
+    closing.start()
+    with pytest.raises(PreviewInterrupted):
+        previews.make("orders", None, request(topics, spark_settings))
+    closing.join()
+    with pytest.raises(PreviewInterrupted):
+        previews.make("orders", None, request(topics, spark_settings))
+
+
+def test_an_idle_previewer_ends_by_itself(topics: Topics, spark_settings: SparkSettings, tmp_path: Path) -> None:
+    import sys
+
+    from workers.adapters import previewers as adapter
+
+    argv = (sys.executable, "-m", "workers.keeper.lowered", adapter._MODULE, "0.5")
+    made = ChildPreviews(argv)
+    topics.produce(10)
+    try:
+        assert made.make("orders", None, request(topics, spark_settings)).result
+        wait_for(lambda: not previewers(), "its end")
+        made.tidy()
+    finally:
+        made.close()

@@ -1,0 +1,212 @@
+"""Previewers: a child process for each pipeline that was previewed lately, with a JVM that stays warm.
+
+A child runs as the user of the pipeline's agents and holds values of its secrets, so it serves no other pipeline.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from pipelines.domain.access.secrets import Mask
+from pipelines.domain.preview.protocol import MOST_ANSWER, PreviewAnswer, PreviewRequest
+from pipelines.domain.runs.protocol import AgentUser
+from workers.ports import PreviewFailed, PreviewInterrupted
+
+AT_ONCE = 2
+"""Children of a host, each with a JVM."""
+_PROJECT = Path(__file__).resolve().parents[2]
+_MODULE = "workers.agent.evaluation.previewer"
+_PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ", "JAVA_HOME")
+_LAST_WORDS = 500
+_GRACE = 5.0
+"""Seconds in which a child that is late ends by itself."""
+_AT_A_TIME = 1 << 20
+
+
+@dataclass
+class _Child:
+    """A previewer. `log`: what it says beside its answers."""
+
+    owner: str
+    user: AgentUser | None
+    process: subprocess.Popen[bytes]
+    requests: IO[bytes]
+    answers: IO[bytes]
+    log: IO[bytes]
+    used_at: float = 0.0
+    busy: bool = True
+
+    @property
+    def lives(self) -> bool:
+        return self.process.poll() is None
+
+
+class ChildPreviews:
+    """`workers.ports.Previews`. Requests, secrets included, go through a pipe and nothing else."""
+
+    def __init__(self, argv: tuple[str, ...] = (sys.executable, "-m", "workers.keeper.lowered", _MODULE)) -> None:
+        self._argv = argv
+        self._children: list[_Child] = []
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def make(self, owner: str, user: AgentUser | None, request: PreviewRequest) -> PreviewAnswer:
+        child = self._child_for(owner, user)
+        done = False
+        try:
+            answer = _asked(child, request)
+            done = True
+            return answer
+        except PreviewFailed:
+            if self._closed:
+                raise PreviewInterrupted from None
+            raise
+        finally:
+            self._give_back(child, keep=done)
+
+    def tidy(self) -> None:
+        with self._lock:
+            self._forget([each for each in self._children if not each.busy and not each.lives])
+
+    def close(self) -> None:
+        """Who waits for a busy one sees its end, and lets go of it."""
+        with self._lock:
+            self._closed = True
+            for child in self._children:
+                _kill(child)
+            self._forget([each for each in self._children if not each.busy])
+
+    def _child_for(self, owner: str, user: AgentUser | None) -> _Child:
+        with self._lock:
+            if self._closed:
+                raise PreviewInterrupted
+            idle = [each for each in self._children if not each.busy]
+            self._forget([each for each in idle if not each.lives or (each.owner == owner and each.user != user)])
+            idle = [each for each in self._children if not each.busy]
+            own = next((each for each in idle if each.owner == owner), None)
+            if own is None:
+                oldest = sorted(idle, key=lambda each: each.used_at)
+                self._forget(oldest[: max(0, len(self._children) - AT_ONCE + 1)])
+                own = _started(self._argv, owner, user)
+                self._children.append(own)
+            own.busy = True
+            return own
+
+    def _give_back(self, child: _Child, *, keep: bool) -> None:
+        with self._lock:
+            child.busy, child.used_at = False, time.monotonic()
+            if not keep or self._closed:
+                self._forget([child])
+
+    def _forget(self, children: list[_Child]) -> None:
+        for child in [*children]:
+            _end(child)
+            with suppress(ValueError):
+                self._children.remove(child)
+
+
+def _started(argv: tuple[str, ...], owner: str, user: AgentUser | None) -> _Child:
+    """As the pipeline's user, where it has one, and with no privilege that the worker passes on."""
+    switch: dict[str, Any] = {} if user is None else {"user": user.uid, "group": user.gid, "extra_groups": user.groups}
+    environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    log = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the child
+    (theirs, requests), (answers, said) = os.pipe(), os.pipe()
+    process = subprocess.Popen(
+        argv,
+        stdin=theirs,
+        stdout=said,
+        stderr=log,
+        start_new_session=True,
+        cwd=_PROJECT,
+        env={**environment, "PYTHONPATH": str(_PROJECT)},
+        **switch,
+    )
+    for descriptor in (theirs, said):
+        os.close(descriptor)
+    return _Child(owner, user, process, os.fdopen(requests, "wb"), os.fdopen(answers, "rb"), log)
+
+
+def _asked(child: _Child, request: PreviewRequest) -> PreviewAnswer:
+    deadline = time.monotonic() + request.seconds + _GRACE
+    try:
+        _send(child, request.model_dump_json().encode() + b"\n", deadline)
+        return PreviewAnswer.model_validate_json(_line(child, deadline))
+    except TimeoutError:
+        raise PreviewFailed(
+            "preview_timed_out",
+            f"The preview did not end within {request.seconds:g} s.",
+            "Select fewer records, or correct what never ends.",
+        ) from None
+    except (OSError, ValueError):
+        raise _failure(child, request, deadline) from None
+
+
+def _send(child: _Child, data: bytes, deadline: float) -> None:
+    descriptor = child.requests.fileno()
+    os.set_blocking(descriptor, False)
+    left = memoryview(data)
+    while left:
+        if not select.select([], [descriptor], [], max(0.0, deadline - time.monotonic()))[1]:
+            raise TimeoutError
+        left = left[os.write(descriptor, left[:_AT_A_TIME]) :]
+
+
+def _line(child: _Child, deadline: float) -> bytes:
+    """The next line of its answers. Raises TimeoutError, OSError where it ends before, ValueError for too long a
+    one."""
+    descriptor = child.answers.fileno()
+    parts: list[bytes] = []
+    size = 0
+    while not parts or not parts[-1].endswith(b"\n"):
+        if not select.select([descriptor], [], [], max(0.0, deadline - time.monotonic()))[0]:
+            raise TimeoutError
+        part = os.read(descriptor, _AT_A_TIME)
+        parts.append(part)
+        size += len(part)
+        if not part:
+            raise BrokenPipeError
+        if size > MOST_ANSWER:
+            raise ValueError(size)
+    return b"".join(parts)
+
+
+def _failure(child: _Child, request: PreviewRequest, deadline: float) -> PreviewFailed:
+    """It ended without an answer: by its own alarm, killed, or by an error, whose last words are told."""
+    try:
+        code = child.process.wait(_GRACE)
+    except subprocess.TimeoutExpired:
+        code = 0
+    if code == -signal.SIGALRM or time.monotonic() > deadline:
+        message = f"The preview did not end within {request.seconds:g} s."
+        return PreviewFailed("preview_timed_out", message, "Select fewer records, or correct what never ends.")
+    child.log.seek(0)
+    words = Mask(request.masked).text(child.log.read().decode(errors="replace").strip())[-_LAST_WORDS:]
+    message = f"The previewer ended with {code}: {words}" if words else f"The previewer ended with {code}."
+    return PreviewFailed("preview_failed", message, "Request it again; if it fails again, select fewer records.")
+
+
+def _kill(child: _Child) -> None:
+    """It is our child and not waited for yet, so that its number is still its own. The JVM is of a group of its own and
+    ends with its standard input."""
+    if child.lives:
+        with suppress(ProcessLookupError):
+            os.killpg(child.process.pid, signal.SIGKILL)
+
+
+def _end(child: _Child) -> None:
+    _kill(child)
+    child.process.wait()
+    for each in (child.requests, child.answers, child.log):
+        with suppress(OSError):
+            each.close()

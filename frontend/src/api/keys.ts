@@ -44,6 +44,9 @@ export const keys = {
   deadLetter: (name: string, id: string) => ['pipeline', name, 'dead-letter', id] as const,
   positions: (name: string) => ['pipeline', name, 'positions'] as const,
   positionsPlan: (name: string, to: string) => ['positions-plan', name, to] as const,
+  preview: (name: string, id: string) => ['preview', name, id] as const,
+  previewDifferences: (name: string, id: string, filter: object) =>
+    ['preview', name, id, 'differences', filter] as const,
   quarantine: (name: string) => ['pipeline', name, 'quarantine'] as const,
   rangeReplays: (name: string) => ['pipeline', name, 'range-replays'] as const,
   lag: (name: string, minutes: number) => ['lag', name, minutes] as const,

@@ -1,4 +1,4 @@
-import { Button, Group, Modal, NativeSelect, Stack, TextInput } from '@mantine/core'
+import { Button, Checkbox, Group, Modal, NativeSelect, Stack, TextInput } from '@mantine/core'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { keys } from '@/api/keys'
@@ -55,7 +55,10 @@ export function RolesDialog({ team, onClose }: { team: string; onClose: () => vo
             {bindings.data.map((binding) => (
               <tr key={binding.id}>
                 <th scope="row">{holder(binding)}</th>
-                <td>{ROLE_WORDS[binding.role]}</td>
+                <td>
+                  {ROLE_WORDS[binding.role]}
+                  {!binding.sees_records && ', no records'}
+                </td>
                 <td>{binding.created_by}</td>
                 <td>
                   <Ago at={binding.created_at} />
@@ -83,13 +86,15 @@ export function RolesDialog({ team, onClose }: { team: string; onClose: () => vo
 function BindingForm({ team, onBound }: { team: string; onBound: (name: string) => void }) {
   const [name, setName] = useState('')
   const [role, setRole] = useState<BindingRequest['role']>('viewer')
+  const [records, setRecords] = useState(true)
   const wanted = name.trim()
   const binding = useMutation({
     mutationFn: () =>
-      bindRole(
-        team,
-        wanted.startsWith(GROUP) ? { user: null, group: wanted, role } : { user: wanted, group: null, role },
-      ),
+      bindRole(team, {
+        ...(wanted.startsWith(GROUP) ? { user: null, group: wanted } : { user: wanted, group: null }),
+        role,
+        sees_records: records,
+      }),
     onSuccess: () => {
       onBound(wanted)
       setName('')
@@ -126,6 +131,11 @@ function BindingForm({ team, onBound }: { team: string; onBound: (name: string) 
             Set role
           </ReasonButton>
         </Group>
+        <Checkbox
+          label="From operator on, sees what events hold"
+          checked={records}
+          onChange={(event) => setRecords(event.currentTarget.checked)}
+        />
         {binding.error && <ErrorNote error={binding.error} />}
       </Stack>
     </form>

@@ -18,10 +18,15 @@ export function TokenDialog({ onClose }: { onClose: () => void }) {
   const [days, setDays] = useState<number>(DAYS)
   const [role, setRole] = useState<Role | null>(null)
   const [readOnly, setReadOnly] = useState(false)
+  const [records, setRecords] = useState(true)
   const owner = useTokenTeam()
   const creation = useMutation({
     mutationFn: () =>
-      createToken({ name, user: null, days, role_cap: role, read_only: readOnly, team: owner.team }),
+      createToken({
+        ...{ name, user: null, days, role_cap: role, team: owner.team },
+        read_only: readOnly,
+        sees_records: records,
+      }),
     onSuccess: () => void client.invalidateQueries({ queryKey: keys.tokens }),
   })
   if (creation.data) {
@@ -79,6 +84,11 @@ export function TokenDialog({ onClose }: { onClose: () => void }) {
         label="Read-only"
         checked={readOnly}
         onChange={(event) => setReadOnly(event.currentTarget.checked)}
+      />
+      <Checkbox
+        label="Shows what events hold, where you may see that"
+        checked={records}
+        onChange={(event) => setRecords(event.currentTarget.checked)}
       />
     </FormDialog>
   )

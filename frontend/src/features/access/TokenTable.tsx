@@ -74,9 +74,8 @@ export function TokenTable({ tokens }: { tokens: Token[] }) {
 }
 
 function scopeOf(token: Token): string {
-  return [token.role_cap ?? 'all', token.team && `in ${token.team}`, token.read_only && 'read-only']
-    .filter(Boolean)
-    .join(', ')
+  const parts = [token.role_cap ?? 'all', token.team && `in ${token.team}`, token.read_only && 'read-only']
+  return [...parts, !token.sees_records && 'no records'].filter(Boolean).join(', ')
 }
 
 function End({ token }: { token: Token }) {

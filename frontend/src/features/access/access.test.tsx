@@ -17,6 +17,7 @@ const token = {
   role_cap: 'viewer',
   team: null,
   read_only: true,
+  sees_records: true,
   last_used_at: null,
   last_used_address: '',
 }
@@ -86,6 +87,7 @@ describe('users and tokens', () => {
         role_cap: null,
         team: null,
         read_only: false,
+        sees_records: true,
       })
       return { ...token, text: 'hg_0123456789abcdef' }
     })
@@ -157,7 +159,10 @@ describe('users and tokens', () => {
     await userEvent.click(await screen.findByRole('button', { name: 'Show roles in payments' }))
     expect(await screen.findByText('oidc:cards')).toBeInTheDocument()
     given.put('/teams/payments/bindings', async (request) => {
-      expect(await request.json()).toEqual({ user: 'ben', group: null, role: 'approver' })
+      expect(await request.json()).toEqual({
+        ...{ user: 'ben', group: null, role: 'approver' },
+        sees_records: true,
+      })
       given.get('/teams/payments/bindings', () => ({ results: [], next: null }))
       return { ...binding, id: 8, user: 'ben', group: null, role: 'approver' }
     })

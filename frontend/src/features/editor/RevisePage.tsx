@@ -9,6 +9,7 @@ import { publishRevision } from '@/api/revisions'
 import type { PipelineDetail } from '@/api/types'
 import { refusal } from '@/components/actions/allowed'
 import { ShowCall } from '@/components/actions/ShowCall'
+import { PreviewPanel } from '@/components/previews/PreviewPanel'
 import { ErrorNote, Loading } from '@/components/ui/Feedback'
 import { PageHeader } from '@/components/ui/PageHeader'
 import { PhaseBadge } from '@/components/ui/PhaseBadge'
@@ -112,6 +113,12 @@ function Revise({ pipeline }: { pipeline: PipelineDetail }) {
           <ShowCall call={applyCall(name, true)} subject="Publish" />
         </div>
       </DefinitionEditor>
+      <PreviewPanel
+        name={name}
+        candidate={{ definition: text, revision: null }}
+        sources={Object.keys((pipeline.definition.sources as object | undefined) ?? {})}
+        notYet={unchanged ?? notReady(text, state)}
+      />
     </div>
   )
 }

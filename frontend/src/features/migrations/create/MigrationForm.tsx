@@ -7,6 +7,7 @@ import { createMigration, migrationsQuery } from '@/api/migrations'
 import { sessionQuery } from '@/api/session'
 import type { Finding, MigrationKind, PipelineDetail } from '@/api/types'
 import { ShowCall } from '@/components/actions/ShowCall'
+import { PreviewPanel } from '@/components/previews/PreviewPanel'
 import { announce } from '@/components/ui/Announcer'
 import { ErrorNote } from '@/components/ui/Feedback'
 import { FindingList } from '@/components/ui/Findings'
@@ -131,6 +132,19 @@ function RevisionForm({ pipeline, draft, onChange, findings, before, send }: Rev
           {send(null)}
         </>
       )}
+      <PreviewPanel
+        key={draft.from}
+        name={pipeline.name}
+        candidate={
+          draft.from === 'text'
+            ? { definition: draft.text, revision: null }
+            : { definition: null, revision: draft.revision }
+        }
+        sources={Object.keys((pipeline.definition.sources as object | undefined) ?? {})}
+        notYet={
+          draft.from === 'text' ? (unchanged ?? notReady(draft.text, state)) : missing('revision', draft)
+        }
+      />
     </>
   )
 }

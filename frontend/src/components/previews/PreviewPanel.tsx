@@ -1,0 +1,147 @@
+import { NumberInput, SegmentedControl, Select, TextInput } from '@mantine/core'
+import { useMutation, useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import { ended, previewQuery, requestPreview } from '@/api/previews'
+import { sessionQuery } from '@/api/session'
+import type { PreviewRequest } from '@/api/types'
+import { ShowCall } from '@/components/actions/ShowCall'
+import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
+import { FindingList } from '@/components/ui/Findings'
+import { Panel } from '@/components/ui/Panel'
+import { ReasonButton } from '@/components/ui/ReasonButton'
+import { previewCall } from '@/domain/previewCalls'
+import { cannotWrite } from '@/domain/roles'
+import { Outcome } from './Outcome'
+import { type Choice, FIRST, selectionOf } from './selection'
+import classes from './previews.module.css'
+
+interface PreviewPanelProps {
+  name: string
+  candidate: Pick<PreviewRequest, 'definition' | 'revision'>
+  sources: string[]
+  /** Why the candidate cannot be previewed yet. */
+  notYet: string | null
+}
+
+/** What a definition would make of real records, beside what the present revision makes of them. */
+export function PreviewPanel({ name, candidate, sources, notYet }: PreviewPanelProps) {
+  const [choice, setChoice] = useState(FIRST)
+  const [source, setSource] = useState(sources[0] ?? '')
+  const readOnly = cannotWrite(useQuery(sessionQuery).data)
+  const selection = selectionOf(choice)
+  const request = useMutation({ mutationFn: (body: PreviewRequest) => requestPreview(name, body) })
+  const id = request.data?.id
+  const body = typeof selection === 'string' ? null : { ...candidate, source, selection }
+  return (
+    <Panel title="Preview" note="Reads real records. Commits and delivers nothing.">
+      <div className={classes.form}>
+        <SelectionFields choice={choice} onChange={setChoice} />
+        {sources.length > 1 && (
+          <Select
+            label="Source"
+            data={sources}
+            value={source}
+            allowDeselect={false}
+            onChange={(next) => setSource(next ?? '')}
+          />
+        )}
+        <ReasonButton
+          variant="default"
+          reason={readOnly ?? notYet ?? (typeof selection === 'string' ? selection : null)}
+          loading={request.isPending}
+          onClick={() => body && request.mutate(body)}
+        >
+          Run preview
+        </ReasonButton>
+      </div>
+      {request.error && <ErrorNote error={request.error} />}
+      {id ? (
+        <Made key={id} name={name} id={id} />
+      ) : (
+        !request.error && (
+          <Empty title="No preview yet">
+            Both revisions run on the same records. You see what is filtered, dead, routed elsewhere or
+            changed.
+          </Empty>
+        )
+      )}
+      {body && <ShowCall call={previewCall(name, body)} subject="Preview" />}
+    </Panel>
+  )
+}
+
+interface SelectionFieldsProps {
+  choice: Choice
+  onChange: (choice: Choice) => void
+}
+
+function SelectionFields({ choice, onChange }: SelectionFieldsProps) {
+  return (
+    <>
+      <SegmentedControl
+        aria-label="Records"
+        data={[
+          { value: 'last', label: 'Last' },
+          { value: 'since', label: 'Since' },
+          { value: 'range', label: 'Range' },
+        ]}
+        value={choice.by}
+        onChange={(by) => onChange({ ...choice, by: by as Choice['by'] })}
+      />
+      {choice.by === 'last' && (
+        <NumberInput
+          label="Records"
+          min={1}
+          max={10_000}
+          value={choice.last}
+          onChange={(last) => onChange({ ...choice, last: Number(last) })}
+        />
+      )}
+      {choice.by === 'since' && (
+        <TextInput
+          label="Time"
+          placeholder="1h"
+          value={choice.since}
+          onChange={(event) => onChange({ ...choice, since: event.currentTarget.value })}
+        />
+      )}
+      {choice.by === 'range' && (
+        <TextInput
+          label="Offsets"
+          placeholder="orders/3:120000-121000"
+          value={choice.range}
+          onChange={(event) => onChange({ ...choice, range: event.currentTarget.value })}
+        />
+      )}
+      {choice.by !== 'last' && (
+        <NumberInput
+          label="Sample"
+          suffix=" %"
+          min={0}
+          max={100}
+          decimalScale={4}
+          value={choice.sample}
+          onChange={(sample) => onChange({ ...choice, sample: Number(sample) })}
+        />
+      )}
+    </>
+  )
+}
+
+function Made({ name, id }: { name: string; id: string }) {
+  const { data, error, refetch } = useQuery(previewQuery(name, id))
+  if (error && !data) return <ErrorNote error={error} onRetry={() => void refetch()} />
+  if (!data || !ended(data.state)) {
+    return <Loading label={data?.state === 'RUNNING' ? 'Running both revisions' : 'Waiting for the host'} />
+  }
+  if (data.error) {
+    return (
+      <div role="alert">
+        <strong>{data.error.message}</strong>
+        {data.error.hint && <p>{data.error.hint}</p>}
+        {(data.error.findings?.length ?? 0) > 0 && <FindingList findings={data.error.findings ?? []} />}
+      </div>
+    )
+  }
+  return data.result && <Outcome name={name} preview={data} result={data.result} />
+}

@@ -81,7 +81,7 @@ export function SecretTable({ secrets, readOnly, onBind, onReplace, onDelete }: 
                   variant="default"
                   size="compact-xs"
                   reason={readOnly(secret)}
-                  aria-label={`Replace ${secret.name}`}
+                  aria-label={`Replace ${named(secret)}`}
                   onClick={() => onReplace(secret)}
                 >
                   Replace
@@ -91,7 +91,7 @@ export function SecretTable({ secrets, readOnly, onBind, onReplace, onDelete }: 
                 variant="default"
                 size="compact-xs"
                 reason={readOnly(secret)}
-                aria-label={`Delete ${secret.name}`}
+                aria-label={`Delete ${named(secret)}`}
                 onClick={() => onDelete(secret)}
               >
                 Delete
@@ -102,6 +102,13 @@ export function SecretTable({ secrets, readOnly, onBind, onReplace, onDelete }: 
       ))}
     </Table>
   )
+}
+
+/** One name can be a secret of each purpose. */
+function named(secret: Secret) {
+  return secret.purpose === 'pipelines'
+    ? secret.name
+    : `${secret.name}, for ${PURPOSES[secret.purpose].toLowerCase()}`
 }
 
 /** A value that no key decrypts cannot be used by any start. */

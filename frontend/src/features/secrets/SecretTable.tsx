@@ -10,6 +10,7 @@ import { ToneBadge } from '@/components/ui/ToneBadge'
 import { ownerWords } from '@/domain/owners'
 import { count } from '@/lib/format'
 import { PURPOSES } from './purposes'
+import classes from './secrets.module.css'
 
 interface SecretTableProps {
   secrets: Secret[]
@@ -30,12 +31,12 @@ export function SecretTable({ secrets, readOnly, onBind, onReplace, onDelete }: 
           <th>Name</th>
           {several && <th>Team</th>}
           <th>For</th>
-          <th className="num">Version</th>
+          <th className={`num ${classes.wide}`}>Version</th>
           <th>Age</th>
-          <th>By</th>
+          <th className={classes.wide}>By</th>
           <th>Bound to</th>
           <th>Used by</th>
-          <th>Last use</th>
+          <th className={classes.wide}>Last use</th>
           <th>
             <span className="visually-hidden">Actions</span>
           </th>
@@ -44,27 +45,27 @@ export function SecretTable({ secrets, readOnly, onBind, onReplace, onDelete }: 
     >
       {secrets.map((secret) => (
         <tr key={`${secret.purpose} ${secret.name}`}>
-          <th scope="row" className="mono">
+          <th scope="row" className={`mono ${classes.name}`}>
             {secret.name} {secret.backend === 'store' && <Unreadable readable={secret.readable} />}
           </th>
           {several && <td>{ownerWords(secret.team)}</td>}
           <td>{PURPOSES[secret.purpose]}</td>
-          <td className="num">{secret.version === 0 ? '-' : count(secret.version)}</td>
+          <td className={`num ${classes.wide}`}>{secret.version === 0 ? '-' : count(secret.version)}</td>
           <td>
             <Ago at={secret.updated_at} />
           </td>
-          <td>{secret.updated_by}</td>
+          <td className={classes.wide}>{secret.updated_by}</td>
           <td>
             <Binding secret={secret} />
           </td>
           <td>
             <Users secret={secret} />
           </td>
-          <td title={secret.last_used_by || undefined}>
+          <td className={classes.wide} title={secret.last_used_by || undefined}>
             <Ago at={secret.last_used_at} />
           </td>
           <td>
-            <Group gap="xs" justify="flex-end" wrap="nowrap">
+            <Group gap={4} justify="flex-end" wrap="nowrap">
               {secret.purpose === 'pipelines' && (
                 <ReasonButton
                   variant="default"

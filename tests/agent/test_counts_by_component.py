@@ -218,7 +218,8 @@ def test_what_an_interceptor_does_without_saying_so_unbalances_the_pass(
 def test_to_count_by_component_adds_no_operator_to_the_plan(session: SparkSession, several: bool) -> None:
     """The star is whole-stage code generation, which the projection of headers never has."""
     more = [{**FILTER, "regex": "b"}] if several else []
-    interceptors = [{**FILTER, "regex": "a"}, {"type": "static", "key": "country", "value": "CZ"}, *more]
+    static = {"type": "static", "key": "country", "value": "CZ"}
+    interceptors: list[dict[str, Any]] = [{**FILTER, "regex": "a"}, static, *more]
     pipeline = Pipeline(session, events("{}"), interceptors, BY_HEADER)
     frame = pipeline.frame.unpersist()
     found = pipeline.graph.classifier("shop", "lake").classification(frame, "sinks.lake", None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -340,14 +341,17 @@ def test_the_services_keep_the_label_that_governs_for_whatever_calls_them(role: 
     pipeline.labels = {"tier": "1"}
     pipeline.save()
     ApprovalPolicy.objects.create(label="tier:1", approvers=2, updated_by="root")
-    eve, details = Actor("eve", role=role), {"pipeline": pipeline, "version": pipeline.version, "description": None}
+    eve = Actor("eve", role=role)
+    unlabelled = partial(
+        definitions.update_details, pipeline=pipeline, version=pipeline.version, description=None, labels={}
+    )
     with pytest.raises(Forbidden, match="would free"):
-        definitions.update_details(**details, labels={}, actor=eve)
+        unlabelled(actor=eve)
     with pytest.raises(Forbidden, match="would free"):
         revisions.publish(pipeline=pipeline, definition=definition(description="Another."), text="", note="", actor=eve)
     pipeline.refresh_from_db()
     assert pipeline.labels == {"tier": "1"}
-    assert definitions.update_details(**details, labels={}, actor=Actor("root", role=Role.ADMIN)).labels == {}
+    assert unlabelled(actor=Actor("root", role=Role.ADMIN)).labels == {}
 
 
 @pytest.mark.parametrize("address", ["approval-policies", "freezes", "evacuations", "hosts/alpha/drain"])

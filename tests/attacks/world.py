@@ -58,7 +58,7 @@ def world() -> dict[str, dict[str, str]]:
     changed = {"updated_by": "root", "updated_at": now()}
     host = HostFactory.create(responding=True)
     pipeline = PipelineFactory.create(name="orders", host=host)
-    RevisionFactory.create(pipeline=pipeline, number=2)
+    revision = RevisionFactory.create(pipeline=pipeline, number=2)
     run = RunFactory.create(pipeline=pipeline, run_dir=str(settings.HEADGATE.state / "runs" / "orders" / "world"))
     Path(run.run_dir).mkdir(parents=True, exist_ok=True)
     Path(run.run_dir, "agent.log").write_text("line\n")
@@ -78,7 +78,7 @@ def world() -> dict[str, dict[str, str]]:
     )
     preview = Preview.objects.create(
         pipeline=pipeline,
-        base=pipeline.current_revision,
+        base=revision,
         candidate={},
         digest="f00d",
         selection={"last": 10},

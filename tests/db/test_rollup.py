@@ -63,8 +63,8 @@ def test_rows_that_are_merged_add_up_what_each_component_has_counted(run: Run) -
 
 
 def test_a_row_that_nobody_counted_by_component_stays_apart_from_those_that_are(run: Run) -> None:
-    before, after, plain = {}, {"components": PARTS}, {"read": 10, "delivered": 10}
-    each: list[dict[str, Any]] = [FILTERED | before, FILTERED | before, plain, FILTERED | after, FILTERED | after]
+    counted, plain = FILTERED | {"components": PARTS}, {"read": 10, "delivered": 10}
+    each: list[dict[str, Any]] = [FILTERED, FILTERED, plain, counted, counted]
     for number, fields in enumerate(each):
         LedgerBatchFactory.create(
             run=run, first_batch=number, ranges=[_range(number * 10, number * 10 + 10)], done_at=START, **fields

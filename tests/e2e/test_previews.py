@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 
 from tests.chaos.installation import Installation, wait_for
 from tests.chaos.migrating import intercepted
@@ -21,9 +22,7 @@ def test_a_change_that_filters_everything_is_seen_beside_the_running_pipeline(
             began = time.monotonic()
             made = installation.api.post(address, {"definition": everything, "selection": {"last": 500}})
             here = f"{address}/{made['id']}"
-            wait_for(
-                lambda here=here: installation.api.get(here)["state"] in {"DONE", "FAILED"}, 120, "the preview is made"
-            )
+            wait_for(partial(_is_over, installation, here), 120, "the preview is made")
             took.append(round(time.monotonic() - began, 1))
             found = installation.api.get(here)
             assert found["error"] is None
@@ -39,3 +38,7 @@ def test_a_change_that_filters_everything_is_seen_beside_the_running_pipeline(
         shown = installation.api.get(f"{here}/differences")["results"]
         assert {row["after"]["result"] for row in shown} == {"filtered"}
         stream.goes_on(0)
+
+
+def _is_over(installation: Installation, address: str) -> bool:
+    return installation.api.get(address)["state"] in {"DONE", "FAILED"}

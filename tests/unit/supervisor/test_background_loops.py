@@ -29,6 +29,7 @@ def test_a_worker_has_one_list_of_loops_with_a_lock_where_a_host_has_only_one_of
         ("supervisor", False),
         ("replays", True),
         ("looks", True),
+        ("previews", True),
         ("watch", True),
         ("janitor", True),
         ("deliveries", True),

@@ -117,14 +117,22 @@ it('says in the dialog of a host what others could use against its broker', asyn
 })
 
 it.each([
-  ['NONE' as const, "Agents share the worker's user. CAP_SETUID missing.", 'Run the worker as root.', 'Agents have no users of their own'],
+  [
+    'NONE' as const,
+    "Agents share the worker's user. CAP_SETUID missing.",
+    'Run the worker as root.',
+    'Agents have no users of their own',
+  ],
   ['USER' as const, 'Out of 60579-61183.', '', 'Agents run as users of their own'],
-])('says in the dialog of a host whether agents have users of their own: %s', async (state, detail, hint, badge) => {
-  given.get('/hosts/alpha', () => ({ ...host({ isolation: { state, detail, hint } }), pipelines: [] }))
-  showRouted(<HostDialog name="alpha" onClose={() => {}} />)
-  expect(await screen.findByText(badge)).toBeInTheDocument()
-  expect(screen.getByText(`${detail} ${hint}`.trim())).toBeInTheDocument()
-})
+])(
+  'says in the dialog of a host whether agents have users of their own: %s',
+  async (state, detail, hint, badge) => {
+    given.get('/hosts/alpha', () => ({ ...host({ isolation: { state, detail, hint } }), pipelines: [] }))
+    showRouted(<HostDialog name="alpha" onClose={() => {}} />)
+    expect(await screen.findByText(badge)).toBeInTheDocument()
+    expect(screen.getByText(`${detail} ${hint}`.trim())).toBeInTheDocument()
+  },
+)
 
 it('says what ties each pipeline to a host, and leads to the revision that pins it or lets it go', async () => {
   const guest = { phase: 'RUNNING', desired_state: 'RUNNING', live_run: 4 } as const

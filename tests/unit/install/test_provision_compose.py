@@ -42,6 +42,13 @@ def test_only_the_page_is_published_and_on_the_loopback_interface_unless_asked()
     assert published == {"web": ["${HEADGATE_WEB_BIND:-127.0.0.1}:${HEADGATE_WEB_PORT:-8000}:8000"]}
 
 
+def test_images_that_are_pulled_are_pinned_by_digest() -> None:
+    bases = re.findall(r"^FROM (\S+)", (PROJECT / "Dockerfile").read_text(), flags=re.MULTILINE)
+    pulled = {service["image"] for service in services().values() if "build" not in service}
+    assert len(pulled) == 3
+    assert [image for image in (*bases, *pulled) if not re.search(r":[\w.-]+@sha256:[0-9a-f]{64}$", image)] == []
+
+
 def test_cookies_are_sent_by_https_alone_unless_asked() -> None:
     assert services()["web"]["environment"]["HEADGATE_HTTPS"] == "${HEADGATE_HTTPS:-true}"
 

@@ -136,6 +136,11 @@ def fill(side: Side) -> None:
     admin.send("PUT", "alert-rules/lag", {"pipeline": name, "records": 7})
     bound = {"pipelines": [f"{mark}-*"], "destinations": ["source/http"]}
     admin.send("PUT", f"secrets/{mark}-secret", {"value": mark, **bound})
+    previews, candidate = (
+        f"pipelines/{name}/previews",
+        {"definition": definition(name, mark), "selection": {"last": 10}},
+    )
+    asked = admin.ask(Question("POST", previews, f"/api/v1/{previews}", body=candidate))
     archived, event = admin.first("archived-pipelines", "id"), admin.first("events", "id")
     side.ids = [operation, migration["id"], str(archived)]
     side.values = {
@@ -144,6 +149,7 @@ def fill(side: Side) -> None:
         "pipelines.dead_letter_id": "0" * 32,
         "pipelines.inspection_id": str(uuid4()),
         "pipelines.request_id": str(uuid4()),
+        "pipelines.preview_id": str(json.loads(asked.text).get("id", uuid4())),
         "archived-pipelines.pipeline_id": str(archived),
         "operations.operation_id": operation,
         "migrations.migration_id": migration["id"],
@@ -205,29 +211,29 @@ def happen(sides: tuple[Side, Side], seconds: float) -> None:
         sleep(0.5)
 
 
-def removed(root: Client, sides: tuple[Side, Side]) -> None:
-    """Take away what can be: what is left is disabled."""
+def removed(root: Client, sides: tuple[Side, Side], seconds: float) -> None:
+    """Take away what can be, within so many seconds for each team: what is left is disabled."""
     for side in sides:
         admin = side.clients["admin"]
         for method, path in (
+            ("DELETE", f"approval-policies/{side.values['approval-policies.policy_id']}"),
+            ("DELETE", f"freezes/{side.values['freezes.freeze_id']}"),
             ("POST", f"pipelines/{side.pipeline}/force-stop"),
             ("POST", f"migrations/{side.values['migrations.migration_id']}/abort"),
             ("DELETE", f"consumer-groups/{side.values['consumer-groups.group_id']}"),
             ("POST", f"silences/{side.values['silences.silence_id']}/end"),
-            ("DELETE", f"approval-policies/{side.values['approval-policies.policy_id']}"),
-            ("DELETE", f"freezes/{side.values['freezes.freeze_id']}"),
             ("DELETE", f"alert-rules/lag?pipeline={side.pipeline}"),
             ("DELETE", f"secrets/{side.mark}-secret"),
         ):
             admin.ask(Question(method, path, f"/api/v1/{path}", body={} if method == "POST" else None))
-        _deleted(admin, side.pipeline)
+        _deleted(admin, side.pipeline, seconds)
         for role in ROLES:
             root.send("PATCH", f"users/{side.mark}-{role}", {"active": False})
 
 
-def _deleted(admin: Client, name: str) -> None:
+def _deleted(admin: Client, name: str, seconds: float) -> None:
     """Delete the pipeline once it has stopped; where nothing stops it, it stays."""
-    end = monotonic() + SECONDS
+    end = monotonic() + seconds
     while monotonic() < end:
         answer = admin.ask(Question("DELETE", "pipelines", f"/api/v1/pipelines/{name}"))
         if answer.status in {204, 404}:
@@ -260,7 +266,7 @@ def run(url: str, token: str, *, seconds: float, every: int = 1) -> tuple[Counte
             thread.join()
         wrong += [f"{own.mark} does not see itself" for own in sides if not _sees_itself(own)]
     finally:
-        removed(root, sides)
+        removed(root, sides, seconds)
     return asked, frames, wrong
 
 

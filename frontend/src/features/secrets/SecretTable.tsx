@@ -32,7 +32,7 @@ export function SecretTable({ secrets, readOnly, onBind, onReplace, onDelete }: 
           {several && <th>Team</th>}
           <th>For</th>
           <th className={`num ${classes.wide}`}>Version</th>
-          <th>Age</th>
+          <th className={classes.wide}>Age</th>
           <th className={classes.wide}>By</th>
           <th>Bound to</th>
           <th>Used by</th>
@@ -51,7 +51,7 @@ export function SecretTable({ secrets, readOnly, onBind, onReplace, onDelete }: 
           {several && <td>{ownerWords(secret.team)}</td>}
           <td>{PURPOSES[secret.purpose]}</td>
           <td className={`num ${classes.wide}`}>{secret.version === 0 ? '-' : count(secret.version)}</td>
-          <td>
+          <td className={classes.wide}>
             <Ago at={secret.updated_at} />
           </td>
           <td className={classes.wide}>{secret.updated_by}</td>

@@ -15,17 +15,16 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from pipelines.domain.access.secrets import Mask
 from pipelines.domain.preview.protocol import MOST_ANSWER, PreviewAnswer, PreviewRequest
 from pipelines.domain.runs.protocol import AgentUser
+from workers.adapters.processes import start_child
 from workers.ports import PreviewFailed, PreviewInterrupted
 
 AT_ONCE = 2
 """Children of a host, each with a JVM."""
-_PROJECT = Path(__file__).resolve().parents[2]
 _MODULE = "workers.agent.evaluation.previewer"
 _PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ", "JAVA_HOME")
 _LAST_WORDS = 500
@@ -117,21 +116,9 @@ class ChildPreviews:
 
 
 def _started(argv: tuple[str, ...], owner: str, user: AgentUser | None) -> _Child:
-    """As the pipeline's user, where it has one, and with no privilege that the worker passes on."""
-    switch: dict[str, Any] = {} if user is None else {"user": user.uid, "group": user.gid, "extra_groups": user.groups}
-    environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
     log = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the child
     (theirs, requests), (answers, said) = os.pipe(), os.pipe()
-    process = subprocess.Popen(
-        argv,
-        stdin=theirs,
-        stdout=said,
-        stderr=log,
-        start_new_session=True,
-        cwd=_PROJECT,
-        env={**environment, "PYTHONPATH": str(_PROJECT)},
-        **switch,
-    )
+    process = start_child(argv, user, passed_on=_PASSED_ON, stdin=theirs, stdout=said, stderr=log)
     for descriptor in (theirs, said):
         os.close(descriptor)
     return _Child(owner, user, process, os.fdopen(requests, "wb"), os.fdopen(answers, "rb"), log)

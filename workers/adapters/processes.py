@@ -10,11 +10,12 @@ import signal
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import workers
-from pipelines.domain.runs.protocol import TOKEN_VARIABLE, Handover, ProcessIdentity, boot_id
+from pipelines.domain.runs.protocol import TOKEN_VARIABLE, AgentUser, Handover, ProcessIdentity, boot_id
 from workers.ports import TokenHolders
 
 _PROC = Path("/proc")
@@ -31,6 +32,23 @@ _MOST = 128 * 1024
 _KEEPER_LOG = "keeper.log"
 _HALTED = frozenset({"T", "t"})
 """States of a process that a signal or a debugger has stopped."""
+
+
+def start_child(
+    argv: Sequence[str], user: AgentUser | None, *, passed_on: Collection[str], **streams: Any
+) -> subprocess.Popen[bytes]:
+    """A child in a session of its own, as the pipeline's user where it has one. `passed_on`: the only variables of the
+    worker's that it has; `streams`: those of `Popen`."""
+    switch: dict[str, Any] = {} if user is None else {"user": user.uid, "group": user.gid, "extra_groups": user.groups}
+    environment = {name: os.environ[name] for name in passed_on if name in os.environ}
+    return subprocess.Popen(
+        argv,
+        start_new_session=True,
+        cwd=_PROJECT,
+        env={**environment, "PYTHONPATH": str(_PROJECT)},
+        **streams,
+        **switch,
+    )
 
 
 class HostProcesses:

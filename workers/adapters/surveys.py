@@ -8,15 +8,13 @@ import subprocess
 import sys
 import threading
 from contextlib import suppress
-from pathlib import Path
-from typing import Any
 
 from pipelines.domain.positions.plan import InspectionRequest, InspectionResult
 from pipelines.domain.runs.protocol import AgentUser
+from workers.adapters.processes import start_child
 from workers.ports import InspectionFailed
 
 SECONDS = 45.0
-_PROJECT = Path(__file__).resolve().parents[2]
 _SURVEY = "workers.agent.startup.survey"
 _TRANSLATING = "workers.agent.kafka.translating"
 """Who answers: the latter where the question is about another cluster."""
@@ -75,19 +73,9 @@ class ChildSurveys:
 
 
 def _child(module: str, user: AgentUser | None = None) -> subprocess.Popen[bytes]:
-    """As the pipeline's user, where it has one, and with no privilege that the worker passes on."""
-    switch: dict[str, Any] = {} if user is None else {"user": user.uid, "group": user.gid, "extra_groups": user.groups}
-    environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
-    return subprocess.Popen(
-        [sys.executable, "-m", "workers.keeper.lowered", module],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-        cwd=_PROJECT,
-        env={**environment, "PYTHONPATH": str(_PROJECT)},
-        **switch,
-    )
+    argv = [sys.executable, "-m", "workers.keeper.lowered", module]
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    return start_child(argv, user, passed_on=_PASSED_ON, **pipes)
 
 
 def _lives(child: subprocess.Popen[bytes] | None) -> bool:

@@ -124,7 +124,7 @@ def _candidate(file: str | None, revision: int | None) -> dict[str, Any]:
 
 
 def _finished(session: Session, client: Client, name: str, made: dict[str, Any], timeout: float) -> dict[str, Any]:
-    """The preview, once it is made. CommandError after `timeout` seconds; it goes on without being waited for."""
+    """The preview, once it is made. CommandError after `timeout` seconds; it continues without being waited for."""
     from controlplane.cli.base import output
 
     deadline, state = time.monotonic() + timeout, ""

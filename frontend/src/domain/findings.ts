@@ -4,7 +4,7 @@ import type { Finding } from '@/api/types'
 /** The findings of a request that was refused. */
 export const findingsOf = (error: unknown): Finding[] => (error instanceof Problem ? error.findings : [])
 
-/** Whether a finding is about this very thing, or about something in it. */
+/** Whether a finding is about exactly this, or about something in it. */
 function isAt(path: string, field: string): boolean {
   return path === field || path.startsWith(`${field}.`) || path.startsWith(`${field}[`)
 }

@@ -90,7 +90,7 @@ it('runs both revisions and shows counts and the events that differ', async () =
   expect(found).toHaveTextContent('{"n":1}')
 })
 
-it('says what stands in the way before and after', async () => {
+it('says what is missing before, and what failed after', async () => {
   const { unmount } = panel('Nothing has changed yet.')
   expect(screen.getByRole('button', { name: 'Run preview' })).toHaveAccessibleDescription(
     'Nothing has changed yet.',

@@ -1,25 +1,21 @@
 import { Text, TextInput } from '@mantine/core'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { acknowledgeAlert } from '@/api/alerts'
 import { keys } from '@/api/keys'
 import type { Alert } from '@/api/types'
 import { ShowCall } from '@/components/actions/ShowCall'
-import { announce } from '@/components/ui/Announcer'
 import { FormDialog } from '@/components/ui/FormDialog'
+import { useSending } from '@/components/ui/useSending'
 import { acknowledgeCall } from '@/domain/calls'
 
 /** Says that one has seen it and, for those who look next, what is being done. */
 export function AcknowledgeDialog({ alert, onClose }: { alert: Alert; onClose: () => void }) {
-  const client = useQueryClient()
   const [note, setNote] = useState('')
-  const seen = useMutation({
-    mutationFn: () => acknowledgeAlert({ id: alert.id, note }),
-    onSuccess: () => {
-      announce('The alert is acknowledged.')
-      onClose()
-    },
-    onSettled: () => client.invalidateQueries({ queryKey: keys.anyAlert }),
+  const seen = useSending({
+    send: () => acknowledgeAlert({ id: alert.id, note }),
+    queryKey: keys.anyAlert,
+    done: () => 'The alert is acknowledged.',
+    onClose,
   })
   return (
     <FormDialog

@@ -1,26 +1,22 @@
 import { Text, TextInput } from '@mantine/core'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { watchGroup } from '@/api/groups'
 import { keys } from '@/api/keys'
 import { TeamField } from '@/components/teams/TeamField'
 import { useOwnerChoice } from '@/components/teams/useTeamChoice'
-import { announce } from '@/components/ui/Announcer'
 import { FormDialog } from '@/components/ui/FormDialog'
+import { useSending } from '@/components/ui/useSending'
 
 /** Names a group and its cluster; options of a client are given on the command line. */
 export function WatchDialog({ onClose }: { onClose: () => void }) {
-  const client = useQueryClient()
   const [group, setGroup] = useState('')
   const [servers, setServers] = useState('')
   const owner = useOwnerChoice('operator')
-  const watch = useMutation({
-    mutationFn: () => watchGroup(group.trim(), servers.trim(), owner.team),
-    onSuccess: () => {
-      announce(`${group} is monitored.`)
-      onClose()
-    },
-    onSettled: () => client.invalidateQueries({ queryKey: keys.groups }),
+  const watch = useSending({
+    send: () => watchGroup(group.trim(), servers.trim(), owner.team),
+    queryKey: keys.groups,
+    done: () => `${group} is monitored.`,
+    onClose,
   })
   const reason = group.trim() && servers.trim() ? owner.missing : 'Enter the group and its brokers first.'
   return (

@@ -1,14 +1,14 @@
 import { Button, Group, Modal, Stack, Text } from '@mantine/core'
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { removeHost } from '@/api/hosts'
 import { keys } from '@/api/keys'
 import { sessionQuery } from '@/api/session'
 import type { Host } from '@/api/types'
 import { ShowCall } from '@/components/actions/ShowCall'
-import { announce } from '@/components/ui/Announcer'
 import { ErrorNote } from '@/components/ui/Feedback'
 import { ReasonButton } from '@/components/ui/ReasonButton'
+import { useSending } from '@/components/ui/useSending'
 import { removeHostCall } from '@/domain/calls'
 import { cannotAdministerAll } from '@/domain/roles'
 import { plural } from '@/lib/format'
@@ -43,14 +43,11 @@ export function RemoveButton({ host }: { host: Host }) {
 
 function RemoveDialog({ host, onClose }: { host: Host; onClose: () => void }) {
   const { name } = host
-  const client = useQueryClient()
-  const removal = useMutation({
-    mutationFn: () => removeHost(name),
-    onSuccess: () => {
-      announce(`${name} is removed.`)
-      onClose()
-    },
-    onSettled: () => client.invalidateQueries({ queryKey: keys.hosts }),
+  const removal = useSending({
+    send: () => removeHost(name),
+    queryKey: keys.hosts,
+    done: () => `${name} is removed.`,
+    onClose,
   })
   return (
     <Modal opened onClose={onClose} title={`Remove ${name}?`}>

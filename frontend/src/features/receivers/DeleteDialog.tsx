@@ -1,21 +1,17 @@
 import { Button, Group, Modal, Stack, Text } from '@mantine/core'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { keys } from '@/api/keys'
 import type { Receiver } from '@/api/types'
 import { deleteReceiver } from '@/api/receivers'
-import { announce } from '@/components/ui/Announcer'
 import { ErrorNote } from '@/components/ui/Feedback'
+import { useSending } from '@/components/ui/useSending'
 
 /** Deleting takes the list of its deliveries along; what waits is not sent. */
 export function DeleteDialog({ receiver, onClose }: { receiver: Receiver; onClose: () => void }) {
-  const client = useQueryClient()
-  const deletion = useMutation({
-    mutationFn: () => deleteReceiver(receiver.id),
-    onSuccess: () => {
-      announce(`Receiver ${receiver.id} is deleted.`)
-      onClose()
-    },
-    onSettled: () => client.invalidateQueries({ queryKey: keys.receivers }),
+  const deletion = useSending({
+    send: () => deleteReceiver(receiver.id),
+    queryKey: keys.receivers,
+    done: () => `Receiver ${receiver.id} is deleted.`,
+    onClose,
   })
   return (
     <Modal opened onClose={onClose} title={`Delete receiver ${receiver.id}?`}>

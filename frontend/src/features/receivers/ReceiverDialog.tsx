@@ -1,5 +1,5 @@
 import { MultiSelect, Select, Text, TextInput } from '@mantine/core'
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { keys } from '@/api/keys'
 import { secretsQuery } from '@/api/secrets'
@@ -8,8 +8,8 @@ import { createReceiver, updateReceiver } from '@/api/receivers'
 import { ShowCall } from '@/components/actions/ShowCall'
 import { TeamField } from '@/components/teams/TeamField'
 import { useOwnerChoice } from '@/components/teams/useTeamChoice'
-import { announce } from '@/components/ui/Announcer'
 import { FormDialog } from '@/components/ui/FormDialog'
+import { useSending } from '@/components/ui/useSending'
 import { receiverCall } from '@/domain/calls'
 import { findingsOf, wordsAt } from '@/domain/findings'
 import { RECEIVER_KINDS, SEVERITIES } from '@/domain/severities'
@@ -17,19 +17,16 @@ import { draftOf, FIELDS, missing, requestOf, type Draft, type Field } from './w
 
 /** Adds a receiver or, with `receiver`, changes one. The findings of the server stand at the fields that they are about. */
 export function ReceiverDialog({ receiver, onClose }: { receiver?: Receiver; onClose: () => void }) {
-  const client = useQueryClient()
   const [draft, setDraft] = useState(() => draftOf(receiver))
   const change = (fields: Partial<Draft>) => setDraft((old) => ({ ...old, ...fields }))
   const owner = useOwnerChoice('admin')
   const request = requestOf(draft, owner.team, receiver)
   const changes = changesOf(request)
-  const save = useMutation({
-    mutationFn: () => (receiver ? updateReceiver(receiver, changes) : createReceiver(request)),
-    onSuccess: ({ id }) => {
-      announce(receiver ? `Receiver ${id} is changed.` : `Receiver ${id} is added.`)
-      onClose()
-    },
-    onSettled: () => client.invalidateQueries({ queryKey: keys.receivers }),
+  const save = useSending({
+    send: () => (receiver ? updateReceiver(receiver, changes) : createReceiver(request)),
+    queryKey: keys.receivers,
+    done: ({ id }) => (receiver ? `Receiver ${id} is changed.` : `Receiver ${id} is added.`),
+    onClose,
   })
   const at = (field: Field) => wordsAt(findingsOf(save.error), [field])
   const fields = { draft, onChange: change, at }

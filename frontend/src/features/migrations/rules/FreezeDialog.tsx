@@ -1,18 +1,16 @@
 import { TextInput } from '@mantine/core'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { keys } from '@/api/keys'
 import { addFreeze } from '@/api/migrationRules'
 import { ShowCall } from '@/components/actions/ShowCall'
-import { announce } from '@/components/ui/Announcer'
 import { FormDialog } from '@/components/ui/FormDialog'
+import { useSending } from '@/components/ui/useSending'
 import { freezeCall } from '@/domain/migrationCalls'
 import { EVERYTHING, ScopeFields, scopeBody, scopeMissing } from './scope'
 import classes from '../migrations.module.css'
 
 /** From when to when no migration starts, of what, and why. Times are those of the browser's zone. */
 export function FreezeDialog({ onClose }: { onClose: () => void }) {
-  const client = useQueryClient()
   const [scope, setScope] = useState(EVERYTHING)
   const [from, setFrom] = useState('')
   const [until, setUntil] = useState('')
@@ -23,13 +21,11 @@ export function FreezeDialog({ onClose }: { onClose: () => void }) {
     ends_at: instant(until),
     reason: reason.trim(),
   }
-  const save = useMutation({
-    mutationFn: () => addFreeze(body),
-    onSuccess: () => {
-      announce('The freeze is added.')
-      onClose()
-    },
-    onSettled: () => client.invalidateQueries({ queryKey: keys.freezes }),
+  const save = useSending({
+    send: () => addFreeze(body),
+    queryKey: keys.freezes,
+    done: () => 'The freeze is added.',
+    onClose,
   })
   const why = scopeMissing(scope) ?? missing(body)
   return (

@@ -1,11 +1,10 @@
 import { NumberInput } from '@mantine/core'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { keys } from '@/api/keys'
 import { setApprovalPolicy } from '@/api/migrationRules'
 import { ShowCall } from '@/components/actions/ShowCall'
-import { announce } from '@/components/ui/Announcer'
 import { FormDialog } from '@/components/ui/FormDialog'
+import { useSending } from '@/components/ui/useSending'
 import { approvalPolicyCall } from '@/domain/migrationCalls'
 import { EVERYTHING, ScopeFields, scopeBody, scopeMissing } from './scope'
 import classes from '../migrations.module.css'
@@ -14,18 +13,15 @@ const HOUR_S = 3_600
 
 /** How many users other than the author; it takes the place of what was set for the same scope. */
 export function PolicyDialog({ onClose }: { onClose: () => void }) {
-  const client = useQueryClient()
   const [scope, setScope] = useState(EVERYTHING)
   const [approvers, setApprovers] = useState(1)
   const [hours, setHours] = useState(24)
   const body = { ...scopeBody(scope), approvers, expiry_seconds: Math.round(hours * HOUR_S) }
-  const save = useMutation({
-    mutationFn: () => setApprovalPolicy(body),
-    onSuccess: () => {
-      announce('The policy is set.')
-      onClose()
-    },
-    onSettled: () => client.invalidateQueries({ queryKey: keys.approvalPolicies }),
+  const save = useSending({
+    send: () => setApprovalPolicy(body),
+    queryKey: keys.approvalPolicies,
+    done: () => 'The policy is set.',
+    onClose,
   })
   const why = scopeMissing(scope)
   return (

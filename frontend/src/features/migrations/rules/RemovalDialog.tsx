@@ -1,8 +1,8 @@
 import { Button, Group, Modal, Stack, Text } from '@mantine/core'
-import { useMutation, useQueryClient, type QueryKey } from '@tanstack/react-query'
+import type { QueryKey } from '@tanstack/react-query'
 import { ShowCall } from '@/components/actions/ShowCall'
-import { announce } from '@/components/ui/Announcer'
 import { ErrorNote } from '@/components/ui/Feedback'
+import { useSending } from '@/components/ui/useSending'
 import type { Call } from '@/domain/calls'
 
 interface RemovalDialogProps {
@@ -21,14 +21,11 @@ interface RemovalDialogProps {
 /** Asks before a rule is taken away. */
 export function RemovalDialog(props: RemovalDialogProps) {
   const { title, words, button, call, remove, queryKey, done, onClose } = props
-  const client = useQueryClient()
-  const removal = useMutation({
-    mutationFn: remove,
-    onSuccess: () => {
-      announce(done)
-      onClose()
-    },
-    onSettled: () => client.invalidateQueries({ queryKey }),
+  const removal = useSending({
+    send: remove,
+    queryKey,
+    done: () => done,
+    onClose,
   })
   return (
     <Modal opened onClose={onClose} title={title}>

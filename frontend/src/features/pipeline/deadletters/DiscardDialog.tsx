@@ -1,10 +1,9 @@
 import { Button, Group, Modal, Stack, Text, TextInput } from '@mantine/core'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { discardDeadLetters } from '@/api/deadLetters'
 import { keys } from '@/api/keys'
-import { announce } from '@/components/ui/Announcer'
 import { ErrorNote } from '@/components/ui/Feedback'
+import { useSending } from '@/components/ui/useSending'
 
 interface DiscardProps {
   name: string
@@ -15,15 +14,12 @@ interface DiscardProps {
 
 /** Discarding a dead letter cannot be undone, so it asks for the reason. */
 export function DiscardDialog({ name, id, onDone, onClose }: DiscardProps) {
-  const client = useQueryClient()
   const [reason, setReason] = useState('')
-  const discard = useMutation({
-    mutationFn: () => discardDeadLetters(name, [id], reason),
-    onSuccess: () => {
-      announce('The dead letter is discarded.')
-      onDone()
-    },
-    onSettled: () => client.invalidateQueries({ queryKey: keys.pipeline(name) }),
+  const discard = useSending({
+    send: () => discardDeadLetters(name, [id], reason),
+    queryKey: keys.pipeline(name),
+    done: () => 'The dead letter is discarded.',
+    onClose: onDone,
   })
   return (
     <Modal opened onClose={onClose} title="Discard this dead letter?">

@@ -1,12 +1,11 @@
 import { Modal, Stack, Text } from '@mantine/core'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { keys } from '@/api/keys'
 import { declareLost } from '@/api/ownership'
 import type { Pipeline, Run } from '@/api/types'
 import { ConfirmByName } from '@/components/actions/ConfirmByName'
 import { ShowCall } from '@/components/actions/ShowCall'
 import { ChangeError } from '@/components/governance/ChangeError'
-import { announce } from '@/components/ui/Announcer'
+import { useSending } from '@/components/ui/useSending'
 import { declareLostCall } from '@/domain/calls'
 
 interface DeclareLostProps {
@@ -17,14 +16,11 @@ interface DeclareLostProps {
 
 /** A user's confirmation for a host that cannot report. */
 export function DeclareLostDialog({ pipeline: { name }, run, onClose }: DeclareLostProps) {
-  const client = useQueryClient()
-  const decision = useMutation({
-    mutationFn: () => declareLost(name),
-    onSuccess: () => {
-      announce(`Run ${run.number} of ${name} is declared lost.`)
-      onClose()
-    },
-    onSettled: () => client.invalidateQueries({ queryKey: keys.pipeline(name) }),
+  const decision = useSending({
+    send: () => declareLost(name),
+    queryKey: keys.pipeline(name),
+    done: () => `Run ${run.number} of ${name} is declared lost.`,
+    onClose,
   })
   const process = run.driver_pid === null ? 'its process' : `its process (pid ${run.driver_pid})`
   return (

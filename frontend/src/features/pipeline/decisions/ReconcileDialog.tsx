@@ -1,5 +1,4 @@
 import { Modal, Radio, Stack, TextInput } from '@mantine/core'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { keys } from '@/api/keys'
 import { reconcile } from '@/api/ownership'
@@ -7,7 +6,7 @@ import type { SourceOfTruth, Pipeline } from '@/api/types'
 import { ConfirmByName } from '@/components/actions/ConfirmByName'
 import { ShowCall } from '@/components/actions/ShowCall'
 import { ChangeError } from '@/components/governance/ChangeError'
-import { announce } from '@/components/ui/Announcer'
+import { useSending } from '@/components/ui/useSending'
 import { reconcileCall } from '@/domain/calls'
 
 interface ReconcileProps {
@@ -17,16 +16,13 @@ interface ReconcileProps {
 
 /** The two answers to a database that is older than its host, each with its expected impact. */
 export function ReconcileDialog({ pipeline: { name, host }, onClose }: ReconcileProps) {
-  const client = useQueryClient()
   const [source_of_truth, setSourceOfTruth] = useState<SourceOfTruth>('host')
   const [reason, setReason] = useState('')
-  const decision = useMutation({
-    mutationFn: () => reconcile(name, source_of_truth, reason),
-    onSuccess: () => {
-      announce(`The ${source_of_truth} is the source of truth for ${name}.`)
-      onClose()
-    },
-    onSettled: () => client.invalidateQueries({ queryKey: keys.pipeline(name) }),
+  const decision = useSending({
+    send: () => reconcile(name, source_of_truth, reason),
+    queryKey: keys.pipeline(name),
+    done: () => `The ${source_of_truth} is the source of truth for ${name}.`,
+    onClose,
   })
   return (
     <Modal opened onClose={onClose} title={`Source of truth for ${name}?`} size="lg">

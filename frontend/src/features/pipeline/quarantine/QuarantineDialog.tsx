@@ -1,5 +1,4 @@
 import { Modal, Stack, Switch, Text, TextInput } from '@mantine/core'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { keys } from '@/api/keys'
 import { Problem } from '@/api/problem'
@@ -8,11 +7,11 @@ import type { QuarantineRequest, Suspect } from '@/api/types'
 import { ConfirmByName } from '@/components/actions/ConfirmByName'
 import { ShowCall } from '@/components/actions/ShowCall'
 import { ChangeError } from '@/components/governance/ChangeError'
-import { announce } from '@/components/ui/Announcer'
 import { Check } from '@/components/ui/Check'
 import { FindingList } from '@/components/ui/Findings'
 import { SourceToChannel } from '@/components/ui/SourceToChannel'
 import { Table } from '@/components/ui/Table'
+import { useSending } from '@/components/ui/useSending'
 import { quarantineCall } from '@/domain/calls'
 import { count, plural } from '@/lib/format'
 import { keyOf, offsetsOf, parseRange, plain, suspectInWords, type Range } from './ranges'
@@ -25,7 +24,6 @@ interface QuarantineProps {
 
 /** Which records are quarantined: those that the last runs crashed at, and others that you name. */
 export function QuarantineDialog({ name, offered, onClose }: QuarantineProps) {
-  const client = useQueryClient()
   const [left, setLeft] = useState<string[]>([])
   const [written, setWritten] = useState('')
   const [reason, setReason] = useState('')
@@ -35,13 +33,11 @@ export function QuarantineDialog({ name, offered, onClose }: QuarantineProps) {
     plain,
   )
   const body: QuarantineRequest = { ranges, reason, start }
-  const put = useMutation({
-    mutationFn: () => putInQuarantine(name, body),
-    onSuccess: () => {
-      announce(`${plural(recordsIn(ranges), 'record')} of ${name} quarantined.`)
-      onClose()
-    },
-    onSettled: () => client.invalidateQueries({ queryKey: keys.pipeline(name) }),
+  const put = useSending({
+    send: () => putInQuarantine(name, body),
+    queryKey: keys.pipeline(name),
+    done: () => `${plural(recordsIn(ranges), 'record')} of ${name} quarantined.`,
+    onClose,
   })
   const misread = written.trim() !== '' && named === null
   const toggle = (key: string) =>

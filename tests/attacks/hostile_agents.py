@@ -22,7 +22,7 @@ import pytest
 from pipelines.domain.base.states import Command
 from pipelines.domain.hosts.isolation import AgentUids
 from pipelines.domain.runs import protocol
-from pipelines.domain.runs.protocol import Control, Handover, Launch, SparkSettings
+from pipelines.domain.runs.protocol import Control, Handover, Identity, Launch, SparkSettings
 from tests.waiting import wait_for
 from workers.adapters.isolation import handing_over
 from workers.adapters.isolation.accounts import Accounts
@@ -30,7 +30,9 @@ from workers.adapters.processes import HostProcesses
 from workers.adapters.rundirs import LocalRunDirs
 
 PYTHON = "/usr/bin/python3"
-UIDS = AgentUids(first=700_000, last=700_050)
+_PROCESS = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+UIDS = AgentUids(first=700_000 + 100 * _PROCESS, last=700_050 + 100 * _PROCESS)
+"""Of this process of the tests alone: others start agents at the same time, and clear up after them."""
 KEEPER = """
 import sys
 from pathlib import Path
@@ -92,6 +94,15 @@ class Host:
         self.started.append(launch.token)
         keeper.spawn_keeper(run_dir, launch.token, Handover())
         return run_dir
+
+    def identified(self, run_dir: Path) -> Identity:
+        """Which processes a run has, once both are known."""
+        wait_for(
+            lambda: (found := self.rundirs.identity(run_dir)) and found.driver, "the processes of the run are known"
+        )
+        found = self.rundirs.identity(run_dir)
+        assert found is not None
+        return found
 
     def attack(self, launch: Launch, code: str) -> Any:
         """What the code leaves in `answer.json` of its run directory, once its run is over."""

@@ -110,7 +110,7 @@ def test_a_pipeline_keeps_its_user_while_an_agent_of_it_lives(host: Host, monkey
     """Whatever the range is meanwhile: what belongs to the one that lives must not be given to another."""
     launch = host.launch("pipeline")
     run_dir = host.start(launch, "import time; time.sleep(60)")
-    wait_for(lambda: (found := host.rundirs.identity(run_dir)) is not None and found.driver is not None, "it runs")
+    host.identified(run_dir)
     moved = replace(host.accounts, uids=AgentUids(first=800_000, last=800_050))
     assert moved.of("pipeline", launch.pipeline_id) == launch.user
     monkeypatch.setattr(accounts, "_closed", lambda *_: "")
@@ -153,8 +153,7 @@ def test_no_agent_holds_the_worker_up_by_an_environment_without_end(host: Host) 
     launch = host.launch("attacker")
     run_dir = host.start(launch, GROW)
     wait_for(lambda: (run_dir / "grown").exists() and (run_dir / "grown").read_text(), "it has grown")
-    identity = host.rundirs.identity(run_dir)
-    assert identity is not None
+    identity = host.identified(run_dir)
     assert identity.driver is not None
     if (run_dir / "grown").read_text() != "0":
         pytest.skip("this kernel lets nobody do it")
@@ -182,7 +181,7 @@ def test_an_agent_whose_directory_was_removed_reads_its_order_to_stop(host: Host
     launch = host.launch("pipeline")
     run_dir = host.rundirs.path("pipeline", 1)
     host.start(launch, f"PATH = {str(run_dir / protocol.CONTROL)!r}\n{OBEY}")
-    wait_for(lambda: (found := host.rundirs.identity(run_dir)) is not None and found.driver is not None, "it runs")
+    host.identified(run_dir)
     shutil.rmtree(run_dir)
     stop = Control(seq=2, command=Command.STOP, boot_id=protocol.boot_id(), issued_at=protocol.boottime())
     host.rundirs.write_control(run_dir, stop)

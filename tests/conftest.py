@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pytest_django import Settings
 
     from pipelines.domain.runs.protocol import SparkSettings
+    from pipelines.models import Team
     from tests.chaos.installation import Installation
 
 OTHER_DATABASE = "HEADGATE_TEST_DATABASE_URL"
@@ -154,3 +155,22 @@ def admin(db: None) -> APIClient:
 def anonymous(db: None) -> APIClient:
     """A client of the API that nobody knows."""
     return _client(None)
+
+
+@pytest.fixture
+def payments(db: None) -> Team:
+    """A team that owns nothing."""
+    return _team("payments")
+
+
+@pytest.fixture
+def risk(db: None) -> Team:
+    """Another one."""
+    return _team("risk")
+
+
+def _team(name: str) -> Team:
+    from tests.factories import TeamFactory
+
+    team: Team = TeamFactory.create(name=name)
+    return team

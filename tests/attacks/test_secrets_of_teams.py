@@ -16,7 +16,8 @@ from pipelines.models import AuditRow, Delivery, Event, ExternalGroup, Pipeline,
 from pipelines.selectors.access.secrets import outdated_of
 from tests.attacks.test_exposure import definition
 from tests.attacks.test_secrets import BOUND, GOOD, VALUE, launcher, store
-from tests.factories import PipelineFactory, RevisionFactory, RunFactory, TeamFactory, UserFactory
+from tests.attacks.two_teams import user
+from tests.factories import PipelineFactory, RevisionFactory, RunFactory
 from tests.fakes.receivers import FakePosts, FakeSecrets, Time, happen, receiver, sender, turn
 from workers.adapters.secrets import backends
 from workers.ports import SecretValue, Unreadable
@@ -29,24 +30,6 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("key_file")]
 SECRET = "/api/v1/secrets/s"
 EVERYWHERE = {"pipelines": ["*", "consumer-groups/*", "label:team=payments"], "destinations": BOUND["destinations"]}
 HOOK = {"value": "whsec_" + "QUJD" * 11, "purpose": "receivers"}
-
-
-@pytest.fixture
-def payments() -> Team:
-    team: Team = TeamFactory.create(name="payments")
-    return team
-
-
-@pytest.fixture
-def risk() -> Team:
-    team: Team = TeamFactory.create(name="risk")
-    return team
-
-
-def user(*teams: Team, role: Role = Role.ADMIN) -> APIClient:
-    client = APIClient()
-    client.force_authenticate(UserFactory.create(in_teams=dict.fromkeys(teams, role)))
-    return client
 
 
 def put(client: APIClient, name: str = "s", /, **body: Any) -> Any:

@@ -7,7 +7,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from rest_framework.test import APIClient
 
 from pipelines.domain.base.roles import Role
 from pipelines.domain.monitoring.matching import Matchers
@@ -18,7 +17,7 @@ from pipelines.services.base.audit import Actor
 from pipelines.services.ledger import archive
 from pipelines.services.monitoring import alerts, deliveries, silences
 from pipelines.services.monitoring.silences import SilenceSettings
-from tests.attacks.two_teams import client_of
+from tests.attacks.two_teams import client_of, user
 from tests.factories import PipelineFactory, TeamFactory, UserFactory, definition_data
 from tests.fakes.receivers import receiver
 
@@ -45,10 +44,6 @@ def cobalt() -> Team:
     team: Team = TeamFactory.create(name="cobalt")
     PipelineFactory.create(name="cobalt-orders", team=team, labels={"tier": "gold"})
     return team
-
-
-def user(*teams: Team, role: Role = Role.ADMIN) -> APIClient:
-    return client_of(UserFactory.create(in_teams=dict.fromkeys(teams, role)))
 
 
 def fire(team: Team) -> Alert:

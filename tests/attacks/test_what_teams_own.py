@@ -16,7 +16,8 @@ from pipelines.domain.runs.protocol import SparkSettings
 from pipelines.models import AllowedNetwork, AllowedRoot, AuditRow, Cluster, Pipeline, Team
 from pipelines.services.access import clusters, reach
 from pipelines.services.base.audit import Actor
-from tests.factories import TeamFactory, UserFactory, definition_data
+from tests.attacks.two_teams import client_of, user
+from tests.factories import UserFactory, definition_data
 from workers.adapters.secrets import backends
 from workers.ports import SecretValue, Unreadable
 from workers.supervisor.launch.launch import Launcher
@@ -41,28 +42,12 @@ def _nothing_is_allowed_to_all(settings: Settings) -> None:
     settings.HEADGATE = django_settings.HEADGATE.model_copy(update={"allowed_roots": ""})
 
 
-@pytest.fixture
-def payments() -> Team:
-    team: Team = TeamFactory.create(name="payments")
-    return team
-
-
-@pytest.fixture
-def risk() -> Team:
-    team: Team = TeamFactory.create(name="risk")
-    return team
-
-
 def operator(*teams: Team, role: Role = Role.OPERATOR) -> APIClient:
-    client = APIClient()
-    client.force_authenticate(UserFactory.create(in_teams=dict.fromkeys(teams, role)))
-    return client
+    return user(*teams, role=role)
 
 
 def root() -> APIClient:
-    client = APIClient()
-    client.force_authenticate(UserFactory.create(role=Role.ADMIN))
-    return client
+    return client_of(UserFactory.create(role=Role.ADMIN))
 
 
 def writing(path: str) -> dict[str, Any]:

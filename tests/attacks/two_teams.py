@@ -91,6 +91,11 @@ def client_of(who: User) -> APIClient:
     return client
 
 
+def user(*teams: Team, role: Role = Role.ADMIN) -> APIClient:
+    """A client of a new user with this role in each of the teams."""
+    return client_of(UserFactory.create(in_teams=dict.fromkeys(teams, role)))
+
+
 def side(mark: str) -> Side:
     """A team with users of every role."""
     team = TeamFactory.create(name=f"{mark}-team", created_by=mark, description=mark)

@@ -11,7 +11,7 @@ from rest_framework.test import APIClient
 from pipelines.domain.base.roles import Role
 from pipelines.domain.base.states import MigrationKind, MigrationStage
 from pipelines.models import DEFAULT_TEAM, AuditRow, Event, Migration, Pipeline, RoleBinding, Team
-from tests.factories import PipelineFactory, TeamFactory, UserFactory, definition_data, now
+from tests.factories import PipelineFactory, UserFactory, definition_data, now
 
 pytestmark = pytest.mark.django_db
 TEAMS = "/api/v1/teams"
@@ -39,18 +39,6 @@ def create(client: APIClient, name: str, **body: Any) -> tuple[int, Any]:
 def root() -> APIClient:
     """An administrator of all teams."""
     return client_of("root", Role.ADMIN)
-
-
-@pytest.fixture
-def payments() -> Team:
-    team: Team = TeamFactory.create(name="payments")
-    return team
-
-
-@pytest.fixture
-def risk() -> Team:
-    team: Team = TeamFactory.create(name="risk")
-    return team
 
 
 def test_an_administrator_of_all_makes_renames_and_deletes_teams(root: APIClient) -> None:

@@ -28,6 +28,7 @@ from pipelines.domain.runs.protocol import (
     QueryStatus,
     Status,
 )
+from pipelines.foundation import clock
 from tests.fakes.host import FakeHost, FakeProcess
 
 BATCH = 10
@@ -56,6 +57,9 @@ class Agent:
     position: int = 0
     in_flight: bool = False
     delivered: int = 0
+    read: int = 0
+    first_at: float | None = None
+    written: list[int] = field(default_factory=list)
     obeyed: Control | None = None
     promoted: Promotion | None = None
 
@@ -250,13 +254,24 @@ class Agent:
     def _finish_batch(self) -> None:
         if not self.in_flight:
             return
-        counts = Counts(read=BATCH, delivered=BATCH)
+        counts = self._counts()
         done = journal.Done(
             source="shop", channel="main", batch=self.batch, ranges=self._ranges(), counts=counts, sink="out"
         )
         self.append(EntryKind.DONE, done)
+        if counts.delivered:
+            self.written.append(self.position)
         self.position, self.batch, self.in_flight = self.position + BATCH, self.batch + 1, False
-        self.delivered += BATCH
+        self.read += BATCH
+        self.first_at = self.first_at or clock.now().timestamp()
+        self.delivered += counts.delivered
+
+    def _counts(self) -> Counts:
+        """Its definition has one interceptor at most, which filters everything."""
+        if not self.launch.definition["sources"]["shop"].get("interceptors"):
+            return Counts(read=BATCH, delivered=BATCH)
+        path = "sources.shop.interceptors[0]"
+        return Counts(read=BATCH, filtered=BATCH, components={path: {"filtered": BATCH}})
 
     def _exit(self, code: int) -> None:
         assert self.driver is not None
@@ -269,7 +284,7 @@ class Agent:
         """Write one entry of the journal."""
         self.entries += 1
         data = payload.model_dump(mode="json")
-        entry = Entry(n=self.entries, epoch=self.launch.epoch, at=0.0, kind=kind, data=data)
+        entry = Entry(n=self.entries, epoch=self.launch.epoch, at=clock.now().timestamp(), kind=kind, data=data)
         self.host.directories[self.run_dir].journal += journal.encode(entry)
 
     def _report(self) -> None:
@@ -285,7 +300,7 @@ class Agent:
             in_flight=self.in_flight,
             delivered=self.delivered,
             positions=[positions],
-            first_delivered_at=1.0 if self.delivered else None,
+            first_delivered_at=self.first_at,
         )
         status = Status(
             token=self.launch.token,

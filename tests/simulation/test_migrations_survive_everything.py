@@ -71,6 +71,15 @@ def changed(world: World) -> dict[str, Any]:
     return {**data, "sinks": sinks}
 
 
+FILTER = {"type": "regex_filter", "regex": ".", "exclude_events": True}
+
+
+def filtering(world: World) -> dict[str, Any]:
+    """The present definition, or that without its filter, with an interceptor that filters every record."""
+    data = changed(world)
+    return {**data, "sources": {"shop": {**data["sources"]["shop"], "interceptors": [FILTER]}}}
+
+
 def start(world: World, **spec: Any) -> Migration:
     """Plan, approve and begin a migration to another revision."""
     made = migrations.create(
@@ -109,6 +118,11 @@ class Migrating(Supervision):
     def a_migration_is_started(self, gate: str | None) -> None:
         with suppress(HeadgateError, AssertionError):
             start(self.world, gates=[gate] if gate else [])
+
+    @rule()
+    def a_migration_to_a_revision_that_filters_everything_is_started(self) -> None:
+        with suppress(HeadgateError, AssertionError):
+            start(self.world, definition=filtering(self.world))
 
     @precondition(lambda self: self.migration)
     @rule(action=st.sampled_from(["advance", "abort", "rollback"]))
@@ -154,6 +168,8 @@ class Migrating(Supervision):
         found = evidence.document(migration)["content"]
         if migration.stage == MigrationStage.COMMITTED:
             assert (found["gap"], found["overlap"]) == (0, 0), self.world.story()
+            filters = migration.new_revision and migration.new_revision.definition["sources"]["shop"]["interceptors"]
+            assert not filters or any(each["by"] == ANA.name for each in migration.passed), self.world.story()
 
 
 @pytest.fixture(autouse=True)
@@ -411,6 +427,60 @@ def test_a_new_side_that_keeps_crashing_is_taken_back_by_the_rules(world: World)
     world.run_until(world.settled)
     assert world.pipeline.current_revision == before
     assert Run.objects.filter(pipeline_id=world.pipeline_id, role=RunRole.STANDBY).exclude(state="ENDED").count() == 0
+
+
+def _written(world: World) -> list[int]:
+    """Offsets of the batches that were delivered."""
+    return sorted(offset for agent in world.agents.all.values() for offset in agent.written)
+
+
+def test_a_revision_that_filters_everything_is_taken_back_and_no_record_is_lost(world: World) -> None:
+    before = world.pipeline.current_revision
+    start(world, definition=filtering(world), rules={"window": 60})
+    world.run_until(lambda: over(world), within=200)
+    made = present(world)
+    assert made.stage == MigrationStage.ROLLED_BACK, world.story()
+    codes = {each["code"] for each in made.findings}
+    assert {"OBSERVED_DELIVERING", "OBSERVED_DELIVERED_SHARE", "OBSERVED_FILTERED_SHARE"} <= codes
+    world.run_until(world.settled)
+    assert world.pipeline.current_revision == before
+    world.ask(OperationKind.STOP)
+    world.run_until(world.settled)
+    world.check_ledger()
+    written = _written(world)
+    assert written == list(range(0, written[-1] + 10, 10))
+    assert LedgerBatch.objects.filter(pipeline_id=world.pipeline_id, state="done", filtered__gt=0).exists()
+
+
+def test_what_was_read_again_once_is_not_read_again_by_another_rollback(world: World) -> None:
+    start(world, definition=filtering(world), rules={"window": 60})
+    world.run_until(lambda: present(world).stage == MigrationStage.ROLLING_BACK, within=200)
+    world.run_until(lambda: any(not agent.is_standby for agent in world.agents.living) and _restored(world), within=100)
+    next(agent for agent in world.agents.living if not agent.is_standby).fate = Exit.INIT_FAILED
+    world.run_until(lambda: over(world), within=120)
+    assert present(world).stage == MigrationStage.NEEDS_ATTENTION, world.story()
+    _started_by_hand(world)
+    reached = Position.objects.get(pipeline_id=world.pipeline_id).next_offset
+    migrations.rollback(migration=present(world), reason="again", actor=ANA)
+    world.run_until(lambda: over(world), within=120)
+    assert present(world).stage == MigrationStage.ROLLED_BACK, world.story()
+    assert Position.objects.get(pipeline_id=world.pipeline_id).next_offset >= reached
+    written = _written(world)
+    assert written == list(range(0, written[-1] + 10, 10))
+
+
+def _restored(world: World) -> bool:
+    return any(row["name"] == "restore" and row["state"] == "done" for row in present(world).steps)
+
+
+def test_a_new_agent_that_reads_nothing_waits_for_a_person(world: World) -> None:
+    start(world, rules={"window": 20})
+    _moves(world, MigrationStage.RESUMING)
+    world.run_until(lambda: present(world).stage == MigrationStage.VERIFYING, within=60, step=0.2)
+    world.agent.slow = True
+    LedgerBatch.objects.filter(run=present(world).new_run).update(read=0, delivered=0)
+    world.run_until(lambda: selecting.waits(selecting.get_migration(present(world).pk)) == "COMMITTED", within=100)
+    assert "Nothing was delivered yet" in present(world).message
 
 
 def test_a_clock_that_is_set_forward_ends_no_wait_for_a_person(world: World) -> None:

@@ -23,7 +23,7 @@ from pipelines.domain.base.states import (
     RunState,
 )
 from pipelines.domain.migration import progress, proof
-from pipelines.domain.migration.observation import Conclusion, Counts, ObservationRules, Sample, evaluate
+from pipelines.domain.migration.observation import Accepted, Conclusion, ObservationRules, Sample, evaluate
 from pipelines.domain.migration.plan import digest
 from pipelines.domain.migration.progress import Instant
 from pipelines.domain.migration.steps import StepName
@@ -363,7 +363,7 @@ def _observe(scene: Scene) -> Outcome:
     taken = migration.snapshot or {}
     before = Sample.model_validate(taken.get("before") or {})
     now = selecting.seen_now(scene.pipeline, run, _span(scene)).since(
-        Counts.model_validate(taken.get("accepted") or {})
+        Accepted.model_validate(taken.get("accepted") or {})
     )
     observed = evaluate(
         rules,
@@ -373,6 +373,8 @@ def _observe(scene: Scene) -> Outcome:
         backlog=_backlog(migration),
         interval=selecting.batch_interval(migration),
         flows=migration.old_desired != DesiredState.PAUSED,
+        expected=selecting.expected(migration),
+        changed=migration.kind == MigrationKind.REVISION,
     )
     seen = observed.model_dump(mode="json")
     words = "; ".join(check.words for check in observed.breaches)
@@ -387,9 +389,13 @@ def _observe(scene: Scene) -> Outcome:
         return Outcome(failed=True, message=f"Not as before: {words}", evidence=seen, findings=_breaches(seen))
     if observed.conclusion is Conclusion.ASK:
         asks = not observed.breaches
-        message = "All rules hold; commit the migration." if asks else f"Not as before: {words}"
+        well = NOTHING_SEEN if observed.waiting else "All rules hold; commit the migration."
+        message = well if asks else f"Not as before: {words}"
         return Outcome(asks, False, not asks, message, seen, _breaches(seen), {"observed": seen})
     return Outcome(message=f"{observed.left:.0f} s of observation left.", evidence=seen)
+
+
+NOTHING_SEEN = "Nothing was delivered yet, so the outcome is not known; commit the migration or roll it back."
 
 
 def _backlog(migration: Migration) -> int | None:

@@ -5167,7 +5167,8 @@ export interface components {
              *       "band": 0.5,
              *       "dead_letters": 0,
              *       "lag_slack": 1000,
-             *       "crashes": 1
+             *       "crashes": 1,
+             *       "outcome_band": 0.5
              *     }
              */
             rules: components["schemas"]["ObservationRules"];
@@ -5318,7 +5319,8 @@ export interface components {
          *     is not. `band`: the least share of the rate of before, while it lags further behind than before; else the source
          *     gives no more. `dead_letters`: so many more than those of before explain are no fault. `lag_slack`: records by which
          *     the lag may be larger at the end than before and what comes between two batches, unless it falls. `crashes`: so many
-         *     restarts of the new run are no fault.
+         *     restarts of the new run are no fault. `outcome_band`: the least share of the expected delivered share, filtered
+         *     shares and output rate; they may exceed it as much. At 0 none of them is compared.
          */
         ObservationRules: {
             /**
@@ -5356,6 +5358,11 @@ export interface components {
              * @default 1
              */
             crashes: number;
+            /**
+             * Outcome Band
+             * @default 0.5
+             */
+            outcome_band: number;
         };
         /**
          * OnTimeout

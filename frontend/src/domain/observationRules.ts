@@ -9,6 +9,7 @@ export const DEFAULT_RULES: ObservationRules = {
   dead_letters: 0,
   lag_slack: 1_000,
   crashes: 1,
+  outcome_band: 0.5,
 }
 
 /** Those that differ from what the server takes anyway. */

@@ -50,7 +50,8 @@ class Standing:
 
     `delivered`: records that the new side has planned or delivered. `open_records`: of them, those of batches that were
     begun and not finished. `again`: records that it has read and that channels of the old side, which it does not have,
-    have not. `restart`: seconds that the old configuration needs to start. `translated`: positions of the
+    have not; `reread`: records that it has read, where too few of them were delivered, so that the old side reads them
+    again. `restart`: seconds that the old configuration needs to start. `translated`: positions of the
     new side are offsets of another cluster. `one_way`: why nothing leads back from one that was committed. `stale`: the
     pipeline is not what the plan was made against.
     """
@@ -66,6 +67,7 @@ class Standing:
     delivered: int = 0
     open_records: int = 0
     again: int = 0
+    reread: int = 0
     restart: float = 0.0
     frozen: str = ""
     translated: bool = False
@@ -183,6 +185,13 @@ def rollback_impact(now: Standing) -> ExpectedImpact:
     if not now.planned:
         words = "The new agent has delivered nothing: positions are those of the snapshot. The old agent starts again."
         return ExpectedImpact(exact=True, pause=now.restart, words=words)
+    if now.reread:
+        words = (
+            f"The new agent has delivered less than expected: the old configuration resumes at the positions of the "
+            f"snapshot and reads {now.reread} records again. Those {now.delivered} that were delivered come twice."
+        )
+        twice = max(now.delivered, now.open_records)
+        return ExpectedImpact(exact=False, replay=now.reread, duplicates_max=twice, pause=now.restart, words=words)
     words = (
         f"The new agent has delivered {now.delivered} records, which stay. The old configuration resumes after them: "
     )

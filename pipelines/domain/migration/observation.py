@@ -9,6 +9,8 @@ from typing import Literal
 from pydantic import ConfigDict, Field
 
 from pipelines.domain.base.positions import Frozen
+from pipelines.domain.migration import outcome as outcomes
+from pipelines.domain.migration.outcome import Comparison, Expected, Outcome
 
 DEFAULT_WINDOW = 60.0
 
@@ -27,7 +29,8 @@ class ObservationRules(Frozen):
     is not. `band`: the least share of the rate of before, while it lags further behind than before; else the source
     gives no more. `dead_letters`: so many more than those of before explain are no fault. `lag_slack`: records by which
     the lag may be larger at the end than before and what comes between two batches, unless it falls. `crashes`: so many
-    restarts of the new run are no fault."""
+    restarts of the new run are no fault. `outcome_band`: the least share of the expected delivered share, filtered
+    shares and output rate; they may exceed it as much. At 0 none of them is compared."""
 
     model_config = ConfigDict(allow_inf_nan=False)
 
@@ -38,12 +41,14 @@ class ObservationRules(Frozen):
     dead_letters: int = Field(default=0, ge=0)
     lag_slack: int = Field(default=1000, ge=0)
     crashes: int = Field(default=1, ge=0)
+    outcome_band: float = Field(default=0.5, ge=0, le=1)
 
 
 class Sample(Frozen):
     """What was seen at one moment. `rate`: records per second; `dead_letters`, `gaps`, `overlaps`, `difference`: of the
     new run since it began, of the old one before. `span`: seconds whose records they are of; 0: not known. `ended`: why
-    no run goes on, in words; `away`: why none is at work, though one may come."""
+    no run goes on, in words; `away`: why none is at work, though one may come. `outcome`: what has become of the
+    records of the new run since it began, and of the pipeline in the last hour before."""
 
     rate: float | None = None
     lag: int | None = None
@@ -56,27 +61,35 @@ class Sample(Frozen):
     ended: str = ""
     span: float = 0.0
     away: str = ""
+    outcome: Outcome = Outcome()
 
-    def since(self, then: Counts) -> Sample:
+    def since(self, then: Accepted) -> Sample:
         """The same, with only what was counted since."""
-        left = {name: max(0, getattr(self, name) - count) for name, count in then}
-        return self.model_copy(update=left)
+        left = {name: max(0, getattr(self, name) - getattr(then, name)) for name in COUNTED}
+        return self.model_copy(update={**left, "outcome": self.outcome.since(then.outcome)})
 
 
-class Counts(Frozen):
+class Accepted(Frozen):
     """What of a sample only grows."""
 
     dead_letters: int = 0
     gaps: int = 0
     overlaps: int = 0
     restarts: int = 0
+    outcome: Outcome = Outcome()
+
+
+COUNTED = ("dead_letters", "gaps", "overlaps", "restarts")
 
 
 class Check(Frozen):
-    """One rule and what it found. `fatal`: a breach does not wait for the end of the window."""
+    """One rule and what it found. `fatal`: a breach does not wait for the end of the window. `waits`: there is nothing
+    to judge yet, so that it neither holds nor is breached. `component`: the one whose records it judges."""
 
     name: str
+    component: str = ""
     holds: bool
+    waits: bool = False
     before: float | int | str | None
     after: float | int | str | None
     words: str
@@ -94,7 +107,12 @@ class Observed(Frozen):
     @property
     def breaches(self) -> list[Check]:
         """The rules that do not hold."""
-        return [check for check in self.checks if not check.holds]
+        return [check for check in self.checks if not check.holds and not check.waits]
+
+    @property
+    def waiting(self) -> list[Check]:
+        """The rules that have nothing to judge."""
+        return [check for check in self.checks if check.waits]
 
 
 def evaluate(
@@ -108,23 +126,31 @@ def evaluate(
     backlog: int | None = None,
     interval: float = 0.0,
     flows: bool = True,
+    expected: Expected | None = None,
+    changed: bool = True,
 ) -> Observed:
     """Compare. `seconds`: since the new run delivered first; `repeats`, `skips`: records that the plan announced.
     `backlog`: the lag when it had delivered first, which a long pause has made; None where nobody saw it. `interval`:
-    seconds between two batches, in which a lag grows however well all is. `flows`: records are to be read, so that lag
-    and rate say something."""
+    seconds between two batches, in which a lag grows however well all is. `flows`: records are to be read, so that lag,
+    rate and outcome say something. `expected`: of the outcome; None where nobody compares it. `changed`: the definition
+    is another one, so that a source without records is no reason to commit."""
     usual = round((before.lag or 0) + _BATCHES * interval * (before.rate or 0.0))
     moving = _moving(rules, before, now, backlog, usual) if flows else []
-    checks = [*_fatal(rules, now, repeats, skips), *moving, *_settled(rules, before, now)]
     left = max(0.0, rules.window - seconds)
-    breached = [check for check in checks if not check.holds]
-    if any(check.fatal for check in breached):
-        conclusion: Conclusion = rules.otherwise
-    elif left > 0 or (now.away and seconds < rules.window + RETURN_SECONDS):
-        conclusion = Conclusion.WAIT
-    else:
-        conclusion = rules.otherwise if breached else rules.then
-    return Observed(conclusion=conclusion, checks=checks, seconds=seconds, left=left)
+    outcome = _outcome(rules, expected, now, left) if flows and expected is not None and rules.window > 0 else []
+    checks = [*_fatal(rules, now, repeats, skips), *moving, *outcome, *_settled(rules, before, now)]
+    found = Observed(conclusion=Conclusion.WAIT, checks=checks, seconds=seconds, left=left)
+    return found.model_copy(update={"conclusion": _conclusion(rules, found, away=bool(now.away), changed=changed)})
+
+
+def _conclusion(rules: ObservationRules, found: Observed, *, away: bool, changed: bool) -> Conclusion:
+    if any(check.fatal for check in found.breaches):
+        return rules.otherwise
+    if found.left > 0 or (away and found.seconds < rules.window + RETURN_SECONDS):
+        return Conclusion.WAIT
+    if found.breaches:
+        return rules.otherwise
+    return Conclusion.ASK if changed and found.waiting else rules.then
 
 
 RETURN_SECONDS = 25.0
@@ -181,6 +207,101 @@ def _moving(rules: ObservationRules, before: Sample, now: Sample, backlog: int |
             words=f"While its lag is higher than before, at least {floor:.0f} records/s.",
         ),
     ]
+
+
+LOSSES = frozenset({"delivering", "delivered_share"})
+"""Rules whose breach means that records are missing in the sinks."""
+JUDGED_RECORDS = 100
+"""Before a channel has had so many, the outcome is not judged within the window."""
+CERTAIN_RECORDS = 1000
+"""After so many without one that was delivered, nobody waits for the end of the window."""
+
+
+def _outcome(rules: ObservationRules, expected: Expected, now: Sample, left: float) -> list[Check]:
+    """What becomes of records. Within the window nothing is judged by a few of them."""
+    found = now.outcome
+    checks = [_delivering(found, left)]
+    if rules.outcome_band == 0:
+        return checks
+    where = "predicted" if expected.predicted else "of the last hour"
+    delivered = outcomes.delivered(expected.outcome, found)
+    if delivered.of:
+        checks.append(_delivered_share(rules.outcome_band, delivered, where, left))
+        checks.append(_output_rate(rules.outcome_band, outcomes.output(expected.outcome, found), now.span, where, left))
+    checks += (
+        _filtered_share(rules.outcome_band, path, each, where, left)
+        for path, each in outcomes.filtered(expected.outcome, found).items()
+    )
+    return checks
+
+
+def _delivering(found: Outcome, left: float) -> Check:
+    few = found.read == 0 or (left > 0 and found.read < JUDGED_RECORDS)
+    return Check(
+        name="delivering",
+        holds=found.delivered > 0,
+        waits=found.delivered == 0 and few,
+        fatal=found.delivered == 0 and found.read >= CERTAIN_RECORDS,
+        before="",
+        after=f"{found.delivered:,} of {found.read:,} records",
+        words="The new agent has delivered records.",
+    )
+
+
+def _delivered_share(band: float, seen: Comparison, where: str, left: float) -> Check:
+    least = seen.share_expected * band
+    return _share(
+        "delivered_share",
+        seen,
+        left,
+        holds=seen.share_found >= least - seen.chance,
+        words=f"At least {least:.0%} are delivered: {band:.0%} of the share {where}.",
+    )
+
+
+def _filtered_share(band: float, path: str, seen: Comparison, where: str, left: float) -> Check:
+    least, most = seen.share_expected * band, 1 - (1 - seen.share_expected) * band
+    return _share(
+        "filtered_share",
+        seen,
+        left,
+        component=path,
+        holds=least - seen.chance <= seen.share_found <= most + seen.chance,
+        words=f"{path} filters between {least:.0%} and {most:.0%}; {seen.share_expected:.0%} {where}.",
+    )
+
+
+def _share(name: str, seen: Comparison, left: float, *, holds: bool, words: str, component: str = "") -> Check:
+    few = left > 0 and seen.of < JUDGED_RECORDS
+    return Check(
+        name=name,
+        component=component,
+        holds=holds and not few,
+        waits=few,
+        before=f"{seen.share_expected:.1%}",
+        after=f"{seen.share_found:.1%} of {seen.of:,}",
+        words=words,
+    )
+
+
+def _output_rate(band: float, seen: Comparison, span: float, where: str, left: float) -> Check:
+    few = left > 0 and seen.of < JUDGED_RECORDS
+    chance = seen.chance * max(1.0, seen.share_expected)
+    least, most = seen.share_expected * band, seen.share_expected / band
+    holds = least - chance <= seen.share_found <= most + chance
+    return Check(
+        name="output_rate",
+        holds=holds and not few,
+        waits=few,
+        before=_per_second(seen.expected, span),
+        after=_per_second(seen.found, span),
+        words=f"Between {least:.2g} and {most:.2g} records are delivered for each record read; "
+        f"{seen.share_expected:.2g} {where}.",
+    )
+
+
+def _per_second(records: float, span: float) -> float | None:
+    return round(records / span, 1) if span > 0 else None
 
 
 def _settled(rules: ObservationRules, before: Sample, now: Sample) -> list[Check]:

@@ -23,9 +23,12 @@ from pipelines.domain.base.states import (
 )
 from pipelines.domain.definitions.document.spec import Definition, Delivery, Lifecycle
 from pipelines.domain.ledger.ledger import COUNTERS
+from pipelines.domain.migration import outcome as outcomes
 from pipelines.domain.migration import policy, progress
 from pipelines.domain.migration.choices import Standing
+from pipelines.domain.migration.observation import LOSSES
 from pipelines.domain.migration.observation import Sample as Seen
+from pipelines.domain.migration.outcome import ChannelOutcome, Expected, Outcome, changed_interceptors
 from pipelines.domain.migration.plan import MigrationPlan
 from pipelines.domain.migration.progress import MigrationStepState
 from pipelines.domain.migration.reverse import Before, reverse
@@ -255,12 +258,35 @@ def standing(migration: Migration) -> Standing:
         delivered=_delivered(migration) if promoted else 0,
         open_records=possible_duplicates(migration.pipeline_id) if promoted else 0,
         again=_read_again(migration) if promoted else 0,
+        reread=read_since(migration) if promoted and is_reread(migration) else 0,
         restart=_restart_seconds(migration),
         frozen="; ".join(words),
         stale=is_stale(migration),
         translated=is_translated(migration),
         one_way=_one_way(migration),
     )
+
+
+def is_reread(migration: Migration) -> bool:
+    """Whether the old configuration reads again what the new side has read, because it has not delivered it; once."""
+    taken = migration.snapshot or {}
+    if migration.kind != MigrationKind.REVISION or not taken.get("positions") or taken.get("reread") is not None:
+        return False
+    seen = progress.of(migration.steps, StepName.OBSERVE, "evidence") or migration.observed or {}
+    return any(
+        check["name"] in LOSSES and not check["holds"] and not check.get("waits") for check in seen.get("checks", [])
+    )
+
+
+def read_since(migration: Migration) -> int:
+    """Records between the positions of the snapshot and the present ones."""
+    taken = (migration.snapshot or {}).get("positions", [])
+    now = {_place_of(row): row["offset"] for row in positions(migration.pipeline_id)}
+    return sum(max(0, now.get(_place_of(row), row["offset"]) - row["offset"]) for row in taken)
+
+
+def _place_of(row: Mapping[str, Any]) -> tuple[str, str, str, int]:
+    return row["source"], row["channel"], row["topic"], row["partition"]
 
 
 def reverse_of(migration: Migration) -> dict[str, Any] | str:
@@ -436,7 +462,40 @@ def seen_before(pipeline: Pipeline, run: Run | None, seconds: float) -> Seen:
         dead_letters=dead_letters,
         held=_held(run),
         span=span,
+        outcome=outcome(LedgerBatch.objects.filter(pipeline=pipeline, done_at__gte=clock.now() - COMPARED)),
     )
+
+
+COMPARED = timedelta(hours=1)
+"""What the old side has made of records in so long a time is expected of the new one, where nothing is predicted."""
+_JUDGED_ROWS = 2000
+"""Rows of the ledger of which an outcome is made, the newest ones."""
+
+
+def outcome(rows: QuerySet[LedgerBatch]) -> Outcome:
+    """What has become of the records of finished batches."""
+    sources: dict[str, dict[str, ChannelOutcome]] = {}
+    done = rows.filter(state=LedgerState.DONE).order_by("-pk")
+    names = ("source", "channel", "read", "added", "delivered", "filtered", "components")
+    for source, channel, read, added, delivered, filtered, components in done.values_list(*names)[:_JUDGED_ROWS]:
+        channels = sources.setdefault(source, {})
+        parts = {path: counts.get("filtered", 0) for path, counts in (components or {}).items()}
+        more = ChannelOutcome(
+            read=read,
+            events=read + added,
+            delivered=delivered,
+            filtered={"": filtered} if filtered and components is None else parts,
+        )
+        channels[channel] = channels.get(channel, ChannelOutcome()) + more
+    return Outcome(sources=sources)
+
+
+def expected(migration: Migration) -> Expected:
+    """What is expected of the records of the new side: as its plan predicts, else as in the old side's last hour."""
+    before = Seen.model_validate((migration.snapshot or {}).get("before") or {}).outcome
+    old, new = migration.old_revision, migration.new_revision
+    changed = changed_interceptors(_definition(old), _definition(new)) if old and new and old.pk != new.pk else []
+    return outcomes.expected(before, Outcome(), changed)
 
 
 def seen_now(pipeline: Pipeline, new: Run, span: float = 0.0) -> Seen:
@@ -463,6 +522,7 @@ def seen_now(pipeline: Pipeline, new: Run, span: float = 0.0) -> Seen:
         ended=f"{pipeline.phase}: {pipeline.phase_message}" if resting else "",
         span=span,
         away="" if _is_at_work(pipeline) else f"{pipeline.phase}: {pipeline.phase_message}",
+        outcome=outcome(mine),
     )
 
 

@@ -223,13 +223,16 @@ def hand_over(*, migration: Migration) -> bool:
 @fenced
 def restore(*, migration: Migration) -> bool:
     """Give the pipeline its old revision and host again; False where it has them. A batch that the new side has begun
-    is the old one's, which reads the sink first; where that has no checkpoint of it, the batch is given up. Raises
-    NotYet where anything of the new side lives."""
+    is the old one's, which reads the sink first; where that has no checkpoint of it, the batch is given up. What the
+    new side has lost is read again. Raises NotYet where anything of the new side lives."""
     lock(migration)
     pipeline = _at_rest(migration)
     new, old = migration.new_run, migration.old_revision
-    if new is not None and new.role == RunRole.ACTIVE and not _continues(migration, pipeline):
+    reread = selecting.is_reread(migration)
+    if new is not None and new.role == RunRole.ACTIVE and (reread or not _continues(migration, pipeline)):
         ownership.abandon_open_batches(pipeline=pipeline, run=new)
+    if reread:
+        _read_again(migration, pipeline)
     _put_positions_back(migration, pipeline)
     if restored(migration, pipeline):
         return False
@@ -261,6 +264,20 @@ def _continues(migration: Migration, pipeline: Pipeline) -> bool:
         return False
     found = continue_from(supervision.before(pipeline), definition, migration.old_host_id)
     return isinstance(found, Lineage) and found.number is not None
+
+
+def _read_again(migration: Migration, pipeline: Pipeline) -> None:
+    """Go on at the positions of the snapshot: what the new side has read, it has not delivered as expected."""
+    records = selecting.read_since(migration)
+    change(migration, event=False, snapshot={**(migration.snapshot or {}), "reread": records})
+    if records == 0:
+        return
+    delivered = selecting.seen_now(pipeline, migration.new_run).outcome.delivered if migration.new_run else 0
+    positions.read_again(pipeline=pipeline, rows=(migration.snapshot or {})["positions"], delivered=delivered)
+    message = f"The positions are those of the snapshot: {records} records that the new agent has read are reread."
+    data = {"origin": f"migration {migration.pk}", "replay": records, "possible_duplicates": delivered}
+    events.record(kind="position.changed", message=message, pipeline=pipeline, actor=ACTOR, data=data)
+    pipeline.refresh_from_db()
 
 
 def _put_positions_back(migration: Migration, pipeline: Pipeline) -> None:

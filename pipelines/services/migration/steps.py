@@ -18,7 +18,7 @@ from pipelines.domain.base.states import (
     may_follow,
 )
 from pipelines.domain.migration import progress
-from pipelines.domain.migration.observation import Counts, Sample
+from pipelines.domain.migration.observation import COUNTED, Accepted, Sample
 from pipelines.domain.migration.progress import Instant, MigrationStepState
 from pipelines.domain.migration.steps import GATE_SECONDS, ChangeBeforeProof, StepName, back
 from pipelines.domain.monitoring.alert_rules import AlertRule
@@ -302,9 +302,10 @@ def _accepted(migration: Migration, started: int) -> dict[str, Any]:
     """What the new side has been counted so far is known to who lets it be observed once more. `started`: runs that
     this very request makes."""
     seen = selecting.seen_now(migration.pipeline, migration.new_run) if migration.new_run else Sample()
-    counts = {name: getattr(seen, name) for name in Counts.model_fields}
+    counts = {name: getattr(seen, name) for name in COUNTED}
     counts["restarts"] += started
-    return {**(migration.snapshot or {}), "accepted": counts, "accepted_at": clock.now().isoformat()}
+    accepted = Accepted(**counts, outcome=seen.outcome).model_dump(mode="json")
+    return {**(migration.snapshot or {}), "accepted": accepted, "accepted_at": clock.now().isoformat()}
 
 
 def close(migration: Migration, reason: str, actor: Actor) -> None:

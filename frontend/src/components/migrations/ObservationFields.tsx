@@ -5,13 +5,14 @@ import { Disclosure } from '@/components/ui/Disclosure'
 import classes from './migrations.module.css'
 
 const NUMBERS: {
-  name: 'window' | 'band' | 'dead_letters' | 'lag_slack' | 'crashes'
+  name: 'window' | 'band' | 'outcome_band' | 'dead_letters' | 'lag_slack' | 'crashes'
   label: string
   max?: number
   step?: number
 }[] = [
   { name: 'window', label: 'Observation window, seconds', max: 86_400 },
   { name: 'band', label: 'Minimum share of the previous rate', max: 1, step: 0.1 },
+  { name: 'outcome_band', label: 'Minimum share of the expected outcome', max: 1, step: 0.1 },
   { name: 'dead_letters', label: 'Additional dead letters allowed' },
   { name: 'lag_slack', label: 'Additional lag allowed, records' },
   { name: 'crashes', label: 'Restarts allowed' },

@@ -26,7 +26,11 @@ export interface ProofCheck {
 /** One rule of the observation and what it found. */
 export interface ObservedCheck {
   name: string
+  /** The component whose records it judges; empty where it judges none. */
+  component?: string
   holds: boolean
+  /** There is nothing to judge yet. */
+  waits?: boolean
   before: number | string | null
   after: number | string | null
   words: string

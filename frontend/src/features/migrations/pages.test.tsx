@@ -203,6 +203,22 @@ it('compares before and after, and names the rule that would roll back', async (
   expect(await pressable('Commit migration')).toBeInTheDocument()
 })
 
+it('shows a rule with nothing to judge as catching up, and neither as passed nor as failed', async () => {
+  const check = { before: '100.0%', after: '0 of 0', fatal: false, holds: false, waits: true }
+  const share = (component: string) => ({ ...check, name: 'filtered_share', component, words: component })
+  const checks = [
+    { ...check, name: 'delivering', component: '', words: 'The new agent has delivered records.' },
+    share('sources.a.interceptors[0]'),
+    share('sources.b.interceptors[0]'),
+  ]
+  const evidence = { conclusion: 'wait', seconds: 2, left: 58, checks }
+  const steps = [migrationStep('observe', 'VERIFYING', { state: 'running', evidence })]
+  showRouted(<VerifyPage migration={migration({ stage: 'VERIFYING', steps })} readOnly={null} />)
+  expect(await screen.findAllByText('Catching up')).toHaveLength(3)
+  expect(screen.queryByText('Failed')).not.toBeInTheDocument()
+  expect(screen.queryByText('Passed')).not.toBeInTheDocument()
+})
+
 it('says on every page that a decision is requested where a gate stands before that', async () => {
   const plan = migrationPlan({ gates: ['COMMITTED'] })
   const found = migration({ stage: 'VERIFYING', plan, choices: [migrationChoice('advance')] })

@@ -1,4 +1,4 @@
-import { IconAlertTriangle, IconCheck } from '@tabler/icons-react'
+import { IconAlertTriangle, IconCheck, IconClock } from '@tabler/icons-react'
 import type { MigrationDetail } from '@/api/types'
 import { Empty } from '@/components/ui/Feedback'
 import { Panel } from '@/components/ui/Panel'
@@ -72,7 +72,7 @@ function Checks({ observed }: { observed: Observed }) {
       }
     >
       {observed.checks.map((check) => (
-        <tr key={check.name}>
+        <tr key={`${check.name} ${check.component ?? ''}`}>
           <th scope="row">
             {check.words}
             {check.fatal && <div className="dim">decides at once</div>}
@@ -88,7 +88,13 @@ function Checks({ observed }: { observed: Observed }) {
   )
 }
 
-function Holds({ check: { holds } }: { check: ObservedCheck }) {
+function Holds({ check: { holds, waits = false } }: { check: ObservedCheck }) {
+  if (waits)
+    return (
+      <ToneBadge tone="idle" icon={IconClock} plain>
+        Catching up
+      </ToneBadge>
+    )
   return holds ? (
     <ToneBadge tone="ok" icon={IconCheck} plain>
       Passed

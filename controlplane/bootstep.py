@@ -60,6 +60,7 @@ from workers.supervisor.background.sending.deliveries import DeliverySender
 from workers.supervisor.background.surveyor import InspectionContext, Surveyor
 from workers.supervisor.background.ticker import Ticker
 from workers.supervisor.background.tracing import TraceSender
+from workers.supervisor.background.tracing_records import TraceContext
 from workers.supervisor.background.watch import watch
 from workers.supervisor.launch.launch import Launcher, NotProvisioned
 from workers.supervisor.launch.references import References
@@ -219,10 +220,11 @@ def surveyor() -> BackgroundLoop:
 
 
 def previewer() -> BackgroundLoop:
-    """Runs revisions of this host's pipelines on real records."""
+    """Runs revisions of this host's pipelines on real records, and traces single ones."""
     environment = settings.HEADGATE
-    context = PreviewContext(environment.host, launcher(), ChildPreviews())
-    return Previewer(context).loop(FileLock(environment.state / PREVIEW_LOCK), PREVIEW)
+    shared = (environment.host, launcher(), ChildPreviews())
+    contexts = (TraceContext(*shared), PreviewContext(*shared))
+    return Previewer(shared[2], contexts).loop(FileLock(environment.state / PREVIEW_LOCK), PREVIEW)
 
 
 def replayer() -> BackgroundLoop:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 from uuid import UUID
 
 from pipelines.domain.access.audit.export import Exported
@@ -21,7 +21,6 @@ from pipelines.domain.monitoring.receivers import MailServer
 from pipelines.domain.monitoring.spans import Subject, Trace
 from pipelines.domain.monitoring.webhooks import DeliveryResponse
 from pipelines.domain.positions.plan import InspectionRequest, InspectionResult
-from pipelines.domain.preview.protocol import PreviewAnswer, PreviewRequest
 from pipelines.domain.reprocessing.dead_letters import HttpTarget, TopicLocation
 from pipelines.domain.runs.protocol import (
     AgentUser,
@@ -36,6 +35,8 @@ from pipelines.domain.runs.protocol import (
     Promotion,
     Status,
 )
+
+AnswerT = TypeVar("AnswerT", covariant=True)
 
 
 @dataclass(frozen=True)
@@ -308,7 +309,7 @@ class Surveys(Protocol):
 
 
 class PreviewFailed(Exception):
-    """Nobody could make the preview; `code` and `hint` say why and what to do."""
+    """Nobody could make it; `code` and `hint` say why and what to do."""
 
     def __init__(self, code: str, message: str, hint: str) -> None:
         super().__init__(message)
@@ -319,12 +320,34 @@ class PreviewInterrupted(Exception):
     """The worker is being stopped: the next one makes it."""
 
 
+class Question(Protocol[AnswerT]):
+    """What a previewer can be asked."""
+
+    @property
+    def noun(self) -> str:
+        """What texts and codes call it."""
+
+    @property
+    def seconds(self) -> float:
+        """In which the previewer ends, with an answer or without one."""
+
+    @property
+    def masked(self) -> list[str]:
+        """Texts that no answer may show."""
+
+    def model_dump_json(self) -> str:
+        """As the previewer is given it."""
+
+    def answer_of(self, line: bytes) -> AnswerT:
+        """Raises ValueError for a line that is no answer to it."""
+
+
 class Previews(Protocol):
     """Runs revisions on records of a source, on this host."""
 
-    def make(self, owner: str, user: AgentUser | None, request: PreviewRequest) -> PreviewAnswer:
-        """Make one, bounded. `owner`: the pipeline, with which a process is shared by no other. Raises PreviewFailed or
-        PreviewInterrupted."""
+    def make(self, owner: str, user: AgentUser | None, request: Question[AnswerT]) -> AnswerT:
+        """Have it answered, bounded. `owner`: the pipeline, with which a process is shared by no other. Raises
+        PreviewFailed or PreviewInterrupted."""
 
     def tidy(self) -> None:
         """Let processes go that have ended."""

@@ -12,11 +12,12 @@ from django.conf import settings
 
 from pipelines.foundation import clock, dispatch
 from pipelines.foundation.refusals import Refusals
+from pipelines.models import Preview, RecordTrace
+from pipelines.services.base import host_tasks
 from pipelines.services.ledger.rollup import roll_up
 from pipelines.services.lifecycle import operations
 from pipelines.services.monitoring import alerts, lag, silences
 from pipelines.services.monitoring.lag import LagRetention
-from pipelines.services.preview import previews
 from pipelines.services.runs.observations import Retention, prune
 from workers.wake import CANARIES, CANARY_SECONDS, LOOK, PREVIEW, WAKE
 
@@ -67,7 +68,7 @@ def housekeeping() -> None:
     )
     prune(now=clock.now(), retention=retention)
     operations.expire(now=clock.now())
-    previews.expire(now=clock.now())
+    host_tasks.expire(Preview, RecordTrace, now=clock.now())
     roll_up(now=clock.now())
     alerts.prune(before=clock.now() - timedelta(days=keep.event_days))
     silences.prune(before=clock.now() - timedelta(days=keep.event_days))

@@ -24,6 +24,7 @@ from controlplane.cli.preview import preview
 from controlplane.cli.reprocessing import dead_letters, quarantine, replays
 from controlplane.cli.runs import logs, runs
 from controlplane.cli.server import app as server
+from controlplane.cli.trace import trace
 
 DEFAULT_URL = "http://127.0.0.1:8000"
 
@@ -131,6 +132,7 @@ app.noun(reach.networks, "allowed-networks", panel=Panel.DEFINITIONS)
 app.noun(secrets.app, "secrets", panel=Panel.DEFINITIONS)
 
 app.verb(panel=Panel.DATA)(ledger.ledger)
+app.verb(panel=Panel.DATA)(trace.trace)
 app.noun(positions.app, "positions", panel=Panel.DATA)
 app.noun(replays.app, "replays", panel=Panel.DATA)
 app.noun(dead_letters.app, "dead-letters", panel=Panel.DATA)

@@ -18,6 +18,7 @@ from pipelines.api.positions import positions
 from pipelines.api.preview import previews
 from pipelines.api.reprocessing import dead_letters, quarantine, range_replays
 from pipelines.api.runs import stacks
+from pipelines.api.trace import traces
 from pipelines.domain.access.secrets import ELSEWHERE, NAME
 
 
@@ -110,6 +111,8 @@ v1 = [
     path(f"{one}/previews", previews.PreviewList.as_view()),
     path(f"{one}/previews/<uuid:preview_id>", previews.PreviewDetail.as_view()),
     path(f"{one}/previews/<uuid:preview_id>/differences", previews.PreviewDifferences.as_view()),
+    path(f"{one}/traces", traces.TraceList.as_view()),
+    path(f"{one}/traces/<uuid:trace_id>", traces.TraceDetail.as_view()),
     path(f"{one}/revisions", revisions.RevisionList.as_view()),
     path(f"{one}/revisions/<number:number>", revisions.RevisionDetail.as_view()),
     path(f"{one}/revisions/<number:number>/diff", revisions.RevisionDiff.as_view()),

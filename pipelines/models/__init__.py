@@ -22,6 +22,7 @@ from pipelines.models.secret import Secret
 from pipelines.models.series import LagPoint
 from pipelines.models.sign_in import Identity, Passkey, RecoveryCode, Totp
 from pipelines.models.silence import Silence
+from pipelines.models.trace import RecordTrace
 from pipelines.models.tracing import PendingTrace
 from pipelines.models.watching import ExternalGroup, GroupSnapshot
 from pipelines.models.workflow import Operation
@@ -71,6 +72,7 @@ __all__ = [
     "Quarantine",
     "Receiver",
     "Reconciliation",
+    "RecordTrace",
     "RecoveryCode",
     "Revision",
     "RoleBinding",

@@ -143,9 +143,9 @@ def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """No worker is there that would look at positions, and no child that would rehearse."""
     from pipelines.api.definitions import rehearsals
     from pipelines.api.positions import positions
-    from pipelines.services.preview import previews
+    from pipelines.services.base import host_tasks
 
-    monkeypatch.setattr(previews, "supervised", lambda _host: False)
+    monkeypatch.setattr(host_tasks, "supervised", lambda _host: False)
     monkeypatch.setattr(positions, "supervised", lambda _host: False)
     nothing = {"channels": {}, "filtered": 0, "unrouted": [], "dead_letters": []}
     monkeypatch.setattr(rehearsals, "rehearse", lambda *_, **__: nothing)

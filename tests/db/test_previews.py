@@ -12,7 +12,7 @@ from rest_framework.test import APIClient
 from pipelines.domain.access.reach import ReachPolicy
 from pipelines.domain.access.scopes import Scope
 from pipelines.domain.base.roles import Role
-from pipelines.domain.base.states import PreviewState
+from pipelines.domain.base.states import HostTaskState
 from pipelines.domain.preview.comparing import DifferenceKind
 from pipelines.domain.preview.outcomes import EventResult
 from pipelines.domain.preview.protocol import (
@@ -30,6 +30,7 @@ from pipelines.models import AuditRow, Host, Pipeline, Preview, PreviewDifferenc
 from pipelines.selectors.preview.previews import open_previews
 from pipelines.services.access import tokens
 from pipelines.services.access.teams import bind
+from pipelines.services.base import host_tasks
 from pipelines.services.preview import previews
 from tests.db.conftest import CommandLine
 from tests.db.test_positions import NoSecrets
@@ -210,7 +211,7 @@ def test_no_host_and_a_silent_one_are_told_at_once(operator: APIClient, orders: 
 
 
 def test_more_than_the_queue_holds_are_asked_to_come_again(operator: APIClient, orders: Pipeline) -> None:
-    for _ in range(previews.QUEUED):
+    for _ in range(host_tasks.QUEUED):
         requested(operator)
     refused = operator.post(ORDERS, {"definition": definition_data("orders"), "selection": {"last": 1}}, format="json")
     assert (refused.status_code, refused.json()["code"]) == (429, "previews_waiting")
@@ -240,7 +241,7 @@ def test_a_preview_whose_worker_dies_is_made_once_more_and_then_fails(operator: 
     dying = FakePreviews(die)
     for attempt in (1, 2):
         carry_out(dying)
-        assert Preview.objects.get().state == PreviewState.RUNNING
+        assert Preview.objects.get().state == HostTaskState.RUNNING
         assert len(dying.requests) == attempt
     carry_out(dying)
     assert len(dying.requests) == 2
@@ -250,10 +251,10 @@ def test_a_preview_whose_worker_dies_is_made_once_more_and_then_fails(operator: 
 def test_an_answer_of_an_earlier_attempt_counts_for_nothing(operator: APIClient, orders: Pipeline) -> None:
     requested(operator)
     (first,), (second,) = open_previews("alpha"), open_previews("alpha")
-    assert previews.start(preview=first)
-    assert not previews.start(preview=second), "another worker has it"
+    assert host_tasks.start(first)
+    assert not host_tasks.start(second), "another worker has it"
     (again,) = open_previews("alpha")
-    assert previews.start(preview=again)
+    assert host_tasks.start(again)
     assert not previews.finish(preview=first, result=result())
     assert previews.finish(preview=again, result=result(*ROWS))
     assert PreviewDifference.objects.count() == 2
@@ -263,9 +264,9 @@ def test_what_is_late_fails_and_what_is_old_goes(operator: APIClient, orders: Pi
     asked = requested(operator)
     carry_out(made)
     late = requested(operator)
-    previews.expire(now=now() + timedelta(seconds=previews.WAITING_SECONDS + 1))
+    host_tasks.expire(Preview, now=now() + timedelta(seconds=host_tasks.WAITING_SECONDS + 1))
     assert operator.get(f"{ORDERS}/{late['id']}").json()["error"]["code"] == "preview_timed_out"
-    previews.expire(now=now() + previews.KEPT_FOR + timedelta(seconds=1))
+    host_tasks.expire(Preview, now=now() + host_tasks.KEPT_FOR + timedelta(seconds=1))
     assert operator.get(f"{ORDERS}/{asked['id']}").status_code == 404
     assert not PreviewDifference.objects.exists()
 

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
-from pipelines.domain.preview.protocol import PreviewAnswer, PreviewRequest
 from pipelines.domain.runs.protocol import AgentUser
+from workers.ports import AnswerT, Question
 
 
 @dataclass
 class FakePreviews:
     """`workers.ports.Previews`."""
 
-    answer: Callable[[PreviewRequest], PreviewAnswer]
-    requests: list[PreviewRequest] = field(default_factory=list)
+    answer: Callable[[Any], Any]
+    requests: list[Any] = field(default_factory=list)
 
-    def make(self, owner: str, user: AgentUser | None, request: PreviewRequest) -> PreviewAnswer:
+    def make(self, owner: str, user: AgentUser | None, request: Question[AnswerT]) -> AnswerT:
         self.requests.append(request)
-        return self.answer(request)
+        answered: AnswerT = self.answer(request)
+        return answered
 
     def tidy(self) -> None:
         """Nothing ends."""

@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from typing import IO
 
 from pipelines.domain.access.secrets import Mask
-from pipelines.domain.preview.protocol import MOST_ANSWER, PreviewAnswer, PreviewRequest
+from pipelines.domain.preview.protocol import MOST_ANSWER
 from pipelines.domain.runs.protocol import AgentUser
 from workers.adapters.processes import start_child
-from workers.ports import PreviewFailed, PreviewInterrupted
+from workers.ports import AnswerT, PreviewFailed, PreviewInterrupted, Question
 
 AT_ONCE = 2
 """Children of a host, each with a JVM."""
@@ -60,7 +60,7 @@ class ChildPreviews:
         self._lock = threading.Lock()
         self._closed = False
 
-    def make(self, owner: str, user: AgentUser | None, request: PreviewRequest) -> PreviewAnswer:
+    def make(self, owner: str, user: AgentUser | None, request: Question[AnswerT]) -> AnswerT:
         child = self._child_for(owner, user)
         done = False
         try:
@@ -124,17 +124,13 @@ def _started(argv: tuple[str, ...], owner: str, user: AgentUser | None) -> _Chil
     return _Child(owner, user, process, os.fdopen(requests, "wb"), os.fdopen(answers, "rb"), log)
 
 
-def _asked(child: _Child, request: PreviewRequest) -> PreviewAnswer:
+def _asked(child: _Child, request: Question[AnswerT]) -> AnswerT:
     deadline = time.monotonic() + request.seconds + _GRACE
     try:
         _send(child, request.model_dump_json().encode() + b"\n", deadline)
-        return PreviewAnswer.model_validate_json(_line(child, deadline))
+        return request.answer_of(_line(child, deadline))
     except TimeoutError:
-        raise PreviewFailed(
-            "preview_timed_out",
-            f"The preview did not end within {request.seconds:g} s.",
-            "Select fewer records, or correct what never ends.",
-        ) from None
+        raise _timed_out(request) from None
     except (OSError, ValueError):
         raise _failure(child, request, deadline) from None
 
@@ -168,19 +164,25 @@ def _line(child: _Child, deadline: float) -> bytes:
     return b"".join(parts)
 
 
-def _failure(child: _Child, request: PreviewRequest, deadline: float) -> PreviewFailed:
+def _failure(child: _Child, request: Question[object], deadline: float) -> PreviewFailed:
     """It ended without an answer: by its own alarm, killed, or by an error, whose last words are told."""
     try:
         code = child.process.wait(_GRACE)
     except subprocess.TimeoutExpired:
         code = 0
     if code == -signal.SIGALRM or time.monotonic() > deadline:
-        message = f"The preview did not end within {request.seconds:g} s."
-        return PreviewFailed("preview_timed_out", message, "Select fewer records, or correct what never ends.")
+        return _timed_out(request)
     child.log.seek(0)
     words = Mask(request.masked).text(child.log.read().decode(errors="replace").strip())[-_LAST_WORDS:]
     message = f"The previewer ended with {code}: {words}" if words else f"The previewer ended with {code}."
-    return PreviewFailed("preview_failed", message, "Request it again; if it fails again, select fewer records.")
+    hint = "Request it again; if it fails again, select fewer records."
+    return PreviewFailed(f"{request.noun}_failed", message, hint)
+
+
+def _timed_out(request: Question[object]) -> PreviewFailed:
+    message = f"The {request.noun} did not end within {request.seconds:g} s."
+    hint = "Select fewer records, or correct what never ends."
+    return PreviewFailed(f"{request.noun}_timed_out", message, hint)
 
 
 def _kill(child: _Child) -> None:

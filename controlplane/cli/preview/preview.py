@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import re
-import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from controlplane.cli.base.errors import CommandError, ExitCode
+from controlplane.cli.base import host_tasks
+from controlplane.cli.base.errors import CommandError
 from controlplane.cli.base.session import Limit, Name, Session, path
 
-if TYPE_CHECKING:
-    from controlplane.cli.base.client import Client
-
-OPEN_STATES = {"PENDING", "RUNNING"}
-POLL_S = 0.5
 DEFAULT_LAST = 1000
 _RANGE = re.compile(r"(?P<topic>[^/:\s]+)/(?P<partition>\d{1,9}):(?P<start>\d{1,18})-(?P<end>\d{1,18})")
 _PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,6})?)\s?%")
@@ -106,9 +101,8 @@ def preview(
     """
     client = session.client()
     body = {**_candidate(file, revision), "selection": records.body(), "source": source or ""}
-    _, made = client.post(path(name, "previews"), body)
-    made = _finished(session, client, name, made, timeout)
-    _require_done(name, made)
+    running = "Reading records and running both revisions."
+    made = host_tasks.made(session, client, "preview", name, body, running=running, timeout=timeout)
     filters = {"kind": kind, "component": component}
     found = client.pages(path(name, "previews", made["id"], "differences"), limit=limit, **filters)
     if not session.printed({**made, "differences": found}):
@@ -121,44 +115,6 @@ def _candidate(file: str | None, revision: int | None) -> dict[str, Any]:
     if (file is None) == (revision is None):
         raise CommandError.of_usage("Give either --file or --revision.")
     return {"revision": revision} if file is None else {"definition": read_text(file)}
-
-
-def _finished(session: Session, client: Client, name: str, made: dict[str, Any], timeout: float) -> dict[str, Any]:
-    """The preview, once it is made. CommandError after `timeout` seconds; it continues without being waited for."""
-    from controlplane.cli.base import output
-
-    deadline, state = time.monotonic() + timeout, ""
-    while made["state"] in OPEN_STATES:
-        if made["state"] != state and not session.for_programs:
-            state = made["state"]
-            output.note(
-                "Waiting for the host." if state == "PENDING" else "Reading records and running both revisions."
-            )
-        if time.monotonic() > deadline:
-            raise CommandError(
-                title=f"The preview was not made within {timeout:g} s",
-                detail="It continues on the host, and nothing is changed by it.",
-                hint=f"Look at it later: GET /api/v1/pipelines/{name}/previews/{made['id']}",
-                code="timed_out",
-                exit_code=ExitCode.TIMED_OUT,
-            )
-        time.sleep(POLL_S)
-        made = client.get(path(name, "previews", made["id"]))
-    return made
-
-
-def _require_done(name: str, made: dict[str, Any]) -> None:
-    if made["state"] == "DONE":
-        return
-    error = made["error"] or {}
-    raise CommandError(
-        title=f"The preview of {name} failed",
-        detail=error.get("message", ""),
-        hint=error.get("hint", ""),
-        code=error.get("code", "preview_failed"),
-        findings=error.get("findings", []),
-        exit_code=ExitCode.REFUSED if error.get("findings") else ExitCode.FAILED,
-    )
 
 
 def _print(made: dict[str, Any], found: list[dict[str, Any]]) -> None:

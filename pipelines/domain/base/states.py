@@ -197,8 +197,8 @@ class InspectionState(StrEnum):
     APPLIED = "APPLIED"
 
 
-class PreviewState(StrEnum):
-    """A preview of a revision. PENDING: it waits for the worker of the host. FAILED: `error` says what to do."""
+class HostTaskState(StrEnum):
+    """A preview or a trace. PENDING: it waits for the worker of the host. FAILED: `error` says what to do."""
 
     PENDING = "PENDING"
     RUNNING = "RUNNING"
@@ -206,7 +206,7 @@ class PreviewState(StrEnum):
     FAILED = "FAILED"
 
 
-OPEN_PREVIEW_STATES = frozenset({PreviewState.PENDING, PreviewState.RUNNING})
+OPEN_HOST_TASK_STATES = frozenset({HostTaskState.PENDING, HostTaskState.RUNNING})
 
 
 class MigrationKind(StrEnum):

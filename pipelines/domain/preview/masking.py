@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipelines.domain.access.secrets import REDACTED, Mask, forms
+from pipelines.domain.definitions.document.spec import Masking
 from pipelines.domain.preview.json_changes import MISSING, Path, parsed
 from pipelines.domain.preview.outcomes import Content
 
@@ -35,7 +36,12 @@ class Rules:
     @classmethod
     def of(cls, definitions: Iterable[Any], secrets: Iterable[str] = ()) -> Rules:
         """Of all these definitions together: a revision cannot uncover what another one masks."""
-        parts = [each.masking for each in definitions if each.masking]
+        return cls.of_all((each.masking for each in definitions), secrets)
+
+    @classmethod
+    def of_all(cls, masking: Iterable[Masking | None], secrets: Iterable[str] = ()) -> Rules:
+        """Of all that is masked, wherever that is written."""
+        parts = [each for each in masking if each]
         return cls(
             fields=frozenset(tuple(path.split(".")) for part in parts for path in part.fields),
             headers=frozenset(name.lower() for part in parts for name in part.headers),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -24,20 +24,39 @@ class Side(Frozen):
     values: dict[str, str] = Field(default={}, repr=False)
 
 
-class PreviewRequest(Frozen):
-    """Two revisions, the records that both are given, and what the host has for agents. `masked`: texts that no answer
-    may show; `seconds`: in which the previewer ends, with an answer or without one."""
+class HostRequest(Frozen):
+    """What the host has for agents. `masked`: texts that no answer may show; `seconds`: in which the previewer ends,
+    with an answer or without one."""
 
-    base: Side
-    candidate: Side
-    source: str = ""
-    selection: PreviewSelection
     spark: dict[str, Any]
     interceptors: list[str] = []
     interceptor_path: list[str] = []
     reach: dict[str, Any] = {}
     masked: list[str] = Field(default=[], repr=False)
     seconds: float = Field(gt=0)
+
+
+class PreviewRequest(HostRequest):
+    """Two revisions, and the records that both are given."""
+
+    kind: Literal["preview"] = "preview"
+    base: Side
+    candidate: Side
+    source: str = ""
+    selection: PreviewSelection
+
+    @property
+    def noun(self) -> str:
+        """What texts and codes call it."""
+        return "preview"
+
+    def answer_of(self, line: bytes) -> PreviewAnswer:
+        """Raises ValueError for a line that is no answer to it."""
+        return PreviewAnswer.model_validate_json(line)
+
+    def refused(self, findings: list[dict[str, Any]]) -> PreviewAnswer:
+        """The answer where these stand in its way."""
+        return PreviewAnswer(findings=findings)
 
 
 class RangeRead(Frozen):

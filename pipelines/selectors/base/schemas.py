@@ -30,6 +30,15 @@ class StepSchema(Schema):
     message: str
 
 
+class HostTaskErrorSchema(Schema):
+    """Why a preview or a trace could not be made. `findings`: where the definition is the reason."""
+
+    code: str
+    message: str
+    hint: str = ""
+    findings: list[Finding] = []
+
+
 class OperationError(Schema):
     """Why an operation failed, and what to do."""
 

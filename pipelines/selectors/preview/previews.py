@@ -9,24 +9,14 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
-from pipelines.domain.base.findings import Finding
-from pipelines.domain.base.states import OPEN_PREVIEW_STATES, PreviewState
+from pipelines.domain.base.states import OPEN_HOST_TASK_STATES, HostTaskState
 from pipelines.domain.preview.comparing import DifferenceKind
 from pipelines.domain.preview.protocol import CountRow, DifferenceRow, NotCompared, RangeRead, without_events
 from pipelines.domain.preview.selection import PreviewSelection
 from pipelines.foundation import clock
 from pipelines.foundation.errors import NotFound
 from pipelines.models import Pipeline, Preview, PreviewDifference
-from pipelines.selectors.base.schemas import Schema
-
-
-class PreviewErrorSchema(Schema):
-    """Why a preview could not be made. `findings`: where the definition is the reason."""
-
-    code: str
-    message: str
-    hint: str = ""
-    findings: list[Finding] = []
+from pipelines.selectors.base.schemas import HostTaskErrorSchema, Schema
 
 
 class PreviewResultSchema(Schema):
@@ -56,7 +46,7 @@ class PreviewSchema(Schema):
     digest: str
     source: str
     selection: PreviewSelection
-    state: PreviewState
+    state: HostTaskState
     requested_by: str
     requested_at: datetime
     started_at: datetime | None
@@ -64,7 +54,7 @@ class PreviewSchema(Schema):
     expires_at: datetime
     shows_records: bool
     result: PreviewResultSchema | None
-    error: PreviewErrorSchema | None
+    error: HostTaskErrorSchema | None
 
 
 class DifferenceSchema(DifferenceRow, Schema):
@@ -76,7 +66,7 @@ class DifferenceSchema(DifferenceRow, Schema):
 def open_previews(host: str) -> list[Preview]:
     """What the worker of a host has to make, oldest first."""
     found = Preview.objects.filter(
-        state__in=OPEN_PREVIEW_STATES, pipeline__host_id=host, deadline__gt=clock.now(), pipeline__archived_at=None
+        state__in=OPEN_HOST_TASK_STATES, pipeline__host_id=host, deadline__gt=clock.now(), pipeline__archived_at=None
     )
     return list(found.select_related("pipeline", "base").order_by("requested_at")[:20])
 
@@ -104,7 +94,7 @@ def preview_schema(preview: Preview, *, shows_records: bool) -> PreviewSchema:
         digest=preview.digest,
         source=preview.source or (preview.result or {}).get("source", ""),
         selection=PreviewSelection.model_validate(preview.selection),
-        state=PreviewState(preview.state),
+        state=HostTaskState(preview.state),
         requested_by=preview.requested_by,
         requested_at=preview.requested_at,
         started_at=preview.started_at,
@@ -112,7 +102,7 @@ def preview_schema(preview: Preview, *, shows_records: bool) -> PreviewSchema:
         expires_at=preview.expires_at,
         shows_records=shows_records,
         result=PreviewResultSchema.model_validate(preview.result) if preview.result else None,
-        error=PreviewErrorSchema.model_validate(preview.error) if preview.error else None,
+        error=HostTaskErrorSchema.model_validate(preview.error) if preview.error else None,
     )
 
 

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pydantic import ValidationError
 from pyspark.sql import functions as f
 
 from pipelines.domain.access.reach import ReachPolicy
+from pipelines.domain.definitions.document.references import substituted
 from pipelines.domain.definitions.document.spec import Definition
 from pipelines.domain.preview.chains import State
 from pipelines.domain.preview.outcomes import Content, Origin, Outcome
+from pipelines.domain.preview.protocol import Side
 from workers.agent.base.event import ORIGIN, Event
-from workers.agent.base.findings import Refused
+from workers.agent.base.findings import Refused, refuse
 from workers.agent.graph import compile as compiler
 from workers.agent.graph.batch import IS_DELIVERED, Classification
 
@@ -66,11 +69,11 @@ class Evaluation:
         reason = found[next(keeps)].reason
         return f.lit(None) if reason is None else reason
 
-    def states(self, frame: DataFrame, event: Event, counts: Sequence[int], most_body: int) -> dict[int, _States]:
+    def states(self, frame: DataFrame, event: Event, counts: Sequence[int], most_body: int) -> dict[int, States]:
         """Each event of a frame behind so many of the interceptors, by origin."""
         return {count: self._behind(frame, event, count, most_body) for count in counts}
 
-    def _behind(self, frame: DataFrame, event: Event, count: int, most_body: int) -> _States:
+    def _behind(self, frame: DataFrame, event: Event, count: int, most_body: int) -> States:
         made = compiler.intercept(frame, event, self.interceptors[:count], None)
         kept = f.col("filtered_by").isNull() if "filtered_by" in made.columns else f.lit(True)
         problem = f.col("problem.cause") if "problem" in made.columns else f.lit(None)
@@ -79,7 +82,24 @@ class Evaluation:
         return {_origin(row): State(_content_of(row), bool(row["kept"]), row["problem"] or "") for row in found}
 
 
-_States = dict[Origin, State]
+States = dict[Origin, State]
+"""Events by origin."""
+
+
+def states_of(origin: Origin, states: Mapping[int, States]) -> dict[int, State]:
+    """An event in each state, or the record that it was made of where there is no copy yet."""
+    found = {count: each.get(origin) or each.get(origin._replace(copy=0)) for count, each in states.items()}
+    return {count: state for count, state in found.items() if state}
+
+
+def definition_of(side: Side) -> Definition:
+    """Raises Refused where it has no form once its references are replaced; what stands there is not told."""
+    try:
+        return Definition.model_validate(substituted(side.definition, side.values))
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        raise refuse(place, "INVALID_DEFINITION", f"The value at {place} is not valid ({first['type']}).") from None
 
 
 def evaluation(

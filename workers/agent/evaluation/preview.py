@@ -8,11 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
-
 from pipelines.domain.access.reach import ReachPolicy
 from pipelines.domain.base.positions import TopicPartition
-from pipelines.domain.definitions.document.references import substituted
 from pipelines.domain.definitions.document.spec import Definition
 from pipelines.domain.preview import chains, comparing, json_changes
 from pipelines.domain.preview.chains import Changed, State
@@ -29,12 +26,11 @@ from pipelines.domain.preview.protocol import (
     PreviewResult,
     RangeRead,
     ShownSide,
-    Side,
     without_events,
 )
 from workers.agent.base.findings import refuse
 from workers.agent.evaluation import reading
-from workers.agent.evaluation.outcomes import Evaluation, evaluation
+from workers.agent.evaluation.outcomes import Evaluation, definition_of, evaluation, states_of
 from workers.agent.evaluation.reading import MOST_BODY, Records
 
 if TYPE_CHECKING:
@@ -48,7 +44,7 @@ _MOST_SHOWN = 32 * 1024 * 1024
 
 def preview(spark: SparkSession, request: PreviewRequest, tmp: Path) -> PreviewResult:
     """Read, run both, compare. Raises Refused."""
-    definitions = [_definition(side) for side in (request.base, request.candidate)]
+    definitions = [definition_of(side) for side in (request.base, request.candidate)]
     source = _source(request.source, definitions)
     old, new = (
         evaluation(
@@ -69,16 +65,6 @@ def preview(spark: SparkSession, request: PreviewRequest, tmp: Path) -> PreviewR
     rules = Rules.of(definitions, request.masked)
     known = frozenset(old.reader.log_ranges())
     return _Comparison(spark, _Reader(old, new, records, known, spark), rules).result()
-
-
-def _definition(side: Side) -> Definition:
-    """Raises Refused where it has no form once its references are replaced; what stands there is not told."""
-    try:
-        return Definition.model_validate(substituted(side.definition, side.values))
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        raise refuse(place, "INVALID_DEFINITION", f"The value at {place} is not valid ({first['type']}).") from None
 
 
 def _source(wanted: str, definitions: Iterable[Definition]) -> str:
@@ -174,7 +160,7 @@ class _Comparison:
         origins = {each.origin for each in found}
         old = self._states(self._reader.old, origins, [each.before for each in self._changed])
         new = self._states(self._reader.new, origins, [each.after for each in self._changed])
-        return [self._row(each, _of(each.origin, old), _of(each.origin, new)) for each in found]
+        return [self._row(each, states_of(each.origin, old), states_of(each.origin, new)) for each in found]
 
     def _states(
         self, side: Evaluation, origins: set[Origin], stretches: list[tuple[int, int]]
@@ -217,12 +203,6 @@ class _Comparison:
             left -= len(row.model_dump_json())
             kept.append(row if left >= 0 else without_events(row))
         return kept
-
-
-def _of(origin: Origin, states: dict[int, dict[Origin, State]]) -> dict[int, State]:
-    """An event in each state, or the record that it was made of where there is no copy yet."""
-    found = {count: each.get(origin) or each.get(origin._replace(copy=0)) for count, each in states.items()}
-    return {count: state for count, state in found.items() if state}
 
 
 def _effective(reader: _Reader, changed: Changed, old: dict[int, State], new: dict[int, State]) -> set[str]:

@@ -1,6 +1,7 @@
-"""`python -m workers.agent.evaluation.previewer`: previews, one after the other, in one JVM that stays warm.
+"""`python -m workers.agent.evaluation.previewer`: previews and traces, one after the other, in one JVM that stays warm.
 
-Each line of standard input is a request, each line of standard output its answer (`pipelines.domain.preview.protocol`).
+Each line of standard input is a request, each line of standard output its answer: the protocols of
+`pipelines.domain.preview` and `pipelines.domain.trace`.
 It ends with its standard input, when it has been idle, after a number of previews, and when it has grown; a preview
 that takes longer than it may ends it, too. It has a directory of its own and no other, and commits and writes nothing.
 """
@@ -22,9 +23,13 @@ from typing import TYPE_CHECKING, BinaryIO
 from workers.agent.spark import jvm
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
     from pyspark.sql import SparkSession
 
-    from pipelines.domain.preview.protocol import PreviewAnswer, PreviewRequest
+    from pipelines.domain.preview.protocol import PreviewRequest
+    from pipelines.domain.trace.protocol import FollowRequest
+
+    Asked = PreviewRequest | FollowRequest
 
 IDLE_SECONDS = 600.0
 MOST_PREVIEWS = 50
@@ -52,25 +57,21 @@ class Previewer:
                 spark["classpath"], java_home=spark.get("java_home"), heap=_HEAP, archive=spark.get("archive")
             )
             self._jvm = jvm.Jvm(argv, self._tmp)
-        from pipelines.domain.preview.protocol import PreviewRequest
-
-        request = PreviewRequest.model_validate_json(line)
+        request = _request(line)
         signal.setitimer(signal.ITIMER_REAL, request.seconds)  # SIGALRM ends the process
         answer = self._answered(request)
         signal.setitimer(signal.ITIMER_REAL, 0)
         self.done += 1
         return answer.model_dump_json().encode() + b"\n"
 
-    def _answered(self, request: PreviewRequest) -> PreviewAnswer:
-        from pipelines.domain.preview.protocol import PreviewAnswer
+    def _answered(self, request: Asked) -> BaseModel:
         from workers.agent.base import masking
         from workers.agent.base.findings import Refused, blocked_by
-        from workers.agent.evaluation.preview import preview
 
         masking.hide(request.masked)
         directory = Path(tempfile.mkdtemp(prefix="preview-", dir=self._tmp))
         try:
-            return PreviewAnswer(result=preview(self._connected(), request, directory))
+            return _made(request, self._connected(), directory)
         except Refused as refused:
             findings = [finding.model_dump() for finding in refused.findings]
         except Exception as error:
@@ -79,7 +80,7 @@ class Previewer:
             findings = [blocked.finding.model_dump()]
         finally:
             shutil.rmtree(directory, ignore_errors=True)
-        return PreviewAnswer(findings=masking.prose(findings))
+        return request.refused(masking.prose(findings))
 
     def _connected(self) -> SparkSession:
         from workers.agent.spark import session
@@ -107,6 +108,23 @@ class Previewer:
         """End the JVM."""
         if self._jvm is not None:
             self._jvm.stop(_STOP, idle=True)
+
+
+def _request(line: bytes) -> Asked:
+    from pipelines.domain.preview.protocol import PreviewRequest
+    from pipelines.domain.trace.protocol import FollowRequest
+
+    kinds: dict[str, type[Asked]] = {"preview": PreviewRequest, "follow": FollowRequest}
+    return kinds[json.loads(line)["kind"]].model_validate_json(line)
+
+
+def _made(request: Asked, spark: SparkSession, directory: Path) -> BaseModel:
+    from pipelines.domain.preview.protocol import PreviewAnswer, PreviewRequest
+    from workers.agent.evaluation import preview, trace
+
+    if isinstance(request, PreviewRequest):
+        return PreviewAnswer(result=preview.preview(spark, request, directory))
+    return trace.follow(spark, request, directory)
 
 
 def serve(requests: BinaryIO, answers: BinaryIO, previewer: Previewer, idle: float) -> None:

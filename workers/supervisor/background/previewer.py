@@ -1,13 +1,16 @@
-"""Makes the previews that are requested of the host's pipelines, in a background loop beside the ticks.
+"""Makes what previewers are asked of the host's pipelines, in a background loop beside the ticks.
 
-What is requested lies in the database, so that a preview that a crash interrupted is made again, once.
+What is requested lies in the database, so that a preview or a trace that a crash interrupted is made again, once.
 """
 
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 from uuid import UUID
 
 import structlog
@@ -15,10 +18,12 @@ from django.db import connections
 
 from pipelines.domain.base.causes import explain
 from pipelines.domain.preview.protocol import PreviewAnswer
-from pipelines.models import Preview
+from pipelines.models import Pipeline, Preview
+from pipelines.models.host_task import HostTask
 from pipelines.selectors.preview.previews import open_previews
+from pipelines.services.base import host_tasks
 from pipelines.services.preview import previews
-from workers.ports import Exclusive, PreviewFailed, PreviewInterrupted, Previews
+from workers.ports import AnswerT, Exclusive, PreviewFailed, PreviewInterrupted, Previews, Question
 from workers.supervisor.background.loop import BackgroundLoop
 from workers.supervisor.launch.launch import Launcher, NotProvisioned
 
@@ -27,52 +32,73 @@ AT_ONCE = 2
 
 log = structlog.get_logger(__name__)
 
+TaskT = TypeVar("TaskT", bound=HostTask)
+
 
 @dataclass(frozen=True)
-class PreviewContext:
-    """What every preview of a host needs."""
+class TaskContext(ABC, Generic[TaskT]):
+    """What every task of a host needs."""
 
     host: str
     launcher: Launcher
     previews: Previews
 
-    def make(self, preview: Preview) -> None:
+    def make(self, task: TaskT) -> None:
         """Make one, if it is still to be made."""
-        if not previews.start(preview=preview):
+        if not host_tasks.start(task):
             return
         try:
-            _end(preview, self._answered(preview))
+            self._make(task)
         except PreviewInterrupted:
             return
         except (PreviewFailed, NotProvisioned) as error:
             code = getattr(error, "code", "not_provisioned")
-            previews.fail(preview=preview, error={"code": code, "message": str(error), "hint": error.hint})
+            host_tasks.fail(task, {"code": code, "message": str(error), "hint": error.hint})
+
+    @abstractmethod
+    def open_tasks(self) -> list[TaskT]:
+        """What is to be made, oldest first."""
+
+    @abstractmethod
+    def _make(self, task: TaskT) -> None:
+        """Have it answered and end it. Raises PreviewFailed, PreviewInterrupted or NotProvisioned."""
+
+    def _asked(self, pipeline: Pipeline, request: Question[AnswerT]) -> AnswerT:
+        user = self.launcher.user(pipeline.name, str(pipeline.pk))
+        return self.previews.make(str(pipeline.pk), user, request)
+
+
+class PreviewContext(TaskContext[Preview]):
+    """Makes previews."""
+
+    def open_tasks(self) -> list[Preview]:
+        """Previews."""
+        return open_previews(self.host)
+
+    def _make(self, task: Preview) -> None:
+        answer = self._answered(task)
+        if answer.result is not None:
+            previews.finish(preview=task, result=answer.result)
+            return
+        shown = ("path", "code", "message", "suggestion")
+        findings = [{key: found.get(key, "") for key in shown} for found in answer.findings]
+        first = findings[0] if findings else {"message": "The preview has no result.", "suggestion": ""}
+        words = {"code": "preview_refused", "message": first["message"], "hint": first["suggestion"]}
+        host_tasks.fail(task, {**words, "findings": findings})
 
     def _answered(self, preview: Preview) -> PreviewAnswer:
         """Refused where a start would be: a preview reaches nothing that the pipeline may not."""
         asked = self.launcher.to_preview(preview, previews.SECONDS)
         if isinstance(asked, list):
             return PreviewAnswer(findings=[each.model_dump() for each in asked])
-        request, user = asked
-        return self.previews.make(str(preview.pipeline_id), user, request)
-
-
-def _end(preview: Preview, answer: PreviewAnswer) -> None:
-    if answer.result is not None:
-        previews.finish(preview=preview, result=answer.result)
-        return
-    shown = ("path", "code", "message", "suggestion")
-    findings = [{key: found.get(key, "") for key in shown} for found in answer.findings]
-    first = findings[0] if findings else {"message": "The preview has no result.", "suggestion": ""}
-    error = {"code": "preview_refused", "message": first["message"], "hint": first["suggestion"], "findings": findings}
-    previews.fail(preview=preview, error=error)
+        return self._asked(preview.pipeline, asked)
 
 
 class Previewer:
-    """Makes every preview that is requested of the host, two at a time."""
+    """Makes everything that is requested of the host, two at a time."""
 
-    def __init__(self, context: PreviewContext) -> None:
-        self._context = context
+    def __init__(self, previews: Previews, contexts: Sequence[TaskContext[Any]]) -> None:
+        self._previews, self._contexts = previews, contexts
         self._pool = ThreadPoolExecutor(max_workers=AT_ONCE, thread_name_prefix="preview")
         self._under_way: set[UUID] = set()
 
@@ -81,26 +107,27 @@ class Previewer:
         return BackgroundLoop("previews", self.turn, pause=IDLE_SECONDS, lock=lock, close=self.close, bell=wake)
 
     def close(self) -> None:
-        """End; previews that are under way are made again by the next worker."""
+        """End; what is under way is made again by the next worker."""
         self._pool.shutdown(wait=False, cancel_futures=True)
-        self._context.previews.close()
+        self._previews.close()
 
     def turn(self) -> float:
-        """Begin every preview that is not under way."""
-        self._context.previews.tidy()
-        for preview in open_previews(self._context.host):
-            if preview.pk not in self._under_way:
-                self._under_way.add(preview.pk)
-                self._pool.submit(self._make, preview)
+        """Begin everything that is not under way."""
+        self._previews.tidy()
+        for context in self._contexts:
+            for task in context.open_tasks():
+                if task.pk not in self._under_way:
+                    self._under_way.add(task.pk)
+                    self._pool.submit(self._make, context, task)
         return IDLE_SECONDS
 
-    def _make(self, preview: Preview) -> None:
+    def _make(self, context: TaskContext[Any], task: HostTask) -> None:
         try:
-            self._context.make(preview)
+            context.make(task)
         except Exception as error:
-            log.exception("preview_failed", preview=str(preview.pk))
-            words = {"code": "preview_failed", "message": explain(error), "hint": "Request it again."}
-            previews.fail(preview=preview, error=words)
+            log.exception("preview_failed", kind=task.NOUN, task=str(task.pk))
+            words = {"code": f"{task.NOUN}_failed", "message": explain(error), "hint": "Request it again."}
+            host_tasks.fail(task, words)
         finally:
-            self._under_way.discard(preview.pk)
+            self._under_way.discard(task.pk)
             connections.close_all()

@@ -161,29 +161,42 @@ class Launcher:
         )
         return launch, resolved.handover()
 
-    def to_preview(self, preview: Preview, seconds: float) -> tuple[PreviewRequest, AgentUser | None] | list[Finding]:
-        """What a previewer is asked, and whom it runs as; or what keeps an agent with one of the two definitions from
-        being started here, in which case no value is given to any. Raises NotProvisioned."""
+    def side(self, pipeline: Pipeline, data: dict[str, Any]) -> tuple[Side, list[str]] | list[Finding]:
+        """A definition with the values of its references, and the texts that nobody may be shown; or what keeps an
+        agent with it from being started here, in which case no value is given to any. Raises NotProvisioned."""
+        resolved = self.references.resolve(data, asker(pipeline, data))
+        if findings := self.against(pipeline, data) or resolved.findings:
+            return findings
+        return Side(definition=data, values=resolved.values), resolved.handover().masked
+
+    def of_host(self, pipeline: Pipeline, masked: Collection[str], seconds: float) -> dict[str, Any]:
+        """What every request to a previewer has (`HostRequest`). Raises NotProvisioned."""
+        return {
+            "spark": self.spark().model_dump(),
+            "interceptors": sorted(self.interceptors),
+            "interceptor_path": list(self.interceptor_path),
+            "reach": self.reach([pipeline.team_id]).model_dump(mode="json"),
+            "masked": sorted(masked),
+            "seconds": seconds,
+        }
+
+    def to_preview(self, preview: Preview, seconds: float) -> PreviewRequest | list[Finding]:
+        """What a previewer is asked, or what keeps an agent with one of the two definitions from being started here.
+        Raises NotProvisioned."""
         pipeline, sides, masked = preview.pipeline, [], set[str]()
         for data in (preview.base.definition, preview.candidate):
-            resolved = self.references.resolve(data, asker(pipeline, data))
-            if findings := self.against(pipeline, data) or resolved.findings:
-                return findings
-            sides.append(Side(definition=data, values=resolved.values))
-            masked.update(resolved.handover().masked)
-        request = PreviewRequest(
+            found = self.side(pipeline, data)
+            if isinstance(found, list):
+                return found
+            sides.append(found[0])
+            masked.update(found[1])
+        return PreviewRequest(
             base=sides[0],
             candidate=sides[1],
             source=preview.source,
             selection=PreviewSelection.model_validate(preview.selection),
-            spark=self.spark().model_dump(),
-            interceptors=sorted(self.interceptors),
-            interceptor_path=list(self.interceptor_path),
-            reach=self.reach([pipeline.team_id]).model_dump(mode="json"),
-            masked=sorted(masked),
-            seconds=seconds,
+            **self.of_host(pipeline, masked, seconds),
         )
-        return request, self.user(pipeline.name, str(pipeline.id))
 
     def launch(self, run: Run) -> tuple[Launch, Handover, dict[str, int]]:
         """launch.json of a run whose intent is recorded, the values of its references, which no file may hold, and the

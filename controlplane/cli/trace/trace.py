@@ -1,0 +1,114 @@
+"""`headgate trace`: where one record went, by what the ledger proves and by evaluating it again."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any
+
+import typer
+
+from controlplane.cli.base import host_tasks
+from controlplane.cli.base.errors import CommandError
+from controlplane.cli.base.session import Name, Session
+
+_PLACE = re.compile(r"(?P<topic>[^/:\s]+)/(?P<partition>\d{1,18}):(?P<offset>\d{1,18})")
+_EVIDENCE = {
+    "ledger": "proved by the ledger",
+    "sink": "found in the sink",
+    "evaluation": "evaluated again, not recorded",
+    "source": "as the source is now",
+    "none": "-",
+}
+
+
+def trace(
+    session: Session,
+    name: Name,
+    at: Annotated[str, typer.Option("--at", help="Its place in the source.", metavar="TOPIC/PARTITION:OFFSET")],
+    timeout: Annotated[float, typer.Option("--timeout", min=1, help="Seconds to wait for the trace.")] = 60.0,
+) -> None:
+    """Find out where a record went. Commits and delivers nothing.
+
+    Shows which batch, run and revision had it, what each component did to it, and what became of it in each channel.
+    What cannot be known any more is said with the reason.
+    """
+    client = session.client()
+    body = {"at": _place(at)}
+    running = "Reading the record beside the pipeline."
+    made = host_tasks.made(session, client, "trace", name, body, running=running, timeout=timeout)
+    if not session.printed(made):
+        _print(made)
+
+
+def _place(text: str) -> dict[str, Any]:
+    found = _PLACE.fullmatch(text)
+    if found is None:
+        raise CommandError.of_usage(f"{text} is not a place: write TOPIC/PARTITION:OFFSET.")
+    return {"topic": found["topic"], "partition": int(found["partition"]), "offset": int(found["offset"])}
+
+
+def _print(made: dict[str, Any]) -> None:
+    from controlplane.cli.base import output
+
+    result = made["result"]
+    place = result["place"]
+    output.print_line(f"{place['topic']}/{place['partition']}:{place['offset']}")
+    columns = ("channel", "outcome", "by", "evidence")
+    rows = [
+        (f"{each['source']}.{each['channel']}", each["outcome"], each["component"] or "-", _EVIDENCE[each["evidence"]])
+        for each in result["channels"]
+    ]
+    output.table(columns, rows, empty="No channel of this pipeline has read this partition.")
+    _print_ledger(result)
+    for each in result["evaluated"]:
+        _print_evaluated(each)
+    for unknown in result["unknown"]:
+        output.note(f"Not known{_of(unknown['about'])}: {unknown['reason']}")
+    if not made["shows_records"]:
+        output.note("Your role or token does not show what records hold.")
+
+
+def _of(about: str) -> str:
+    return f" ({about})" if about else ""
+
+
+def _print_ledger(result: dict[str, Any]) -> None:
+    from controlplane.cli.base import output
+
+    found = [(channel, row) for channel in result["channels"] for row in channel["ledger"]["rows"]]
+    if found:
+        output.print_line("Ledger:")
+        columns = ("channel", "batch", "run", "revision", "state", "sink", "done")
+        output.table(columns, [_ledger_row(*each) for each in found], empty="")
+    for channel in result["channels"]:
+        for letter in channel["ledger"]["letters"]:
+            settled = f", {letter['settled_at']} by {letter['settled_by']}" if letter["settled_at"] else ""
+            words = f"{letter['id']} of {letter['component']}: {letter['cause']} ({letter['state']}{settled})"
+            output.print_line(f"Dead letter {words}")
+
+
+def _ledger_row(channel: dict[str, Any], row: dict[str, Any]) -> tuple[object, ...]:
+    batch = f"{row['first_batch']}-{row['last_batch']}" if row["merged"] else row["first_batch"]
+    state = f"{row['state']} ({row['operation']})" if row["operation"] else row["state"]
+    return channel["channel"], batch, row["run"], row["revision"], state, row["sink"] or "-", row["done_at"] or "-"
+
+
+def _print_evaluated(found: dict[str, Any]) -> None:
+    from controlplane.cli.base import output
+
+    if not found["events"]:
+        return
+    output.print_line(f"Evaluated again with revision {found['revision']}:")
+    for event in found["events"]:
+        rows = [(step["component"], step["type"], step["effect"], _differing(step)) for step in event["steps"]]
+        where = ", ".join(f"{name}: {verdict}" for name, verdict in sorted(event["verdicts"].items()))
+        rows.append(("channels", "-", event["result"], where))
+        output.table(("component", "type", "effect", "what"), rows, empty="")
+        if event["event"]:
+            output.print_line(f"key {event['event']['key']}, {event['event']['bytes']} bytes")
+            output.print_line(event["event"].get("body") or event["event"].get("body_base64") or "(withheld)")
+
+
+def _differing(step: dict[str, Any]) -> str:
+    parts = [*(f"header {name}" for name in step["headers"]), *(part for part in ("key", "body") if step[part])]
+    return step["cause"] or ", ".join(parts) or "-"

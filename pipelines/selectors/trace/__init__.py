@@ -1,0 +1,1 @@
+"""Traces as the API shows them, and what the ledger knows of a record."""

@@ -1,0 +1,1 @@
+"""Traces of single records: requested, carried out."""

@@ -1,0 +1,180 @@
+"""One record, evaluated again with the revisions that have read it: what each component does to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as f
+
+from pipelines.domain.access.reach import ReachPolicy
+from pipelines.domain.base.positions import SourceIdentity
+from pipelines.domain.preview.chains import State
+from pipelines.domain.preview.comparing import differing_headers
+from pipelines.domain.preview.masking import Rules, Shown
+from pipelines.domain.preview.outcomes import Outcome
+from pipelines.domain.trace.protocol import (
+    Effect,
+    Evaluated,
+    EventRow,
+    FollowAnswer,
+    FollowRequest,
+    RevisionLook,
+    StepRow,
+    Unknown,
+)
+from pipelines.domain.trace.question import Place
+from workers.agent.base.findings import Refused, refuse
+from workers.agent.evaluation import reading
+from workers.agent.evaluation.outcomes import Evaluation, definition_of, evaluation, states_of
+from workers.agent.evaluation.reading import MOST_BODY
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from workers.agent.base.event import Event
+
+
+def follow(spark: SparkSession, request: FollowRequest, tmp: Path) -> FollowAnswer:
+    """Evaluate the record with each revision. What one of them cannot be asked for is said in its place."""
+    rules = Rules.of_all(request.masking, request.masked)
+    return FollowAnswer(evaluated=[_evaluated(spark, request, look, rules, tmp) for look in request.looks])
+
+
+def _evaluated(spark: SparkSession, request: FollowRequest, look: RevisionLook, rules: Rules, tmp: Path) -> Evaluated:
+    try:
+        side = evaluation(
+            spark,
+            definition_of(look.side),
+            look.source,
+            tmp,
+            classes=frozenset(request.interceptors),
+            directories=request.interceptor_path,
+            reach=ReachPolicy.model_validate(request.reach),
+        )
+        frame, event = _record(spark, side, request.place, request.identities)
+        return _Steps(side, frame, event, look.revision).result(rules)
+    except Refused as refused:
+        first = refused.findings[0]
+        unknown = Unknown(about=f"revision {look.revision}", code=first.code, reason=first.message)
+        return Evaluated(revision=look.revision, source=look.source, unknown=unknown)
+
+
+def _record(
+    spark: SparkSession, side: Evaluation, place: Place, identities: list[SourceIdentity]
+) -> tuple[DataFrame, Event]:
+    """The record, read once. Raises Refused where the source does not have it any more, or has another one there."""
+    source = side.reader
+    reading.require_readable(source)
+    path, held = source.place.path, source.log_ranges().get(place.key)
+    if held is None:
+        raise refuse(path, "UNKNOWN_PARTITION", f"The source has no partition {place.topic}/{place.partition}.", "")
+    if place.offset < held.start:
+        words = f"The record has expired: {place.topic}/{place.partition} begins at offset {held.start}."
+        raise refuse(path, "RECORD_EXPIRED", words, "")
+    if place.offset >= held.end:
+        words = f"{place.topic}/{place.partition} ends at offset {held.end}; no record is at {place.offset} yet."
+        raise refuse(path, "BEYOND_LOG_END", words, "")
+    _require_same_log(side, place, identities)
+    frame, event = source.past(spark, {place.key: place.offset}, {place.key: place.offset + 1})
+    return frame.localCheckpoint(), event
+
+
+def _require_same_log(side: Evaluation, place: Place, identities: list[SourceIdentity]) -> None:
+    now = side.reader.identity()
+    known = [each for each in identities if each.source == side.source and place.topic in each.topics]
+    if now is None or not known:
+        return
+    here = (now.cluster_id, now.topics.get(place.topic))
+    if here not in {(each.cluster_id, each.topics[place.topic]) for each in known}:
+        words = f"The topic {place.topic} is another one than the ledger's offsets are of: it was created again."
+        raise refuse(side.reader.place.path, "TOPIC_RECREATED", words, "")
+
+
+class _Steps:
+    """One record of one revision."""
+
+    def __init__(self, side: Evaluation, frame: DataFrame, event: Event, revision: int) -> None:
+        self._side, self._frame, self._event, self._revision = side, frame, event, revision
+        self._outcomes = side.outcomes(frame, event, MOST_BODY)
+        self._states = side.states(frame, event, range(self._reached + 1), MOST_BODY) if self._outcomes else {}
+
+    @property
+    def _reached(self) -> int:
+        """The interceptors that at least one of the events has come to."""
+        paths = [self._path(index) for index in range(len(self._side.interceptors))]
+        ends = [paths.index(each.component) + 1 if each.component in paths else len(paths) for each in self._outcomes]
+        return max(ends)
+
+    def _path(self, index: int) -> str:
+        return self._side.interceptors[index].place.path
+
+    def result(self, rules: Rules) -> Evaluated:
+        """What is known of it."""
+        if not self._outcomes:
+            return Evaluated(revision=self._revision, source=self._side.source, missing=True)
+        contents = [
+            *(each.content for each in self._outcomes),
+            *(state.content for states in self._states.values() for state in states.values()),
+        ]
+        shown = rules.for_record(contents)
+        (read,) = self._states[0].values()
+        return Evaluated(
+            revision=self._revision,
+            source=self._side.source,
+            read=shown.event(read.content),
+            timestamp=self._timestamp(),
+            events=[self._event_row(each, shown) for each in sorted(self._outcomes, key=lambda each: each.origin)],
+        )
+
+    def _timestamp(self) -> int | None:
+        """Milliseconds, where the source tells when a record was written."""
+        if "timestamp" not in self._frame.columns:
+            return None
+        (row,) = self._frame.select(f.unix_millis("timestamp")).collect()
+        return None if row[0] is None else int(row[0])
+
+    def _event_row(self, outcome: Outcome, shown: Shown) -> EventRow:
+        return EventRow(
+            copy_number=outcome.origin.copy,
+            result=outcome.result,
+            verdicts=dict(outcome.verdicts),
+            component=outcome.component,
+            cause=shown.mask.text(outcome.cause),
+            steps=list(self._step_rows(outcome, shown)),
+            event=shown.event(outcome.content),
+        )
+
+    def _step_rows(self, outcome: Outcome, shown: Shown) -> Iterator[StepRow]:
+        """Up to the interceptor that has filtered or refused the event: later ones do not see it."""
+        states = states_of(outcome.origin, self._states)
+        for index, builder in enumerate(self._side.interceptors):
+            before, after = states.get(index), states.get(index + 1)
+            if before is None or after is None:
+                return
+            yield step(builder.place.path, builder.spec.type, before, after, shown)
+            if not after.kept or after.problem:
+                return
+
+
+def step(path: str, kind: str, before: State, after: State, shown: Shown) -> StepRow:
+    """What one interceptor did to an event."""
+    headers = differing_headers(before.content, after.content)
+    key, body = before.content.key != after.content.key, before.content.digest != after.content.digest
+    if after.problem:
+        effect = Effect.FAILED
+    elif not after.kept:
+        effect = Effect.FILTERED
+    else:
+        effect = Effect.CHANGED if headers or key or body else Effect.UNCHANGED
+    return StepRow(
+        component=path,
+        type=kind,
+        effect=effect,
+        headers=[shown.mask.text(name) for name in headers],
+        key=key,
+        body=body,
+        cause=shown.mask.text(after.problem),
+        event=shown.event(after.content) if effect is Effect.CHANGED else None,
+    )

@@ -1,0 +1,143 @@
+"""An outcome rests on the ledger where it proves one, else on what was evaluated again, and is never guessed."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from pipelines.domain.base.states import DeadLetterState, LedgerState
+from pipelines.domain.preview.outcomes import EventResult
+from pipelines.domain.trace.conclusion import concluded, proven
+from pipelines.domain.trace.protocol import (
+    ChannelLedger,
+    Evaluated,
+    EventRow,
+    Evidence,
+    LedgerRow,
+    LetterRow,
+    TraceOutcome,
+)
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+MIXED = {"read": 9, "delivered": 5, "filtered": 4}
+
+
+def row(state: LedgerState = LedgerState.DONE, *, last: int = 3, **more: Any) -> LedgerRow:
+    counts = more.pop("counts", MIXED)
+    fields: dict[str, Any] = {
+        "id": 1,
+        "run": 7,
+        "revision": 2,
+        "source": "shop",
+        "channel": "lake",
+        "state": state,
+        "first_batch": 3,
+        "last_batch": last,
+        "merged": last > 3,
+        "counts": counts,
+        "sink": "lake",
+        "attempts": 1,
+        "planned_at": NOW,
+        "done_at": NOW,
+        "operation": None,
+        "proves": proven(state, counts),
+    }
+    return LedgerRow(**fields | more)
+
+
+def channel(*rows: LedgerRow, **more: Any) -> ChannelLedger:
+    fields: dict[str, Any] = {"offset": 5, "position": 100, "first": 0, **more}
+    return ChannelLedger(source="shop", channel="lake", rows=list(rows), **fields)
+
+
+def again(verdict: str = "filtered", revision: int = 2, component: str = "sources.shop.interceptors[0]") -> Evaluated:
+    result = EventResult(verdict) if verdict in set(EventResult) else EventResult.DELIVERED
+    event = EventRow(copy_number=0, result=result, verdicts={"lake": verdict}, component=component)
+    return Evaluated(revision=revision, source="shop", events=[event])
+
+
+def outcome(ledger: ChannelLedger, *evaluated: Evaluated) -> tuple[TraceOutcome, Evidence, list[str]]:
+    found, unknown = concluded(ledger, evaluated)
+    return found.outcome, found.evidence, [each.code for each in unknown]
+
+
+def test_a_dead_letter_is_a_proof() -> None:
+    letter = LetterRow(
+        id="1",
+        channel="lake",
+        component="sinks.lake",
+        cause="too large",
+        at=NOW,
+        run=7,
+        state=DeadLetterState.RETRIED,
+        settled_at=NOW,
+        settled_by="ana",
+    )
+    found, _ = concluded(channel(row(), letters=[letter]), [again()])
+    assert (found.outcome, found.evidence, found.component) == ("dead_lettered", "ledger", "sinks.lake")
+
+
+@pytest.mark.parametrize("verdict", ["delivered", "filtered", "routed_elsewhere"])
+def test_a_batch_with_one_outcome_proves_it_without_the_record(verdict: str) -> None:
+    ledger = channel(row(counts={"read": 9, verdict: 9}))
+    assert outcome(ledger) == (verdict, Evidence.LEDGER, [])
+
+
+def test_a_batch_that_was_not_finished_or_has_added_events_proves_nothing() -> None:
+    assert proven(LedgerState.PLANNED, {"delivered": 0}) is None
+    assert proven(LedgerState.ABANDONED, {"delivered": 3}) is None
+    assert proven(LedgerState.DONE, {"read": 1, "added": 1, "delivered": 2}) is None
+
+
+def test_what_the_ledger_does_not_prove_is_evaluated_again() -> None:
+    found, _ = concluded(channel(row()), [again()])
+    assert (found.outcome, found.evidence, found.component) == (
+        "filtered",
+        Evidence.EVALUATION,
+        "sources.shop.interceptors[0]",
+    )
+    assert outcome(channel(row())) == ("unknown", Evidence.NONE, [])
+
+
+def test_another_revision_says_nothing() -> None:
+    assert outcome(channel(row()), again(revision=3)) == ("unknown", Evidence.NONE, [])
+
+
+def test_an_evaluation_that_the_ledger_contradicts_is_no_outcome() -> None:
+    assert outcome(channel(row()), again("unrouted")) == ("unknown", Evidence.NONE, ["EVALUATION_DISAGREES"])
+
+
+def test_no_record_at_an_offset_is_said() -> None:
+    missing = Evaluated(revision=2, source="shop", missing=True)
+    assert outcome(channel(row()), missing) == ("no_record", Evidence.SOURCE, [])
+
+
+def test_an_open_batch_is_in_flight_and_an_abandoned_one_unknown() -> None:
+    assert outcome(channel(row(LedgerState.PLANNED)), again()) == ("in_flight", Evidence.LEDGER, ["BATCH_OPEN"])
+    assert outcome(channel(row(LedgerState.ABANDONED)), again()) == ("unknown", Evidence.NONE, ["BATCH_ABANDONED"])
+
+
+@pytest.mark.parametrize(
+    ("more", "found", "code"),
+    [
+        ({"position": None, "first": None}, "not_read", "NO_POSITION"),
+        ({"position": 5}, "not_read", "NOT_READ_YET"),
+        ({"position": 6, "first": None}, "skipped", "SKIPPED"),
+        ({"position": 90, "first": 50}, "skipped", "SKIPPED"),
+        ({"position": 90, "first": 0}, "skipped", "SKIPPED"),
+    ],
+)
+def test_a_record_without_a_batch_was_not_read_or_was_skipped(more: dict[str, Any], found: str, code: str) -> None:
+    assert outcome(channel(**more)) == (found, Evidence.LEDGER, [code])
+
+
+def test_the_batch_that_moved_the_position_decides_and_not_its_replay() -> None:
+    replay = row(LedgerState.REPLAYED, counts={"read": 9, "delivered": 9}, revision=4)
+    ledger = channel(row(counts={"read": 9, "filtered": 9}), replay)
+    assert outcome(ledger)[0] == "filtered"
+
+
+def test_merged_batches_are_said() -> None:
+    assert outcome(channel(row(last=9)), again()) == ("filtered", Evidence.EVALUATION, ["BATCHES_MERGED"])

@@ -141,6 +141,8 @@ def fill(side: Side) -> None:
         {"definition": definition(name, mark), "selection": {"last": 10}},
     )
     asked = admin.ask(Question("POST", previews, f"/api/v1/{previews}", body=candidate))
+    traces, place = f"pipelines/{name}/traces", {"at": {"topic": mark, "partition": 0, "offset": 1}}
+    traced = admin.ask(Question("POST", traces, f"/api/v1/{traces}", body=place))
     archived, event = admin.first("archived-pipelines", "id"), admin.first("events", "id")
     side.ids = [operation, migration["id"], str(archived)]
     side.values = {
@@ -150,6 +152,7 @@ def fill(side: Side) -> None:
         "pipelines.inspection_id": str(uuid4()),
         "pipelines.request_id": str(uuid4()),
         "pipelines.preview_id": str(json.loads(asked.text).get("id", uuid4())),
+        "pipelines.trace_id": str(json.loads(traced.text).get("id", uuid4())),
         "archived-pipelines.pipeline_id": str(archived),
         "operations.operation_id": operation,
         "migrations.migration_id": migration["id"],

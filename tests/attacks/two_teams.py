@@ -43,6 +43,7 @@ from pipelines.models import (
     Preview,
     Quarantine,
     Receiver,
+    RecordTrace,
     Revision,
     Secret,
     Silence,
@@ -169,6 +170,14 @@ def fill(found: Side, host: Host) -> None:
         deadline=now,
         expires_at=now + timedelta(days=1),
     )
+    trace = RecordTrace.objects.create(
+        pipeline=pipeline,
+        question={"at": {"topic": mark, "partition": 0, "offset": 1}},
+        requested_by=mark,
+        requested_at=now,
+        deadline=now,
+        expires_at=now + timedelta(days=1),
+    )
     migration = Migration.objects.create(
         pipeline=pipeline,
         kind=MigrationKind.SOFTWARE,
@@ -236,7 +245,7 @@ def fill(found: Side, host: Host) -> None:
     audit.record(actor=Actor(mark), action="pipeline.start", pipeline_name=name, after={"t": mark})
     audit.record(actor=Actor(f"{mark}-admin"), action="session.login", after={"t": mark})
     token = access.create_token(user=found.users["admin"], name=mark, expires=None)
-    named = (pipeline.id, archived.id, operation.pk, migration.pk, inspection.pk, preview.pk, request.pk)
+    named = (pipeline.id, archived.id, operation.pk, migration.pk, inspection.pk, preview.pk, trace.pk, request.pk)
     found.ids = [str(each) for each in named]
     found.values = {
         "pipelines.name": name,
@@ -244,6 +253,7 @@ def fill(found: Side, host: Host) -> None:
         "pipelines.dead_letter_id": letter.dead_letter_id,
         "pipelines.inspection_id": str(inspection.pk),
         "pipelines.preview_id": str(preview.pk),
+        "pipelines.trace_id": str(trace.pk),
         "pipelines.request_id": str(request.pk),
         "archived-pipelines.pipeline_id": str(archived.pk),
         "operations.operation_id": str(operation.pk),

@@ -30,6 +30,7 @@ from pipelines.models import (
     PositionInspection,
     Preview,
     Receiver,
+    RecordTrace,
     Secret,
     Silence,
 )
@@ -87,6 +88,14 @@ def world() -> dict[str, dict[str, str]]:
         deadline=now() + timedelta(hours=1),
         expires_at=now() + timedelta(days=1),
     )
+    trace = RecordTrace.objects.create(
+        pipeline=pipeline,
+        question={"at": {"topic": "orders-in", "partition": 0, "offset": 1}},
+        requested_by="root",
+        requested_at=now(),
+        deadline=now() + timedelta(hours=1),
+        expires_at=now() + timedelta(days=1),
+    )
     request = ChangeRequest.objects.create(
         pipeline=pipeline,
         kind="stop",
@@ -123,6 +132,7 @@ def world() -> dict[str, dict[str, str]]:
             "dead_letter_id": letter.dead_letter_id,
             "inspection_id": str(inspection.pk),
             "preview_id": str(preview.pk),
+            "trace_id": str(trace.pk),
             "request_id": str(request.pk),
         },
         "archived-pipelines": {"pipeline_id": str(archived.pk)},

@@ -1586,6 +1586,45 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/pipelines/{name}/traces": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description List the traces that are kept, newest first. */
+        get: operations["list_traces"];
+        put?: never;
+        /**
+         * @description Find out where a record went: which batches had it, what each component did to it, and what became of it. It
+         *     is read beside the pipeline; nothing is committed and nothing delivered. The address of the trace is in
+         *     Location.
+         */
+        post: operations["create_trace"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/pipelines/{name}/traces/{trace_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Show a trace: evidence by its kind, and what cannot be known. `state` is PENDING or RUNNING until then. */
+        get: operations["get_trace"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/pipelines/rehearse": {
         parameters: {
             query?: never;
@@ -3013,6 +3052,33 @@ export interface components {
             conditions: string[];
         };
         /**
+         * ChannelLedger
+         * @description What the ledger has of the record at `offset` in one channel. `position`: the next offset of its partition;
+         *     `first`: the first one in the ledger.
+         */
+        ChannelLedger: {
+            /** Source */
+            source: string;
+            /** Channel */
+            channel: string;
+            /** Offset */
+            offset: number;
+            /** Position */
+            position: number | null;
+            /** First */
+            first: number | null;
+            /**
+             * Rows
+             * @default []
+             */
+            rows: components["schemas"]["LedgerRow"][];
+            /**
+             * Letters
+             * @default []
+             */
+            letters: components["schemas"]["LetterRow"][];
+        };
+        /**
          * ChannelLedgerTotals
          * @description The ledger totals of one (source, channel). `open_batches`: planned and not acknowledged yet. `components`: the
          *     parts of what components decide; `not_by_component`: records of each sum that no component has counted, as those
@@ -3057,6 +3123,24 @@ export interface components {
             };
             /** Balanced */
             balanced: boolean;
+        };
+        /**
+         * ChannelTrace
+         * @description What became of the record in one channel, and what that rests on.
+         */
+        ChannelTrace: {
+            /** Source */
+            source: string;
+            /** Channel */
+            channel: string;
+            outcome: components["schemas"]["TraceOutcome"];
+            evidence: components["schemas"]["Evidence"];
+            /**
+             * Component
+             * @default
+             */
+            component: string;
+            ledger: components["schemas"]["ChannelLedger"];
         };
         /**
          * Checking
@@ -3741,6 +3825,12 @@ export interface components {
             files: components["schemas"]["StackFile"][];
         };
         /**
+         * Effect
+         * @description What a component did to the event when it was evaluated again.
+         * @enum {string}
+         */
+        Effect: "unchanged" | "changed" | "filtered" | "failed";
+        /**
          * EmailBody
          * @description What a receiver of kind `email` adds. Without `host` mail goes through the mail server of the installation.
          */
@@ -3861,6 +3951,41 @@ export interface components {
             next: string | null;
         };
         /**
+         * Evaluated
+         * @description What a revision makes of the record now. `missing`: the source has no record at the offset; then, and where
+         *     `unknown` says why nothing could be evaluated, there are no events.
+         */
+        Evaluated: {
+            /** Revision */
+            revision: number;
+            /** Source */
+            source: string;
+            /**
+             * Read
+             * @default null
+             */
+            read: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * Timestamp
+             * @default null
+             */
+            timestamp: number | null;
+            /**
+             * Events
+             * @default []
+             */
+            events: components["schemas"]["EventRow"][];
+            /**
+             * Missing
+             * @default false
+             */
+            missing: boolean;
+            /** @default null */
+            unknown: components["schemas"]["Unknown"] | null;
+        };
+        /**
          * EvaluatedChange
          * @description One difference with what it means.
          */
@@ -3913,6 +4038,48 @@ export interface components {
          * @enum {string}
          */
         EventResult: "delivered" | "filtered" | "dead_lettered" | "unrouted";
+        /**
+         * EventRow
+         * @description An event that was made of the record: `verdicts` by channel, as the ledger counts them. `component`: what has
+         *     filtered or refused it.
+         */
+        EventRow: {
+            /** Copy Number */
+            copy_number: number;
+            result: components["schemas"]["EventResult"];
+            /** Verdicts */
+            verdicts: {
+                [key: string]: string;
+            };
+            /**
+             * Component
+             * @default
+             */
+            component: string;
+            /**
+             * Cause
+             * @default
+             */
+            cause: string;
+            /**
+             * Steps
+             * @default []
+             */
+            steps: components["schemas"]["StepRow"][];
+            /**
+             * Event
+             * @default null
+             */
+            event: {
+                [key: string]: unknown;
+            } | null;
+        };
+        /**
+         * Evidence
+         * @description What an outcome rests on. SOURCE: what the source has at the offset now.
+         * @enum {string}
+         */
+        Evidence: "ledger" | "sink" | "evaluation" | "source" | "none";
         /**
          * ExpectedImpact
          * @description The expected impact of a choice. `exact`: positions are those of the snapshot afterwards. `duplicates_max`:
@@ -4455,6 +4622,32 @@ export interface components {
          */
         HostState: "UP" | "LOST";
         /**
+         * HostTaskError
+         * @description Why a preview or a trace could not be made. `findings`: where the definition is the reason.
+         */
+        HostTaskError: {
+            /** Code */
+            code: string;
+            /** Message */
+            message: string;
+            /**
+             * Hint
+             * @default
+             */
+            hint: string;
+            /**
+             * Findings
+             * @default []
+             */
+            findings: components["schemas"]["Finding"][];
+        };
+        /**
+         * HostTaskState
+         * @description A preview or a trace. PENDING: it waits for the worker of the host. FAILED: `error` says what to do.
+         * @enum {string}
+         */
+        HostTaskState: "PENDING" | "RUNNING" | "DONE" | "FAILED";
+        /**
          * Hosts
          * @description All hosts.
          */
@@ -4662,6 +4855,46 @@ export interface components {
             next: string | null;
         };
         /**
+         * LedgerRow
+         * @description A row of the ledger that holds the record. `merged`: it is of several batches, and which of them had the record
+         *     is not known. `proves`: the one outcome that all of its records have. `operation`: the replay that read it again.
+         */
+        LedgerRow: {
+            /** Id */
+            id: number;
+            /** Run */
+            run: number;
+            /** Revision */
+            revision: number;
+            /** Source */
+            source: string;
+            /** Channel */
+            channel: string;
+            state: components["schemas"]["LedgerState"];
+            /** First Batch */
+            first_batch: number;
+            /** Last Batch */
+            last_batch: number;
+            /** Merged */
+            merged: boolean;
+            /** Counts */
+            counts: {
+                [key: string]: number;
+            };
+            /** Sink */
+            sink: string;
+            /** Attempts */
+            attempts: number;
+            /** Planned At */
+            planned_at: string | null;
+            /** Done At */
+            done_at: string | null;
+            /** Operation */
+            operation: string | null;
+            /** @default null */
+            proves: components["schemas"]["TraceOutcome"] | null;
+        };
+        /**
          * LedgerState
          * @description PLANNED: the sink may have been touched. DONE: the sink has acknowledged. ABANDONED: a user has chosen to
          *     continue elsewhere; the sink may hold some of it. REPLAYED: a range that was read before, delivered once more
@@ -4693,6 +4926,32 @@ export interface components {
             balanced: boolean;
             /** Positions */
             positions: components["schemas"]["Position"][];
+        };
+        /**
+         * LetterRow
+         * @description A dead letter that was made of the record.
+         */
+        LetterRow: {
+            /** Id */
+            id: string;
+            /** Channel */
+            channel: string;
+            /** Component */
+            component: string;
+            /** Cause */
+            cause: string;
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /** Run */
+            run: number;
+            state: components["schemas"]["DeadLetterState"];
+            /** Settled At */
+            settled_at: string | null;
+            /** Settled By */
+            settled_by: string;
         };
         /**
          * Live
@@ -5986,6 +6245,18 @@ export interface components {
             next: string | null;
         };
         /**
+         * Place
+         * @description The place of one record in a log.
+         */
+        Place: {
+            /** Topic */
+            topic: string;
+            /** Partition */
+            partition: number;
+            /** Offset */
+            offset: number;
+        };
+        /**
          * Plan
          * @description What a choice would do. `hash` applies it, null where it is not possible or not answered yet.
          *
@@ -6220,7 +6491,7 @@ export interface components {
             /** Source */
             source: string;
             selection: components["schemas"]["PreviewSelection"];
-            state: components["schemas"]["PreviewState"];
+            state: components["schemas"]["HostTaskState"];
             /** Requested By */
             requested_by: string;
             /**
@@ -6240,7 +6511,7 @@ export interface components {
             /** Shows Records */
             shows_records: boolean;
             result: components["schemas"]["PreviewResult"] | null;
-            error: components["schemas"]["PreviewError"] | null;
+            error: components["schemas"]["HostTaskError"] | null;
         };
         /**
          * PreviewBody
@@ -6266,26 +6537,6 @@ export interface components {
              */
             source: string;
             selection: components["schemas"]["PreviewSelection"];
-        };
-        /**
-         * PreviewError
-         * @description Why a preview could not be made. `findings`: where the definition is the reason.
-         */
-        PreviewError: {
-            /** Code */
-            code: string;
-            /** Message */
-            message: string;
-            /**
-             * Hint
-             * @default
-             */
-            hint: string;
-            /**
-             * Findings
-             * @default []
-             */
-            findings: components["schemas"]["Finding"][];
         };
         /** PreviewPage */
         PreviewPage: {
@@ -6352,12 +6603,6 @@ export interface components {
              */
             sample: number;
         };
-        /**
-         * PreviewState
-         * @description A preview of a revision. PENDING: it waits for the worker of the host. FAILED: `error` says what to do.
-         * @enum {string}
-         */
-        PreviewState: "PENDING" | "RUNNING" | "DONE" | "FAILED";
         /**
          * Problem
          * @description A failure, RFC 9457: `type` and `code` are stable, `detail` says what happened and `hint` what to do.
@@ -7829,6 +8074,45 @@ export interface components {
          */
         StepName: "prepare_standby" | "pause" | "prove_pause" | "take_snapshot" | "translate_positions" | "note_sink_ends" | "end_old_run" | "set_positions" | "check_standby" | "promote" | "observe" | "discard_standby" | "resume_old" | "pause_new" | "end_new_run" | "translate_back" | "restore" | "start_old";
         /**
+         * StepRow
+         * @description An event behind one interceptor. `event`, `headers` (names that differ) and `cause` are for those who may see
+         *     records.
+         */
+        StepRow: {
+            /** Component */
+            component: string;
+            /** Type */
+            type: string;
+            effect: components["schemas"]["Effect"];
+            /**
+             * Headers
+             * @default []
+             */
+            headers: string[];
+            /**
+             * Key
+             * @default false
+             */
+            key: boolean;
+            /**
+             * Body
+             * @default false
+             */
+            body: boolean;
+            /**
+             * Cause
+             * @default
+             */
+            cause: string;
+            /**
+             * Event
+             * @default null
+             */
+            event: {
+                [key: string]: unknown;
+            } | null;
+        };
+        /**
          * StepState
          * @description A step is waiting, running, or ended.
          * @enum {string}
@@ -8030,6 +8314,111 @@ export interface components {
             results: components["schemas"]["Token"][];
             /** Next */
             next: string | null;
+        };
+        /**
+         * Trace
+         * @description A trace of one record. `shows_records`: whether you may see what it holds.
+         */
+        Trace: {
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Pipeline */
+            pipeline: string;
+            question: components["schemas"]["TraceQuestion"];
+            state: components["schemas"]["HostTaskState"];
+            /** Requested By */
+            requested_by: string;
+            /**
+             * Requested At
+             * Format: date-time
+             */
+            requested_at: string;
+            /** Started At */
+            started_at: string | null;
+            /** Ended At */
+            ended_at: string | null;
+            /**
+             * Expires At
+             * Format: date-time
+             */
+            expires_at: string;
+            /** Shows Records */
+            shows_records: boolean;
+            result: components["schemas"]["TraceResult"] | null;
+            error: components["schemas"]["HostTaskError"] | null;
+        };
+        /**
+         * TraceBody
+         * @description Which record: `at` its place in the source.
+         */
+        TraceBody: {
+            at: components["schemas"]["Place"];
+        };
+        /**
+         * TraceOutcome
+         * @description What became of the record in one channel. IN_FLIGHT: its batch is not done; NOT_READ: the channel is not there
+         *     yet; SKIPPED: the channel is past it and has never read it; NO_RECORD: there is none at this offset.
+         * @enum {string}
+         */
+        TraceOutcome: "delivered" | "filtered" | "dead_lettered" | "unrouted" | "routed_elsewhere" | "dropped_optional" | "in_flight" | "not_read" | "skipped" | "no_record" | "unknown";
+        /** TracePage */
+        TracePage: {
+            /** Results */
+            results: components["schemas"]["Trace"][];
+            /** Next */
+            next: string | null;
+        };
+        /**
+         * TraceQuestion
+         * @description The record `at` a place of a source.
+         */
+        TraceQuestion: {
+            at: components["schemas"]["Place"];
+        };
+        /**
+         * TraceResult
+         * @description The whole answer. `unknown`: what cannot be known, with the reason.
+         */
+        TraceResult: {
+            place: components["schemas"]["Place"];
+            /**
+             * Channels
+             * @default []
+             */
+            channels: components["schemas"]["ChannelTrace"][];
+            /**
+             * Evaluated
+             * @default []
+             */
+            evaluated: components["schemas"]["Evaluated"][];
+            /**
+             * Unknown
+             * @default []
+             */
+            unknown: components["schemas"]["Unknown"][];
+            /**
+             * Seconds
+             * @default 0
+             */
+            seconds: number;
+        };
+        /**
+         * Unknown
+         * @description What cannot be known, and why. `about`: a channel, a revision or a sink; empty for all of it.
+         */
+        Unknown: {
+            /**
+             * About
+             * @default
+             */
+            about: string;
+            /** Code */
+            code: string;
+            /** Reason */
+            reason: string;
         };
         /**
          * User
@@ -11896,6 +12285,109 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PipelineDetail"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_traces: {
+        parameters: {
+            query?: {
+                cursor?: string;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TracePage"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    create_trace: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated request with the same key and body is answered by the first answer; kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TraceBody"];
+            };
+        };
+        responses: {
+            202: {
+                headers: {
+                    /** @description Address of the created object. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Trace"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_trace: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                trace_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Trace"];
                 };
             };
             /** @description A problem. */

@@ -50,7 +50,6 @@ from workers.ports import AuditReceiver, Now, Secrets, SpanExport
 from workers.supervisor.background.broker_connection import EXIT_BROKER_UNRESPONSIVE, BrokerConnection, Canary
 from workers.supervisor.background.janitor import Janitor
 from workers.supervisor.background.loop import BackgroundLoop
-from workers.supervisor.background.previewer import PreviewContext, Previewer
 from workers.supervisor.background.pruning import Limits
 from workers.supervisor.background.retry import Replayer, Way
 from workers.supervisor.background.secret_versions import SecretVersions
@@ -60,10 +59,11 @@ from workers.supervisor.background.sending.deliveries import DeliverySender
 from workers.supervisor.background.surveyor import InspectionContext, Surveyor
 from workers.supervisor.background.ticker import Ticker
 from workers.supervisor.background.tracing import TraceSender
-from workers.supervisor.background.tracing_records import TraceContext
 from workers.supervisor.background.watch import watch
 from workers.supervisor.launch.launch import Launcher, NotProvisioned
 from workers.supervisor.launch.references import References
+from workers.supervisor.previewing.previewer import PreviewContext, Previewer
+from workers.supervisor.previewing.traces import TraceContext
 from workers.supervisor.tick.act import Actor
 from workers.supervisor.tick.lease import HostLease
 from workers.supervisor.tick.memory import Memory

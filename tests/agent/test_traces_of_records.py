@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import Producer
@@ -15,7 +16,7 @@ from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.base.states import HostTaskState
 from pipelines.domain.ledger.journal import DeadLetters
 from pipelines.domain.runs.protocol import AgentUser, SparkSettings
-from pipelines.domain.trace.protocol import FollowRequest, TraceResult
+from pipelines.domain.trace.protocol import TraceResult
 from pipelines.domain.trace.question import Place, TraceQuestion
 from pipelines.models import Host
 from pipelines.models import Run as RunRow
@@ -29,10 +30,10 @@ from tests.factories import now
 from tests.waiting import wait_for
 from workers.adapters.secrets import backends
 from workers.agent.evaluation.trace import follow
-from workers.ports import AnswerT, Previews, Question
-from workers.supervisor.background.tracing_records import TraceContext
+from workers.ports import Previews
 from workers.supervisor.launch.launch import Launcher
 from workers.supervisor.launch.references import References
+from workers.supervisor.previewing.traces import TraceContext
 
 pytestmark = pytest.mark.django_db
 FILTER = {"type": "regex_filter", "regex": "DEBUG", "exclude_events": True}
@@ -47,8 +48,7 @@ class InThisProcess:
     session: SparkSession
     tmp: Path
 
-    def make(self, owner: str, user: AgentUser | None, request: Question[AnswerT]) -> AnswerT:
-        assert isinstance(request, FollowRequest)
+    def make(self, owner: str, user: AgentUser | None, request: Any) -> Any:
         return request.answer_of(follow(self.session, request, self.tmp).model_dump_json().encode())
 
     def tidy(self) -> None:
@@ -91,7 +91,9 @@ def tracer(session: SparkSession, tmp_path: Path) -> MakeTracer:
 def known(topics: Topics, pipeline: Pipeline) -> RunRow:
     """The run as a control plane has it; its revision is the one that it runs."""
     row = stored(topics, pipeline.definition)
-    row.revision = row.pipeline.current_revision
+    revision = row.pipeline.current_revision
+    assert revision
+    row.revision = revision
     row.save()
     return row
 

@@ -38,9 +38,9 @@ from tests.factories import PipelineFactory, UserFactory, definition_data, now
 from tests.fakes.previews import FakePreviews
 from workers.adapters.secrets import backends
 from workers.ports import PreviewFailed, PreviewInterrupted
-from workers.supervisor.background.previewer import PreviewContext
 from workers.supervisor.launch.launch import Launcher
 from workers.supervisor.launch.references import References
+from workers.supervisor.previewing.previewer import PreviewContext
 
 pytestmark = pytest.mark.django_db
 ORDERS = "/api/v1/pipelines/orders/previews"

@@ -33,8 +33,8 @@ from tests.factories import (
 )
 from tests.fakes.previews import FakePreviews
 from workers.ports import PreviewFailed
-from workers.supervisor.background.tracing_records import TraceContext
 from workers.supervisor.launch.launch import Launcher
+from workers.supervisor.previewing.traces import TraceContext
 
 pytestmark = pytest.mark.django_db
 ORDERS = "/api/v1/pipelines/orders/traces"

@@ -22,7 +22,7 @@ from pipelines.selectors.trace.evidence import definitions, ledger_of
 from pipelines.selectors.trace.traces import open_traces
 from pipelines.services.base import host_tasks
 from pipelines.services.trace.traces import SECONDS
-from workers.supervisor.background.previewer import TaskContext
+from workers.supervisor.previewing.previewer import TaskContext
 
 MOST_REVISIONS = 3
 """With which a record is evaluated again, newest first."""

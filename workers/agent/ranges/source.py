@@ -7,6 +7,7 @@ class and made anew in each of them.
 from __future__ import annotations
 
 import importlib
+import itertools
 import json
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -30,6 +31,7 @@ _NAME = "headgate_ranges"
 _SCHEMA = (
     f"key binary, value binary, headers {HEADERS_TYPE}, topic string, partition bigint, offset bigint, problem string"
 )
+_numbers = itertools.count()
 _TASKS = 8
 """Partitions are spread over at most so many tasks; one partition is never divided, which keeps its order."""
 
@@ -78,11 +80,6 @@ class RangeStream(DataSourceStreamReader):
 class RangeSource(DataSource):
     """Spark's way to a reader."""
 
-    @classmethod
-    def name(cls) -> str:
-        """What `format` is given."""
-        return _NAME
-
     def schema(self) -> str:
         """The columns of `ranges.EVENTS`."""
         return _SCHEMA
@@ -99,13 +96,27 @@ def stream(
     spark: SparkSession, reader: type[RangeReader], config: str, *, starts: Offsets, limits: BatchLimits, path: str
 ) -> tuple[DataFrame, Event]:
     """The endless frame of a reader, and the event in it. `path`: of the source, for its bad events."""
-    spark.dataSource.register(RangeSource)
     options = {
         "reader": f"{reader.__module__}:{reader.__qualname__}",
         "config": config,
         "starts": ranges.as_json(starts),
         "limits": json.dumps(asdict(limits)),
     }
-    frame = spark.readStream.format(_NAME).options(**options).load()
+    frame = spark.readStream.format(_registered(spark)).options(**options).load()
     event = Event(key=f.col("key"), body=f.col("value"), carried=f.col("headers"))
     return frame, event.failed_where(f.col("problem").isNotNull(), path, f.col("problem"))
+
+
+def _registered(spark: SparkSession) -> str:
+    """The name of a source for one query alone. Spark puts variables into the environment that a source was registered
+    with when a query starts (4.2, `PythonStreamingSourceRunner`); two queries that do so at once damage that map, and
+    none of its tasks can be read any more."""
+    number = next(_numbers)
+
+    class Source(RangeSource):
+        @classmethod
+        def name(cls) -> str:
+            return f"{_NAME}_{number}"
+
+    spark.dataSource.register(Source)
+    return Source.name()

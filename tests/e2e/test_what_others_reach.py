@@ -19,11 +19,17 @@ PRIVATE = ("secret_key", "headgate.sqlite3", "up")
 
 
 def listening(service: Path) -> set[tuple[str, str]]:
-    """The name of a service, with each address that it or a process below it listens on."""
+    """The name of a service, with each address that it or a process below it listens on. What makes previews has a name
+    of its own: its Spark listens as that of an agent does."""
     found = psutil.Process(ProcessIdentity.model_validate_json(service.read_bytes()).pid)
-    processes = [found, *found.children(recursive=True)]
-    sockets = [each for process in processes for each in process.net_connections("inet")]
-    return {(service.stem, each.laddr.ip) for each in sockets if each.status == psutil.CONN_LISTEN}
+    previewers = [each for each in found.children() if "workers.agent.evaluation.previewer" in each.cmdline()]
+    beside = {below for each in previewers for below in [each, *each.children(recursive=True)]}
+    return {
+        ("previewer" if process in beside else service.stem, each.laddr.ip)
+        for process in [found, *found.children(recursive=True)]
+        for each in process.net_connections("inet")
+        if each.status == psutil.CONN_LISTEN
+    }
 
 
 def test_every_port_of_the_stack_is_on_the_loopback_interface(installation: Installation) -> None:

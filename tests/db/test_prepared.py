@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from threading import Thread
-from typing import Any
+from typing import Any, cast
 from uuid import uuid4
 
 import pytest
@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 
 from pipelines.domain.base.states import DesiredState, Phase
 from pipelines.models import Host, Pipeline
-from pipelines.selectors.base.prepared import Prepared, given
+from pipelines.selectors.base.prepared import Prepared, Remembering, given
 from pipelines.selectors.lifecycle import supervision
 from tests.factories import HostFactory, PipelineFactory
 
@@ -105,3 +105,53 @@ def test_pipelines_of_a_host_have_one_order_whatever_the_collation_of_the_databa
     monkeypatch.setattr(supervision, "_pipelines", lambda host: made)
     for busy in (None, {pipeline.id for pipeline in made}):
         assert [row.pipeline.name for row in supervision.roster("alpha", busy)] == ["a-c", "a1", "ab"]
+
+
+def of_one_host() -> QuerySet[Pipeline]:
+    return Pipeline.objects.filter(host_id=given("host")).defer("description").order_by("name")
+
+
+def made_of(asked: Remembering[Pipeline], monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The pipelines that an answer made models of; the others were as they were."""
+    made, from_db = [], Pipeline.from_db.__func__  # type: ignore[attr-defined]
+
+    def noting(cls: type[Pipeline], *arguments: Any) -> Pipeline:
+        model = from_db(cls, *arguments)
+        made.append(model.name)
+        return cast("Pipeline", model)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Pipeline, "from_db", classmethod(noting))
+        asked(host="alpha")
+    return made
+
+
+def test_only_rows_that_have_changed_are_made_models_again(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    HostFactory.create(name="alpha")
+    for name in ("p1", "p2", "p3"):
+        PipelineFactory.create(name=name, host_id="alpha", generation=1)
+    asked = Remembering(of_one_host)
+    assert made_of(asked, monkeypatch) == ["p1", "p2", "p3"]
+    assert made_of(asked, monkeypatch) == []
+    Pipeline.objects.filter(name="p2").update(conditions=[{"type": "Stable"}])
+    assert made_of(asked, monkeypatch) == ["p2"]
+    Pipeline.objects.filter(name="p1").update(host_id=None)
+    assert [each.name for each in asked(host="alpha")] == ["p2", "p3"]
+    assert asked(host="beta") == []
+
+
+def test_what_is_done_to_a_model_is_gone_with_the_next_answer(db: None, django_assert_num_queries: Any) -> None:
+    HostFactory.create(name="alpha")
+    made = PipelineFactory.create(name="p1", host_id="alpha", generation=7, description="x")
+    asked = Remembering(of_one_host)
+    first, (second,) = asked(host="alpha")[0], asked(host="alpha")
+    first.generation, first.current_revision = 8, None
+    (third,) = asked(host="alpha")
+    assert (second.generation, third.generation, third) == (7, 7, made)
+    assert third.current_revision == made.current_revision
+    with django_assert_num_queries(1):
+        assert third.description == "x"
+    third.phase = Phase.RUNNING
+    third.save(update_fields=["phase"])
+    (fourth,) = asked(host="alpha")
+    assert fourth.phase == Phase.RUNNING

@@ -58,18 +58,20 @@ class HostProcesses:
         self._keeper = tuple(keeper)
         self._boot_id = boot_id()
         self._halted: frozenset[ProcessIdentity] = frozenset()
+        self._known: dict[int, ProcessIdentity] = {}
 
     def holders(self) -> TokenHolders:
         found: dict[str, list[ProcessIdentity]] = defaultdict(list)
-        halted = set()
+        halted, known = set(), {}
         for pid in self.pids():
             token = _token(pid)
             state, identity = self._seen(pid) if token else ("", None)
             if token and identity:
                 found[token].append(identity)
+                known[pid] = identity
                 if state in _HALTED:
                     halted.add(identity)
-        self._halted = frozenset(halted)
+        self._halted, self._known = frozenset(halted), known
         return {token: tuple(processes) for token, processes in found.items()}
 
     def halted(self) -> frozenset[ProcessIdentity]:
@@ -143,7 +145,10 @@ class HostProcesses:
             return "", None
         if not fields or fields[0] in (b"Z", b"X"):
             return "", None
-        return fields[0].decode(), ProcessIdentity(pid=pid, start_time=int(fields[19]), boot_id=self._boot_id)
+        state, start_time, known = fields[0].decode(), int(fields[19]), self._known.get(pid)
+        if known is not None and known.start_time == start_time:
+            return state, known
+        return state, ProcessIdentity(pid=pid, start_time=start_time, boot_id=self._boot_id)
 
 
 def _read(pid: int, name: str) -> bytes:

@@ -31,6 +31,9 @@ _PRIVATE = 0o700
 _YOUNG_NS = 50_000_000
 """A file that changed so shortly before it was read may change again without another time: the kernel's is coarse."""
 
+_SHARED_FOR = 0.05
+"""Seconds for which the space for checkpoints, which all runs have in common, is not asked for again."""
+
 _NO_JOURNAL = b"another kind of file is in the place of the journal\n"
 """Corruption, to whoever reads it."""
 _MOST_TRACES = 1000
@@ -46,6 +49,8 @@ class LocalRunDirs:
 
     def __init__(self, state_dir: Path) -> None:
         self._state_dir = state_dir
+        self._runs, self._checkpoints = state_dir / "runs", state_dir / "checkpoints"
+        self._of_checkpoints: tuple[float, DiskSpace | None] = (0.0, None)
         self._known: dict[str, dict[str, tuple[Stamp, Document | None]]] = {}
 
     def path(self, pipeline: str, run: int) -> Path:
@@ -132,8 +137,11 @@ class LocalRunDirs:
             return JournalChunk(offset=offset, data=_NO_JOURNAL, size=offset + len(_NO_JOURNAL))
 
     def space(self, run_dir: Path | None = None) -> DiskSpace | None:
-        runs, checkpoints = self._state_dir / "runs", self._state_dir / "checkpoints"
-        return scarcest([_nearest(run_dir or runs), DiskSpace.of(checkpoints)])
+        until, checkpoints = self._of_checkpoints
+        if (now := time.monotonic()) >= until:
+            checkpoints = DiskSpace.of(self._checkpoints)
+            self._of_checkpoints = (now + _SHARED_FOR, checkpoints)
+        return scarcest([_nearest(run_dir or self._runs), checkpoints])
 
     def found_full(self, run_dir: Path) -> bool:
         try:
@@ -172,7 +180,7 @@ def _make_again(run_dir: Path) -> None:
 
 def _nearest(path: Path) -> DiskSpace | None:
     """The file system of a directory that need not be there yet."""
-    return next((space for each in (path, *path.parents) if (space := DiskSpace.of(each))), None)
+    return DiskSpace.of(path) or next((space for each in path.parents if (space := DiskSpace.of(each))), None)
 
 
 def _last_epoch(lock: Path) -> int:

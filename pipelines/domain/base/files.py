@@ -16,6 +16,8 @@ from pathlib import Path
 
 MOST = 32 << 20
 """Bytes of a document."""
+_AT_ONCE = 64 << 10
+"""Bytes; as many as may be read are set aside for each read, and most documents are small."""
 _SHARED_DIRECTORY = 0o1770
 _FOR_THE_GROUP = 0o640
 
@@ -42,8 +44,8 @@ def open_regular(path: Path | str) -> int:
 def read(path: Path | str, most: int = MOST) -> bytes:
     """All of a file. Raises OSError, NotOurs among them where it has more bytes than `most`."""
     with os.fdopen(open_regular(path), "rb", buffering=0) as file:
-        content = file.read(most + 1)
-        while content and len(content) <= most and (more := file.read(most + 1 - len(content))):
+        content = file.read(_AT_ONCE)
+        while content and len(content) <= most and (more := file.read(max(_AT_ONCE, len(content)))):
             content += more
     if len(content) > most:
         raise NotOurs(f"{path} is larger than {most} bytes")

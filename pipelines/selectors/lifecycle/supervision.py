@@ -20,7 +20,7 @@ from pipelines.domain.ledger.sink_groups import Penalty
 from pipelines.domain.runs.lineage import Before
 from pipelines.domain.runs.protocol import QueryHead
 from pipelines.models import Event, Host, LedgerBatch, Operation, Pipeline, Position, Reconciliation, Revision, Run
-from pipelines.selectors.base.prepared import Prepared, given
+from pipelines.selectors.base.prepared import Prepared, Remembering, given
 from pipelines.selectors.hosts.hosts import expected
 from pipelines.selectors.lifecycle.situations import open_operations
 from pipelines.selectors.positions import positions
@@ -44,6 +44,7 @@ _UNUSED_OF_PIPELINE = (
     "description",
     "labels",
     "created_at",
+    "updated_at",
     "archived_at",
     "restart_at",
     "restart_cause",
@@ -52,7 +53,7 @@ _UNUSED_OF_PIPELINE = (
     "stop_reason",
     "version",
 )
-"""What a tick does not look at: to build a thousand rows is most of what a quiet tick costs."""
+"""What a tick does not look at, nor a row that is otherwise as it was."""
 _UNUSED_OF_STANDBY = (
     *_UNUSED_OF_RUN,
     *(f"pipeline__{name}" for name in _UNUSED_OF_PIPELINE if name != "archived_at"),
@@ -92,10 +93,10 @@ def _without_host() -> QuerySet[Pipeline]:
 
 _HOST = given("host")
 _RESTING = Q(phase=Phase.STOPPED, desired_state=DesiredState.STOPPED, generation=F("observed_generation"))
-_living = Prepared(lambda: run_selectors.living_runs().filter(pipeline__host_id=_HOST).defer(*_UNUSED_OF_RUN))
+_living = Remembering(lambda: run_selectors.living_runs().filter(pipeline__host_id=_HOST).defer(*_UNUSED_OF_RUN))
 _operations = Prepared(lambda: open_operations().filter(pipeline__host_id=_HOST))
-_pipelines = Prepared(lambda: _of_host(_HOST))
-_moving = Prepared(lambda: _of_host(_HOST).exclude(_RESTING))
+_pipelines = Remembering(lambda: _of_host(_HOST))
+_moving = Remembering(lambda: _of_host(_HOST).exclude(_RESTING))
 _some_standby = Prepared(lambda: _standbys_of(_HOST).only("id")[:1])
 _standbys = Prepared(
     lambda: _standbys_of(_HOST).select_related("pipeline").defer(*_UNUSED_OF_STANDBY).order_by("pipeline_name")

@@ -36,6 +36,7 @@ from workers.supervisor.decisions.snapshot import (
 from workers.supervisor.tick.journals import JournalIngestion
 from workers.supervisor.tick.memory import Memory, RunMemory, StandbyTries
 
+_NO_TOTALS, _USUAL = LedgerTotals(), Lifecycle()
 LATELY = 15.0
 """Seconds that a run may take to end after its disk was full, whose last act frees room."""
 
@@ -104,7 +105,7 @@ class Observer:
             findings=tuple(pipeline.findings),
             reconcile=reconciling.in_question(pipeline) and supervision.reconciliation(pipeline.id),
             conditions=tuple(pipeline.conditions),
-            totals=self.memory.totals.get(pipeline.id, LedgerTotals()),
+            totals=self.memory.totals.get(pipeline.id, _NO_TOTALS),
             operation=self._operation(row.operation, now) if row.operation else None,
             run=run,
             trouble=self.memory.troubles.get(pipeline.id, ""),
@@ -126,7 +127,7 @@ class Observer:
             return None
         status = self.memory.run(run).reported
         same = run.warm and run.revision_id == pipeline.current_revision_id and run.host_id == pipeline.host_id
-        lifecycle = self.memory.lifecycles.get(run.revision_id, Lifecycle())
+        lifecycle = self.memory.lifecycles.get(run.revision_id, _USUAL)
         waits = status is not None and (status.token, status.phase) == (run.token, AgentPhase.STANDBY)
         fresh = status is not None and now.boottime - status.heartbeat <= lifecycle.heartbeat_timeout
         if waits and fresh:
@@ -168,7 +169,7 @@ class Observer:
 
     def _lifecycle(self, row: Row) -> Lifecycle:
         """Deadlines of the revision that runs, or of the one that would."""
-        return self.memory.lifecycles.get(_revision(row) or 0, Lifecycle())
+        return self.memory.lifecycles.get(_revision(row) or 0, _USUAL)
 
     def _operation(self, operation: Operation, now: Now) -> OperationSnapshot:
         seen = self.memory.operations.setdefault(operation.id, now.boottime)

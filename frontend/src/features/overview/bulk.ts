@@ -1,5 +1,5 @@
 import { act } from '@/api/operations'
-import { explain } from '@/api/problem'
+import { explain, Problem } from '@/api/problem'
 import type { OperationKind, Pipeline } from '@/api/types'
 import { refusal } from '@/components/actions/allowed'
 
@@ -41,6 +41,8 @@ async function one(kind: BulkKind, pipeline: Pipeline, send: Send): Promise<Bulk
     const operation = await send(name, kind)
     return { name, state: 'accepted', text: operation.message || 'Accepted.' }
   } catch (error) {
-    return { name, state: 'failed', text: explain(error).text }
+    const { text, hint } = explain(error)
+    const refused = error instanceof Problem && error.status < 500
+    return { name, state: refused ? 'refused' : 'failed', text: [text, hint].filter(Boolean).join(' ') }
   }
 }

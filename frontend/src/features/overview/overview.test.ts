@@ -93,9 +93,11 @@ describe('a bulk action', () => {
       pipeline({ name: 'b' }, []),
       pipeline({ name: 'c' }),
       pipeline({ name: 'd' }),
+      pipeline({ name: 'e' }),
     ]
     const send = async (name: string) => {
-      if (name === 'c') throw new Problem(409, { detail: 'It is being restarted.' })
+      if (name === 'c') throw new Problem(403, { detail: 'It is governed.', hint: 'Ask for approval.' })
+      if (name === 'd') throw new Problem(503, { detail: 'The database is away.' })
       return operation({ pipeline: name })
     }
     await runBulk('pause', rows, (result) => results.push(result), send)
@@ -103,8 +105,9 @@ describe('a bulk action', () => {
     expect(byName).toMatchObject({
       a: { state: 'accepted' },
       b: { state: 'refused', text: 'No pause now.' },
-      c: { state: 'failed', text: 'It is being restarted.' },
-      d: { state: 'accepted' },
+      c: { state: 'refused', text: 'It is governed. Ask for approval.' },
+      d: { state: 'failed', text: 'The database is away.' },
+      e: { state: 'accepted' },
     })
   })
 

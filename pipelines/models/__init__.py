@@ -9,6 +9,7 @@ from pipelines.models.event import AuditCheck, AuditForwarding, AuditHead, Audit
 from pipelines.models.governance import ChangeApproval, ChangeRequest
 from pipelines.models.ledger import ChannelTotals, ComponentTotals, LedgerBatch, Position, Sample
 from pipelines.models.migration import ApprovalPolicy, Evacuation, FreezeWindow, Migration, MigrationApproval
+from pipelines.models.output import OutputVerdict
 from pipelines.models.positions import LogIdentity, PositionInspection
 from pipelines.models.preview import Preview, PreviewDifference
 from pipelines.models.purged import Purged
@@ -61,6 +62,7 @@ __all__ = [
     "Migration",
     "MigrationApproval",
     "Operation",
+    "OutputVerdict",
     "Passkey",
     "PendingTrace",
     "Pipeline",

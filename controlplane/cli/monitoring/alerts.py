@@ -17,6 +17,9 @@ app.noun(rules, "rules")
 
 Rule = Annotated[str, typer.Argument(help="The rule's name; `headgate alerts rules list` lists them.", metavar="RULE")]
 Label = Annotated[str, typer.Option("--label", help="Only pipelines with this label: NAME:VALUE, or NAME.")]
+_RECORDS = "Limit of lag in records, or records to read before the output is judged; 0: none."
+_SECONDS = "Limit of lag in seconds, or seconds over which the output is judged; 0: none."
+_DEVIATIONS = "How many deviations from its usual share the output may be off; 0: it is not compared with the past."
 Pipeline = Annotated[str, typer.Option("--pipeline", help="Only this pipeline.")]
 
 
@@ -76,14 +79,14 @@ def list_rules(session: Session) -> None:
     if session.printed(found):
         return
     rows = [row for rule in found for row in _rule_rows(rule)]
-    columns = ("rule", "scope", "enabled", "records", "seconds", "for seconds", "description")
+    columns = ("rule", "scope", "enabled", "records", "seconds", "deviations", "for seconds", "description")
     output.table(columns, rows, empty="No rules.")
 
 
 def _rule_rows(rule: dict[str, Any]) -> list[tuple[object, ...]]:
     def row(scope: str, settings: dict[str, Any], words: str) -> tuple[object, ...]:
-        figures = (settings["enabled"], settings["records"], settings["seconds"], settings["for_seconds"])
-        return (rule["rule"], scope, *figures, words)
+        names = ("enabled", "records", "seconds", "deviations", "for_seconds")
+        return (rule["rule"], scope, *(settings[name] for name in names), words)
 
     overrides = [row(each["pipeline"] or each["label"] or ALL, each, "") for each in rule["overrides"]]
     return [row("default", rule["defaults"], rule["description"]), *overrides]
@@ -95,8 +98,9 @@ def set_rule(
     rule: Rule,
     label: Label = "",
     pipeline: Pipeline = "",
-    records: Annotated[int | None, typer.Option("--records", min=0, help="Limit of lag in records; 0: none.")] = None,
-    seconds: Annotated[float | None, typer.Option("--seconds", min=0, help="Limit of lag in seconds; 0: none.")] = None,
+    records: Annotated[int | None, typer.Option("--records", min=0, help=_RECORDS)] = None,
+    seconds: Annotated[float | None, typer.Option("--seconds", min=0, help=_SECONDS)] = None,
+    deviations: Annotated[float | None, typer.Option("--deviations", min=0, help=_DEVIATIONS)] = None,
     for_seconds: Annotated[
         float | None, typer.Option("--for", min=0, help="Seconds without interruption before an alert is raised.")
     ] = None,
@@ -106,7 +110,8 @@ def set_rule(
     from controlplane.cli.base import output
 
     body: dict[str, Any] = {"label": label, "pipeline": pipeline}
-    body |= {name: given or None for name, given in (("records", records), ("seconds", seconds)) if given is not None}
+    thresholds = (("records", records), ("seconds", seconds), ("deviations", deviations))
+    body |= {name: given or None for name, given in thresholds if given is not None}
     body |= {name: given for name, given in (("for_seconds", for_seconds), ("enabled", enabled)) if given is not None}
     done = session.client().put(_path(rule), body)
     if not session.printed(done):

@@ -2439,7 +2439,7 @@ export interface components {
          * @description The rules that users can set; services may raise alerts of further names.
          * @enum {string}
          */
-        AlertRule: "lag" | "degraded" | "stalled" | "blocked" | "failed" | "unknown" | "agent_crashed" | "journal_damaged" | "disk_full" | "unsupervised" | "unbalanced" | "group_moved" | "group_lost" | "expiring" | "host_silent" | "disk_low" | "migration_waits" | "audit_broken";
+        AlertRule: "lag" | "degraded" | "stalled" | "blocked" | "failed" | "unknown" | "agent_crashed" | "journal_damaged" | "disk_full" | "unsupervised" | "unbalanced" | "output" | "group_moved" | "group_lost" | "expiring" | "host_silent" | "disk_low" | "migration_waits" | "audit_broken";
         /**
          * AlertState
          * @description OPEN: not acknowledged. ACKNOWLEDGED: a user has acknowledged it, and its cause persists. RESOLVED: its cause
@@ -3340,12 +3340,13 @@ export interface components {
          *     - `Stable`: Stable, Changing, Stability unknown.
          *     - `PositionsSafe`: Positions safe, Positions unsafe, Positions unknown.
          *     - `LedgerBalanced`: Ledger balanced, Ledger unbalanced, Ledger unknown.
+         *     - `Output`: Output as usual, Output unusual, Output not judged.
          *     - `Supervised`: Supervised, Not supervised, Supervision unknown.
          *     - `DiskSpace`: Disk has room, Disk low, Disk not checked.
          *     - `Standby`: Standby ready, No standby, Standby unknown.
          * @enum {string}
          */
-        ConditionType: "Stable" | "PositionsSafe" | "LedgerBalanced" | "Supervised" | "DiskSpace" | "Standby";
+        ConditionType: "Stable" | "PositionsSafe" | "LedgerBalanced" | "Output" | "Supervised" | "DiskSpace" | "Standby";
         /**
          * Consequence
          * @description What a change costs, from light to heavy.
@@ -7363,6 +7364,11 @@ export interface components {
              * @default null
              */
             seconds: number | null;
+            /**
+             * Deviations
+             * @default null
+             */
+            deviations: number | null;
         };
         /**
          * RuleOverride
@@ -7393,6 +7399,11 @@ export interface components {
              * @default null
              */
             seconds: number | null;
+            /**
+             * Deviations
+             * @default null
+             */
+            deviations: number | null;
             /** Updated By */
             updated_by: string;
             /**
@@ -7414,6 +7425,8 @@ export interface components {
             records: number | null;
             /** Seconds */
             seconds: number | null;
+            /** Deviations */
+            deviations: number | null;
         };
         /**
          * Rules

@@ -13,7 +13,7 @@ from pipelines.api.http.requests import Instant, Shape, Text
 from pipelines.domain.base.values import BootstrapServers, GroupId, HostName
 from pipelines.domain.definitions.document.references import REFERENCE, WRONG_REFERENCE
 from pipelines.domain.definitions.parts.client_options import SECRET_OPTIONS, ConsumerOptions, value_problems
-from pipelines.domain.monitoring.alert_rules import AlertState, RuleSettings, Severity
+from pipelines.domain.monitoring.alert_rules import THRESHOLDS, AlertState, RuleSettings, Severity
 from pipelines.domain.monitoring.matching import Matchers
 from pipelines.foundation import clock
 from pipelines.selectors.monitoring.schemas import SilenceState
@@ -122,12 +122,13 @@ class RuleBody(RuleScope, Shape):
     for_seconds: float | None = Field(default=None, ge=0, le=86_400)
     records: int | None = Field(default=None, ge=1, lt=2**63)
     seconds: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    deviations: float | None = Field(default=None, ge=1, le=1_000, allow_inf_nan=False)
 
     @property
     def values(self) -> dict[str, Any]:
         """The settings that were given; null is one for a threshold alone."""
         given = self.model_dump(include=self.model_fields_set & RuleSettings.model_fields.keys())
-        return {name: value for name, value in given.items() if value is not None or name in {"records", "seconds"}}
+        return {name: value for name, value in given.items() if value is not None or name in THRESHOLDS}
 
 
 class GroupsQuery(PageQuery):

@@ -183,6 +183,7 @@ class MetricsCollector(Collector):
         yield family(metrics.RESTARTS, (((each.name,), each.restarts) for each in found))
         yield family(metrics.RESTARTS_IN_A_ROW, (((each.name,), each.restarts_in_a_row) for each in found))
         yield family(metrics.POSITIONS_SAFE, (((each.name,), each.positions_safe) for each in found))
+        yield family(metrics.OUTPUT_USUAL, (((each.name,), each.output_usual) for each in found))
         yield family(metrics.FINDINGS, (((each.name,), each.findings) for each in found))
         yield family(metrics.POSITION_FINDINGS, (((each.name,), each.position_findings) for each in found))
         yield family(metrics.MIGRATION_STAGE, _states(MigrationStage, self.found.migrations))

@@ -21,6 +21,7 @@ class ConditionType(StrEnum):
     STABLE = "Stable"
     POSITIONS_SAFE = "PositionsSafe"
     LEDGER_BALANCED = "LedgerBalanced"
+    OUTPUT = "Output"
     SUPERVISED = "Supervised"
     DISK_SPACE = "DiskSpace"
     STANDBY = "Standby"
@@ -48,6 +49,7 @@ class Condition:
 @dataclass(frozen=True)
 class Known:
     """What the words are made of. `supervised`: the host's supervisor was heard within the last seconds.
+    `output_judged`: its worker has judged the output of its pipelines within the last minutes.
     `restart_cause`: how the run before ended, until the pipeline has been healthy for long enough."""
 
     desired: DesiredState
@@ -57,6 +59,7 @@ class Known:
     supervised: bool
     host: str | None
     host_seen_at: datetime | None
+    output_judged: bool = False
     stop_reason: StopReason | None = None
     restart_cause: str = ""
 
@@ -70,6 +73,8 @@ def completed(recorded: Iterable[Condition], known: Known) -> list[Condition]:
         found[ConditionType.SUPERVISED] = supervised
     if known.host is None:
         found[ConditionType.STABLE] = _unplaced(known)
+    if not known.output_judged:
+        found.pop(ConditionType.OUTPUT, None)
     kinds = [kind for kind in ConditionType if kind in found or kind is not ConditionType.STANDBY]
     return [found.get(kind) or _unknown(kind, known) for kind in kinds]
 
@@ -84,6 +89,9 @@ def _unplaced(known: Known) -> Condition:
 def _unknown(kind: ConditionType, known: Known) -> Condition:
     if kind is ConditionType.DISK_SPACE:
         words = "The disk is checked while the pipeline runs."
+        return Condition(kind, ConditionStatus.UNKNOWN, "not_checked", words, known.phase_since)
+    if kind is ConditionType.OUTPUT:
+        words = "The output is judged once a minute by the worker of the pipeline's host, which has not done so lately."
         return Condition(kind, ConditionStatus.UNKNOWN, "not_checked", words, known.phase_since)
     words = "The pipeline has not been started yet."
     return Condition(kind, ConditionStatus.UNKNOWN, "never_observed", words, known.phase_since)
@@ -129,6 +137,11 @@ CONDITION_LABELS: dict[ConditionType, dict[ConditionStatus, str]] = {
         ConditionStatus.TRUE: "Standby ready",
         ConditionStatus.FALSE: "No standby",
         ConditionStatus.UNKNOWN: "Standby unknown",
+    },
+    ConditionType.OUTPUT: {
+        ConditionStatus.TRUE: "Output as usual",
+        ConditionStatus.FALSE: "Output unusual",
+        ConditionStatus.UNKNOWN: "Output not judged",
     },
 }
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -45,6 +46,7 @@ class AlertRule(StrEnum):
     DISK_FULL = "disk_full"
     UNSUPERVISED = "unsupervised"
     UNBALANCED = "unbalanced"
+    OUTPUT = "output"
     GROUP_MOVED = "group_moved"
     GROUP_LOST = "group_lost"
     EXPIRING = "expiring"
@@ -66,6 +68,8 @@ RULE_DESCRIPTIONS: dict[AlertRule, str] = {
     AlertRule.DISK_FULL: "The disk of a pipeline's runs or checkpoints is full, so no further batch starts.",
     AlertRule.UNSUPERVISED: "The supervisor meets an error at the pipeline, and cannot do everything that is due.",
     AlertRule.UNBALANCED: "The ledger is unbalanced, or a range was skipped or reread between batches.",
+    AlertRule.OUTPUT: "Of at least `records` read in `seconds` nothing was delivered, or a share that is more than "
+    "`deviations` away from what was usual.",
     AlertRule.GROUP_MOVED: "Another client commits to a consumer group, or its committed offsets jumped.",
     AlertRule.GROUP_LOST: "Committed offsets of a consumer group are gone.",
     AlertRule.EXPIRING: "Retention or the expiry of the group will pass a position.",
@@ -126,6 +130,8 @@ _NEXT_STEPS: dict[str, str] = {
     AlertRule.JOURNAL_DAMAGED: "Compare the ledger with what the sinks hold for the run that is named.",
     AlertRule.UNSUPERVISED: "Read the worker's log on the host of the pipeline for the error that is named.",
     AlertRule.UNBALANCED: "Open the pipeline's ledger, and find the batches that are not balanced.",
+    AlertRule.OUTPUT: "Compare the component that the message names with the revision before. Correct it or roll back, "
+    "and replay the range that it took.",
     AlertRule.GROUP_MOVED: "Find the other client of the consumer group, and check the positions of the pipeline.",
     AlertRule.GROUP_LOST: "Check the consumer group at the broker, and plan a reset to the last known offsets.",
     AlertRule.EXPIRING: "Start the pipeline, or extend the retention, before records are lost.",
@@ -153,14 +159,18 @@ class RuleSettings(BaseModel):
     for_seconds: Annotated[float, Field(ge=0, le=86_400)] = 0.0
     records: Annotated[int, Field(ge=1)] | None = None
     seconds: Annotated[float, Field(gt=0)] | None = None
+    deviations: Annotated[float, Field(ge=1, le=1_000)] | None = None
 
 
+THRESHOLDS = frozenset({"records", "seconds", "deviations"})
+"""What a setting switches off by null."""
 WITHOUT_PIPELINE = frozenset({AlertRule.HOST_SILENT, AlertRule.DISK_LOW, AlertRule.AUDIT_BROKEN})
 """Rules that are not about pipelines: settings for a label or a pipeline would change nothing."""
 
 DEFAULTS: dict[AlertRule, RuleSettings] = {
     **{rule: RuleSettings() for rule in AlertRule},
     AlertRule.LAG: RuleSettings(for_seconds=120.0, seconds=900.0),
+    AlertRule.OUTPUT: RuleSettings(records=1_000, seconds=300.0, deviations=6.0),
 }
 """Without a setting. Lag in records has no default: how many are many depends on the topic."""
 
@@ -207,7 +217,7 @@ def settings_for(
 @dataclass(frozen=True)
 class Facts:
     """What is known of a pipeline when its rules are judged. `lag_seconds`: age of the oldest record that waits.
-    `team`: the id of the team that owns it."""
+    `since`: when its living run began to consume. `team`: the id of the team that owns it."""
 
     pipeline: str
     phase: Phase
@@ -216,6 +226,7 @@ class Facts:
     conditions: Iterable[Mapping[str, Any]] = ()
     lag_records: int | None = None
     lag_seconds: float | None = None
+    since: datetime | None = None
     team: int = 0
 
 
@@ -241,7 +252,9 @@ _BY_CONDITION = {
     (ConditionType.SUPERVISED, "error"): AlertRule.UNSUPERVISED,
     (ConditionType.DISK_SPACE, DISK_FULL.lower()): AlertRule.DISK_FULL,
 }
-EVALUATED = frozenset({AlertRule.LAG, AlertRule.UNBALANCED, *_BY_PHASE.values(), *_BY_CONDITION.values()})
+EVALUATED = frozenset(
+    {AlertRule.LAG, AlertRule.UNBALANCED, AlertRule.OUTPUT, *_BY_PHASE.values(), *_BY_CONDITION.values()}
+)
 """Rules that `broken` looks at; alerts of a pipeline that it does not find any more are over. The others are raised and
 cleared by whoever notices."""
 
@@ -267,6 +280,9 @@ def _candidates(facts: Facts) -> Iterator[Broken]:
         yield Broken(rule, facts.pipeline, facts.phase_message or f"The pipeline is {facts.phase}.")
     yield from by_condition
     yield from _unbalanced(facts)
+    for each in facts.conditions:
+        if (each["type"], each["status"]) == (ConditionType.OUTPUT, ConditionStatus.FALSE):
+            yield Broken(AlertRule.OUTPUT, facts.pipeline, str(each["message"]))
 
 
 def _unbalanced(facts: Facts) -> Iterator[Broken]:

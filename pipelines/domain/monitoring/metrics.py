@@ -125,6 +125,11 @@ RESTARTS_IN_A_ROW = _gauge(
 POSITIONS_SAFE = _gauge(
     "pipeline_positions_safe", _PIPELINE, "1 if the positions are safe, 0 if not. Absent if unknown."
 )
+OUTPUT_USUAL = _gauge(
+    "pipeline_output_usual",
+    _PIPELINE,
+    "1 if what the pipeline delivers of what it reads is as usual, 0 if not. Absent if it cannot be judged.",
+)
 FINDINGS = _gauge("pipeline_findings", _PIPELINE, "Findings that refused the last start.")
 POSITION_FINDINGS = _gauge("pipeline_position_findings", _PIPELINE, "Those of them that are about positions.")
 MIGRATION_STAGE = _gauge(
@@ -182,6 +187,7 @@ GROUPS: dict[str, tuple[Metric, ...]] = {
         RESTARTS,
         RESTARTS_IN_A_ROW,
         POSITIONS_SAFE,
+        OUTPUT_USUAL,
         FINDINGS,
         POSITION_FINDINGS,
         MIGRATION_STAGE,

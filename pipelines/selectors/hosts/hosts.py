@@ -15,6 +15,7 @@ from pipelines.models import Host
 from pipelines.selectors.hosts.schemas import DiskSchema, HostSchema, HostState, IsolationSchema, MessagesSchema
 
 SUPERVISED_WITHIN = timedelta(seconds=5)
+OUTPUT_JUDGED_WITHIN = timedelta(minutes=3)
 LOST_AFTER = timedelta(seconds=30)
 
 
@@ -26,6 +27,11 @@ def seen_within(seen_at: datetime | None, limit: timedelta) -> bool:
 def supervised(host: Host | None) -> bool:
     """Whether the supervisor of a pipeline's host is heard; without a host there is nothing to supervise."""
     return host is None or seen_within(host.seen_at, SUPERVISED_WITHIN)
+
+
+def output_judged(host: Host) -> bool:
+    """Whether the worker of a host has judged the output of its pipelines within the last minutes."""
+    return seen_within(host.output_judged_at, OUTPUT_JUDGED_WITHIN)
 
 
 def expected() -> QuerySet[Host]:

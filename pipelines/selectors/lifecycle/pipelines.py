@@ -27,11 +27,11 @@ from pipelines.domain.base.states import (
 from pipelines.domain.lifecycle.actions import Situation, allowed_actions
 from pipelines.domain.lifecycle.conditions import Condition, ConditionStatus, ConditionType, Known, completed, headline
 from pipelines.foundation.errors import NotFound
-from pipelines.models import Host, Pipeline, Run
+from pipelines.models import Host, OutputVerdict, Pipeline, Run
 from pipelines.selectors.access.secrets import outdated_of
 from pipelines.selectors.base.schemas import AllowedActionSchema, allowed_action_schema
 from pipelines.selectors.base.visible import visible
-from pipelines.selectors.hosts.hosts import supervised
+from pipelines.selectors.hosts.hosts import output_judged, supervised
 from pipelines.selectors.lifecycle.schemas import (
     ArchivedPipelineSchema,
     ConditionSchema,
@@ -243,12 +243,13 @@ class _Supervision(NamedTuple):
 
     supervised: bool
     seen_at: datetime | None
+    output_judged: bool = False
 
 
 def _supervision() -> dict[str, _Supervision]:
     """By host; a thousand pipelines share the rows of a few."""
-    hosts = Host.objects.only("seen_at")
-    return {host.name: _Supervision(supervised(host), host.seen_at) for host in hosts}
+    hosts = Host.objects.only("seen_at", "output_judged_at")
+    return {host.name: _Supervision(supervised(host), host.seen_at, output_judged(host)) for host in hosts}
 
 
 _UNSUPERVISED = _Supervision(supervised(None), None)
@@ -264,6 +265,7 @@ def _known(pipeline: Listed, supervision: Mapping[str, _Supervision]) -> Known:
         supervised=host.supervised,
         host=pipeline.host_id,
         host_seen_at=host.seen_at,
+        output_judged=host.output_judged,
         stop_reason=StopReason(pipeline.stop_reason) if pipeline.stop_reason else None,
         restart_cause=pipeline.restart_cause,
     )
@@ -291,7 +293,8 @@ def status_schema(pipeline: Pipeline, access: Access) -> StatusSchema:
 
 
 def _recorded(pipeline: Pipeline) -> list[Condition]:
-    return [
+    """What the ticks say of it, and what is said of its output."""
+    told = [
         Condition(
             type=ConditionType(each["type"]),
             status=ConditionStatus(each["status"]),
@@ -301,6 +304,12 @@ def _recorded(pipeline: Pipeline) -> list[Condition]:
         )
         for each in pipeline.conditions
     ]
+    rows = OutputVerdict.objects.filter(pipeline=pipeline)
+    output = [
+        Condition(ConditionType.OUTPUT, ConditionStatus(each.status), each.reason, each.message, each.since)
+        for each in rows
+    ]
+    return [*told, *output]
 
 
 def _condition_schema(condition: Condition) -> ConditionSchema:

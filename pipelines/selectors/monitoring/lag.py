@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db.models import Case, F, Q, QuerySet, When
+from django.db.models.functions import Coalesce
 
 from pipelines.domain.base.states import Phase
 from pipelines.domain.monitoring.alert_rules import Facts
@@ -34,24 +35,27 @@ class MonitoredPipeline:
 def monitored(host: str) -> list[MonitoredPipeline]:
     """Every pipeline of a host, in two queries whatever their number."""
     living = living_runs().filter(pipeline__host_id=host)
-    runs = {pipeline: (revision, seen) for pipeline, revision, seen in _observed(living)}
+    runs = {pipeline: (revision, seen, since) for pipeline, revision, seen, since in _observed(living)}
     rows = Pipeline.objects.filter(host_id=host, archived_at__isnull=True).only(
         "id", "name", "team_id", "labels", "phase", "phase_message", "conditions", "current_revision_id"
     )
-    return [_monitored(row, *runs.get(row.id, (row.current_revision_id, None))) for row in rows]
+    return [_monitored(row, *runs.get(row.id, (row.current_revision_id, None, None))) for row in rows]
 
 
-def _observed(runs: QuerySet[Run]) -> Iterator[tuple[UUID, int, Mapping[str, Any] | None]]:
-    yield from runs.values_list("pipeline_id", "revision_id", "observed")
+def _observed(runs: QuerySet[Run]) -> Iterator[tuple[UUID, int, Mapping[str, Any] | None, datetime]]:
+    yield from runs.values_list("pipeline_id", "revision_id", "observed", Coalesce("promoted_at", "started_at"))
 
 
-def _monitored(row: Pipeline, revision: int | None, observed: Mapping[str, Any] | None) -> MonitoredPipeline:
+def _monitored(
+    row: Pipeline, revision: int | None, observed: Mapping[str, Any] | None, since: datetime | None
+) -> MonitoredPipeline:
     facts = Facts(
         pipeline=row.name,
         phase=Phase(row.phase),
         phase_message=row.phase_message,
         labels=row.labels,
         conditions=row.conditions,
+        since=since,
         team=row.team_id,
     )
     return MonitoredPipeline(row.id, facts, revision, observed)

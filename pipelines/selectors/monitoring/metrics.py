@@ -30,6 +30,7 @@ from pipelines.models import (
     Pipeline,
     Receiver,
 )
+from pipelines.selectors.hosts.hosts import OUTPUT_JUDGED_WITHIN, seen_within
 from pipelines.selectors.monitoring.schemas import (
     ActiveAlertsSchema,
     ChannelLagSchema,
@@ -45,7 +46,7 @@ LAG_HOLDS = timedelta(seconds=QUIET_SECONDS + 2 * STEPS[0])
 """A point of lag that is older says nothing of the present."""
 
 Names = dict[UUID, str]
-_SAFE = {ConditionStatus.TRUE: True, ConditionStatus.FALSE: False}
+_HOLDS = {ConditionStatus.TRUE: True, ConditionStatus.FALSE: False}
 
 
 def snapshot() -> MetricsSchema:
@@ -67,7 +68,8 @@ def snapshot() -> MetricsSchema:
 
 def _pipelines() -> list[dict[str, Any]]:
     fields = ("id", "name", "host_id", "phase", "desired_state", "restarts", "restart_count", "findings", "conditions")
-    return list(Pipeline.objects.filter(archived_at=None).order_by("name").values(*fields))
+    output = ("output__status", "host__output_judged_at")
+    return list(Pipeline.objects.filter(archived_at=None).order_by("name").values(*fields, *output))
 
 
 def _pipeline(row: dict[str, Any]) -> PipelineMetricsSchema:
@@ -82,12 +84,18 @@ def _pipeline(row: dict[str, Any]) -> PipelineMetricsSchema:
         findings=len(codes),
         position_findings=sum(code in FINDING_CODES for code in codes),
         positions_safe=_positions_safe(row["conditions"]),
+        output_usual=_output_usual(row),
     )
 
 
 def _positions_safe(conditions: Iterable[dict[str, Any]]) -> bool | None:
     status = next((each["status"] for each in conditions if each["type"] == ConditionType.POSITIONS_SAFE), None)
-    return None if status is None else _SAFE.get(status)
+    return None if status is None else _HOLDS.get(status)
+
+
+def _output_usual(row: dict[str, Any]) -> bool | None:
+    judged = seen_within(row["host__output_judged_at"], OUTPUT_JUDGED_WITHIN)
+    return _HOLDS.get(row["output__status"]) if judged else None
 
 
 def _channels(names: Names) -> list[ChannelMetricsSchema]:

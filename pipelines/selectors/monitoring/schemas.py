@@ -139,6 +139,7 @@ class RuleSettingsSchema(Schema):
     for_seconds: float
     records: int | None
     seconds: float | None
+    deviations: float | None
 
 
 class RuleOverrideSchema(Schema):
@@ -150,6 +151,7 @@ class RuleOverrideSchema(Schema):
     for_seconds: float | None = None
     records: int | None = None
     seconds: float | None = None
+    deviations: float | None = None
     updated_by: str
     updated_at: datetime
 
@@ -370,7 +372,7 @@ class DeliverySchema(Schema):
 
 
 class PipelineMetricsSchema(Schema):
-    """What metrics show of a pipeline. `positions_safe`: null where it is not known."""
+    """What metrics show of a pipeline. `positions_safe`, `output_usual`: null where it is not known."""
 
     name: str
     host: str | None
@@ -381,6 +383,7 @@ class PipelineMetricsSchema(Schema):
     findings: int
     position_findings: int
     positions_safe: bool | None
+    output_usual: bool | None
 
 
 class ChannelMetricsSchema(Schema):

@@ -1,4 +1,4 @@
-"""Watches, in a background loop beside the ticks: lag, rules of alerts, consumer groups, replays of ranges.
+"""Watches, in a background loop beside the ticks: lag, output, rules of alerts, consumer groups, replays of ranges.
 
 Nothing depends on it: a watch that is late or dies makes a series less exact and an alert later.
 """
@@ -24,6 +24,7 @@ from workers.supervisor.background.external_groups import GroupWatch
 from workers.supervisor.background.loop import BackgroundLoop
 from workers.supervisor.background.retry_loop import RetryLoop
 from workers.supervisor.background.watch_lag import LagWatch
+from workers.supervisor.background.watch_output import OutputWatch
 from workers.supervisor.launch.references import References
 
 CHECK_SECONDS = 3.0
@@ -37,6 +38,7 @@ class Watch:
     """Everything that is watched for a host, and when it was last."""
 
     lag: LagWatch
+    output: OutputWatch
     groups: GroupWatch
     replays: RetryLoop
     executor: Executor
@@ -53,7 +55,8 @@ class Watch:
         now = time.monotonic()
         if now >= self._check_due:
             self._check_due = now + CHECK_SECONDS
-            alerts.evaluate(facts=self.lag.measure(time.time()), patience=self.patience, now=now)
+            facts = self.output.add_to(self.lag.measure(time.time()), now)
+            alerts.evaluate(facts=facts, patience=self.patience, now=now)
         if now >= self._roll_up_due:
             self._roll_up_due = now + ROLL_UP_SECONDS
             series.roll_up(clock.now(), self.lag.host)
@@ -71,6 +74,7 @@ def watch(host: str, state_dir: Path, brokers: Brokers, references: References) 
     executor = _Threads(max_workers=INSPECTIONS_AT_ONCE, thread_name_prefix="watch")
     return Watch(
         LagWatch(host, brokers, references, executor),
+        OutputWatch(host),
         GroupWatch(host, brokers, references, executor),
         RetryLoop(host, state_dir),
         executor,

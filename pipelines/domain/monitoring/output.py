@@ -1,0 +1,298 @@
+"""Whether what a pipeline delivers is in proportion to what it reads, compared with its own past. Pure.
+
+A source is judged by its delivered share, deliveries per record read, over a window of some minutes. The past is made
+of buckets of the ledger: of the same hour of the day where enough days have one, else of all that there is. The band
+around their median is as wide as they scatter, so a pipeline that always filters much is as usual. Without a past one
+thing is certain: to deliver nothing of much that is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from math import sqrt
+from statistics import median, quantiles
+from typing import NamedTuple
+
+from pipelines.domain.base.states import Phase
+from pipelines.domain.ledger.ledger import Cause, Parts
+from pipelines.domain.lifecycle.conditions import ConditionStatus
+from pipelines.domain.monitoring.alert_rules import RuleSettings
+
+MOST_SECONDS = 3_600.0
+"""The longest window; a longer one is cut to it."""
+LEAST_READ = 100
+"""Records that a bucket has read, at least, to say something of the share."""
+LEAST_BUCKETS = 12
+LEAST_DAYS = 5
+"""Days that have read at this hour, at least, for the hour to be compared with itself."""
+SAME_HOUR = timedelta(minutes=90)
+FROZEN = timedelta(days=1)
+"""So long what is unusual is compared with what was usual before it; a change that is meant is learned after that."""
+OLD_RECORDS = 900.0
+"""Seconds: a run that reads older records than this catches up."""
+CATCH_UP = timedelta(hours=1)
+"""So long a run may catch up without being judged."""
+_SPREAD_OVER = 0.6
+"""Part of the window that the batches in it reach back, at least."""
+_EXPECTED = 10.0
+"""Deliveries that are expected, at least, for none of them to be unusual."""
+_MAD_TO_SIGMA = 1.4826
+_RELATIVE, _ABSOLUTE = 0.05, 0.02
+_PERCENTS = 20
+"""Quantiles that always belong to the band: the lowest and the highest of so many parts."""
+
+
+class Reason(StrEnum):
+    """Why the condition is what it is."""
+
+    AS_USUAL = "as_usual"
+    DELIVERING = "delivering"
+    NOTHING_DELIVERED = "nothing_delivered"
+    BELOW_USUAL = "below_usual"
+    ABOVE_USUAL = "above_usual"
+    LEARNING = "learning"
+    QUIET = "quiet"
+    CATCHING_UP = "catching_up"
+    NOT_RUNNING = "not_running"
+    SWITCHED_OFF = "switched_off"
+
+
+UNUSUAL = (Reason.NOTHING_DELIVERED, Reason.BELOW_USUAL, Reason.ABOVE_USUAL)
+"""Of these an alert is raised, in the order of their weight."""
+_USUAL = frozenset({Reason.AS_USUAL, Reason.DELIVERING})
+_UNJUDGED = (Reason.LEARNING, Reason.CATCHING_UP, Reason.QUIET)
+"""In the order in which they speak for several sources."""
+_JUDGED_PHASES = frozenset({Phase.RUNNING, Phase.DEGRADED})
+_AT_REST = frozenset({Phase.STOPPED, Phase.PAUSED, Phase.BLOCKED, Phase.FAILED})
+
+
+class Bucket(NamedTuple):
+    """What was read of a source and delivered in a stretch of its past."""
+
+    at: datetime
+    read: int
+    delivered: int
+
+    @property
+    def share(self) -> float:
+        """Deliveries per record read."""
+        return self.delivered / self.read if self.read else 0.0
+
+
+class Window(NamedTuple):
+    """The same for the last minutes. `since`: when the first batch in it was finished."""
+
+    read: int
+    delivered: int
+    since: datetime
+
+
+class Band(NamedTuple):
+    """Shares that are usual, and whether it is usual that nothing is delivered of what was read."""
+
+    lower: float
+    upper: float
+    nothing: bool
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Status, reason and words of the condition. `sources`: those that are unusual, each with the band that it was
+    compared with, where there was one."""
+
+    status: ConditionStatus
+    reason: Reason
+    message: str
+    sources: Mapping[str, Band | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What is known of a pipeline when its output is judged. `since`: when its run began, `lag_seconds`: age of the
+    oldest record that waits, `before`: the verdict that stands, and since when."""
+
+    phase: Phase
+    since: datetime | None
+    lag_seconds: float | None
+    windows: Mapping[str, Window]
+    past: Mapping[str, Sequence[Bucket]]
+    before: Verdict | None = None
+    before_since: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One source, and what it was compared with."""
+
+    reason: Reason
+    band: Band | None = None
+
+
+def window_seconds(limits: RuleSettings) -> float | None:
+    """How long the window is; None where a threshold is switched off."""
+    if not limits.enabled or limits.seconds is None or limits.records is None:
+        return None
+    return min(limits.seconds, MOST_SECONDS)
+
+
+def judged(seen: Seen, limits: RuleSettings, now: datetime) -> dict[str, Judged]:
+    """Each source that has read something in the window."""
+    return {source: _judged(source, window, seen, limits, now) for source, window in seen.windows.items()}
+
+
+def _judged(source: str, window: Window, seen: Seen, limits: RuleSettings, now: datetime) -> Judged:
+    if window.read < (limits.records or 0):
+        return Judged(Reason.QUIET)
+    if _catches_up(window, seen, limits, now):
+        return Judged(Reason.CATCHING_UP)
+    band = _band(source, window, seen, limits, now)
+    return Judged(_compared(window, band, learns=limits.deviations is not None), band)
+
+
+def _compared(window: Window, band: Band | None, *, learns: bool) -> Reason:
+    if window.delivered == 0 and not (band and band.nothing):
+        return Reason.NOTHING_DELIVERED
+    if band is None:
+        return Reason.LEARNING if learns else Reason.DELIVERING
+    share = window.delivered / window.read
+    if share < band.lower and window.delivered:
+        return Reason.BELOW_USUAL
+    return Reason.ABOVE_USUAL if share > band.upper else Reason.AS_USUAL
+
+
+def _band(source: str, window: Window, seen: Seen, limits: RuleSettings, now: datetime) -> Band | None:
+    """What is unusual does not become usual by lasting: it is compared with the same band for a day."""
+    if limits.deviations is None:
+        return None
+    unusual = seen.before.sources if seen.before and seen.before_since and now - seen.before_since < FROZEN else {}
+    if source in unusual and (unusual[source] or not window.delivered):
+        return unusual[source]
+    return band_of(comparable(seen.past.get(source, ()), now), window.read, limits.deviations)
+
+
+def _catches_up(window: Window, seen: Seen, limits: RuleSettings, now: datetime) -> bool:
+    """It has just started, or reads what is old."""
+    length = timedelta(seconds=window_seconds(limits) or 0.0)
+    if seen.since is None or now - seen.since < length or now - window.since < _SPREAD_OVER * length:
+        return True
+    return (seen.lag_seconds or 0.0) > OLD_RECORDS and now - seen.since < CATCH_UP
+
+
+def comparable(past: Sequence[Bucket], now: datetime) -> list[Bucket]:
+    """Buckets of the same hour of the day, where enough days have one, else all; without those that read little."""
+    known = [each for each in past if each.read >= LEAST_READ]
+    same = [each for each in known if now - each.at > SAME_HOUR * 2 and _apart(each.at, now) <= SAME_HOUR]
+    days = {round((now - each.at) / timedelta(days=1)) for each in same}
+    return same if len(days) >= LEAST_DAYS else known
+
+
+def _apart(at: datetime, now: datetime) -> timedelta:
+    """How far two times of the day are from each other."""
+    rest = (now - at) % timedelta(days=1)
+    return min(rest, timedelta(days=1) - rest)
+
+
+def band_of(past: Sequence[Bucket], read: int, deviations: float) -> Band | None:
+    """The shares that are usual when so many records are read; None where the past is too short.
+
+    As wide as `deviations` times what the shares scatter by, what chance alone makes of so few records, or a twentieth;
+    and never without nine tenths of the past. Of a share that is small by itself, a rise by a few percent is no news.
+    """
+    if len(past) < LEAST_BUCKETS:
+        return None
+    shares = [each.share for each in past]
+    middle = median(shares)
+    scatter = _MAD_TO_SIGMA * median(abs(share - middle) for share in shares)
+    width = deviations * max(scatter, sqrt(middle / max(read, 1)), _RELATIVE * middle)
+    cuts = quantiles(shares, n=_PERCENTS, method="inclusive")
+    quarter = cuts[_PERCENTS // 4 - 1]
+    return Band(
+        lower=max(0.0, min(middle - width, cuts[0])),
+        upper=max(middle + max(width, deviations * _ABSOLUTE), cuts[-1]),
+        nothing=quarter == 0 or middle * read < _EXPECTED,
+    )
+
+
+def verdict(seen: Seen, limits: RuleSettings, found: Mapping[str, Judged], parts: Mapping[str, Parts]) -> Verdict:
+    """The condition of the pipeline. `found`: its sources by `judged`, `parts`: what components have counted in the
+    window, by source, for those that are unusual."""
+    if window_seconds(limits) is None:
+        return Verdict(ConditionStatus.UNKNOWN, Reason.SWITCHED_OFF, _WORDS[Reason.SWITCHED_OFF])
+    fresh = _combined(seen, limits, found, parts)
+    return seen.before if seen.before is not None and _stays(seen, fresh, found) else fresh
+
+
+def _combined(seen: Seen, limits: RuleSettings, found: Mapping[str, Judged], parts: Mapping[str, Parts]) -> Verdict:
+    if seen.phase not in _JUDGED_PHASES:
+        return Verdict(ConditionStatus.UNKNOWN, Reason.NOT_RUNNING, _WORDS[Reason.NOT_RUNNING])
+    unusual = [source for reason in UNUSUAL for source in sorted(found) if found[source].reason is reason]
+    if unusual:
+        words = [_told(each, found[each], seen.windows[each], limits, parts.get(each, {})) for each in unusual]
+        bands = {source: found[source].band for source in unusual}
+        return Verdict(ConditionStatus.FALSE, found[unusual[0]].reason, " ".join(words), bands)
+    reasons = {each.reason for each in found.values()}
+    if reasons & _USUAL and reasons <= _USUAL | {Reason.QUIET}:
+        reason = Reason.AS_USUAL if Reason.AS_USUAL in reasons else Reason.DELIVERING
+        return Verdict(ConditionStatus.TRUE, reason, _WORDS[reason])
+    reason = next((each for each in _UNJUDGED if each in reasons), Reason.QUIET)
+    return Verdict(ConditionStatus.UNKNOWN, reason, _WORDS[reason])
+
+
+def _stays(seen: Seen, fresh: Verdict, found: Mapping[str, Judged]) -> bool:
+    """What was unusual stays so while it cannot be judged anew and delivers nothing: an input that stops, or a start,
+    has mended nothing."""
+    if seen.before is None or fresh.status is ConditionStatus.FALSE or seen.phase in _AT_REST:
+        return False
+    return any(_waits(each, seen, found) for each in seen.before.sources)
+
+
+def _waits(source: str, seen: Seen, found: Mapping[str, Judged]) -> bool:
+    window = seen.windows.get(source)
+    if window is None:
+        return True
+    unjudged = seen.phase not in _JUDGED_PHASES or found[source].reason in (Reason.QUIET, Reason.CATCHING_UP)
+    return unjudged and window.delivered == 0
+
+
+_WORDS = {
+    Reason.AS_USUAL: "The share of what is read that is delivered is as usual.",
+    Reason.DELIVERING: "Records are delivered.",
+    Reason.LEARNING: "Records are delivered. What share of them is usual is not known before an hour of them.",
+    Reason.QUIET: "Too few records were read in the last minutes to judge what is delivered of them.",
+    Reason.CATCHING_UP: "The pipeline has just started, or catches up. Its output is judged after that.",
+    Reason.NOT_RUNNING: "The output is judged while the pipeline runs.",
+    Reason.SWITCHED_OFF: "The rule output is switched off for this pipeline.",
+}
+_VERBS: dict[Cause, str] = {"filtered": "filtered", "unrouted": "did not route", "dead_lettered": "dead-lettered"}
+_NAMED = 3
+"""Components that are named of one source."""
+
+
+def _told(source: str, found: Judged, window: Window, limits: RuleSettings, parts: Parts) -> str:
+    takers = [] if found.reason is Reason.ABOVE_USUAL else takers_of(parts)
+    why = f": {', '.join(takers)}." if takers else "."
+    minutes = f"{(window_seconds(limits) or 0.0) / 60:g} min"
+    if found.reason is Reason.NOTHING_DELIVERED:
+        return f"Nothing was delivered in {minutes} while {window.read:,} records of source {source} were read{why}"
+    share, band = window.delivered / window.read, found.band or Band(0.0, 0.0, nothing=False)
+    side, limit = ("at least", band.lower) if found.reason is Reason.BELOW_USUAL else ("at most", band.upper)
+    what = f"{_percent(share)} of {window.read:,} records of source {source} were delivered in {minutes}"
+    return f"{what}, usually {side} {_percent(limit)}{why}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"
+
+
+def takers_of(parts: Parts) -> list[str]:
+    """The components that take the most records, with what they do to how many."""
+    counted = [
+        (number, path, verb)
+        for path, counts in parts.items()
+        for name, verb in _VERBS.items()
+        if (number := counts.get(name, 0))
+    ]
+    return [f"{path} {verb} {number:,}" for number, path, verb in sorted(counted, reverse=True)[:_NAMED]]

@@ -1,0 +1,102 @@
+"""Reading what is needed to judge the output of a host's pipelines: a few queries, whatever their number.
+
+All of it comes from the ledger, of which old rows are merged by minutes and hours. A pipeline that reads nothing has no
+rows in a window, and costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Min, QuerySet, Sum
+
+from pipelines.domain.base.states import LedgerState
+from pipelines.domain.ledger.ledger import Parts, added_up
+from pipelines.domain.lifecycle.conditions import ConditionStatus
+from pipelines.domain.monitoring.lag import window_of
+from pipelines.domain.monitoring.output import SAME_HOUR, Band, Bucket, Reason, Verdict, Window
+from pipelines.models import LedgerBatch, OutputVerdict
+
+DAYS = 14
+"""How far back the same hour of the day is read."""
+RECENT = timedelta(hours=3)
+"""How far back all that was read is read, in buckets of `RECENT_STEP` seconds."""
+RECENT_STEP = 300
+UNMERGED = timedelta(minutes=15)
+"""What is younger is no past yet."""
+_HOUR = 3_600
+_LEVELS = (0, 1, 2)
+"""Of the rows of the last two weeks, however often they were merged; it is the head of the index."""
+
+Past = Mapping[UUID, Mapping[str, list[Bucket]]]
+"""Buckets by pipeline and source."""
+
+
+def stored(host: str) -> dict[UUID, tuple[Verdict, datetime]]:
+    """The verdicts that stand, with since when."""
+    rows = OutputVerdict.objects.filter(pipeline__host_id=host)
+    return {row.pipeline_id: (_verdict(row), row.since) for row in rows}
+
+
+def _verdict(row: OutputVerdict) -> Verdict:
+    sources = {source: Band(*band) if band else None for source, band in row.sources.items()}
+    return Verdict(ConditionStatus(row.status), Reason(row.reason), row.message, sources)
+
+
+def windows(host: str, start: datetime, end: datetime) -> dict[UUID, dict[str, Window]]:
+    """What the sources of each pipeline have read and delivered."""
+    rows = _finished(host, start, end).values_list("pipeline_id", "source", "channel")
+    sums = rows.annotate(Sum("read"), Sum("delivered"), Min("done_at"))
+    found: dict[UUID, dict[str, Window]] = defaultdict(dict)
+    for pipeline, source, _, read, delivered, since in sums:
+        before = found[pipeline].get(source, Window(0, 0, since))
+        found[pipeline][source] = Window(max(before.read, read), before.delivered + delivered, min(before.since, since))
+    return dict(found)
+
+
+def parts(host: str, pipelines: Collection[UUID], start: datetime, end: datetime) -> dict[UUID, dict[str, Parts]]:
+    """What components have counted of each source, in that of its channels that has read the most."""
+    rows = _finished(host, start, end).filter(pipeline_id__in=pipelines, components__isnull=False)
+    sums: dict[tuple[UUID, str, str], tuple[int, Parts]] = {}
+    for *key, read, components in rows.values_list("pipeline_id", "source", "channel", "read", "components"):
+        before, counted = sums.get((key[0], key[1], key[2]), (0, {}))
+        sums[(key[0], key[1], key[2])] = before + read, added_up(counted, components)
+    found: dict[UUID, dict[str, Parts]] = defaultdict(dict)
+    for (pipeline, source, _), (_, counted) in sorted(sums.items(), key=lambda each: each[1][0]):
+        found[pipeline][source] = counted
+    return dict(found)
+
+
+def past(host: str, now: datetime) -> Past:
+    """Buckets of each source: hours around the present one on earlier days, and the last hours in shorter ones."""
+    spans = [
+        (now - timedelta(days=day) - SAME_HOUR, now - timedelta(days=day) + SAME_HOUR) for day in range(1, DAYS + 1)
+    ]
+    recent = now - RECENT
+    columns = ("pipeline_id", "source", "channel", "done_at", "read", "delivered")
+    first, *others = (_finished(host, *span).values_list(*columns) for span in [(recent, now - UNMERGED), *spans])
+    return _buckets(first.union(*others, all=True).iterator(), recent)
+
+
+def _buckets(rows: Iterable[Any], recent: datetime) -> Past:
+    sums: dict[tuple[UUID, str, datetime], dict[str, list[int]]] = defaultdict(dict)
+    for pipeline, source, channel, at, read, delivered in rows:
+        start = window_of(at, _HOUR if at < recent else RECENT_STEP)
+        counted = sums[(pipeline, source, start)].setdefault(channel, [0, 0])
+        counted[0] += read
+        counted[1] += delivered
+    found: dict[UUID, dict[str, list[Bucket]]] = defaultdict(lambda: defaultdict(list))
+    for (pipeline, source, start), channels in sums.items():
+        most = max(read for read, _ in channels.values())
+        found[pipeline][source].append(Bucket(start, most, sum(delivered for _, delivered in channels.values())))
+    return dict(found)
+
+
+def _finished(host: str, start: datetime, end: datetime) -> QuerySet[LedgerBatch]:
+    """Batches that queries have finished meanwhile; what a replay has finished beside them is not of the stream."""
+    rows = LedgerBatch.objects.filter(state=LedgerState.DONE, pipeline__host_id=host)
+    return rows.filter(rolled__in=_LEVELS, done_at__gte=start, done_at__lt=end)

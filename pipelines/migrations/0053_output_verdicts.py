@@ -12,9 +12,9 @@ class Migration(migrations.Migration):
     operations = [
         migrations.AddField(
             model_name="host",
-            name="output_judged_at",
+            name="output_checked_at",
             field=models.DateTimeField(
-                blank=True, help_text="When its worker last judged the output of its pipelines.", null=True
+                blank=True, help_text="When its worker last checked the output of its pipelines.", null=True
             ),
         ),
         migrations.CreateModel(

@@ -52,8 +52,8 @@ class Host(models.Model):
         blank=True,
         help_text="The disk of its runs and checkpoints: state, path, free, total and margin in bytes, at.",
     )
-    output_judged_at = models.DateTimeField(
-        null=True, blank=True, help_text="When its worker last judged the output of its pipelines."
+    output_checked_at = models.DateTimeField(
+        null=True, blank=True, help_text="When its worker last checked the output of its pipelines."
     )
     isolation = models.JSONField(
         default=dict, blank=True, help_text="Whether its agents run as users of their own: state, detail, hint."

@@ -13,7 +13,7 @@ from rest_framework.test import APIClient
 
 from pipelines.domain.monitoring.lag import PartitionLag
 from pipelines.domain.positions.plan import Goal, Target
-from pipelines.models import Alert, Event, LagPoint
+from pipelines.models import Alert, AlertSetting, Event, LagPoint
 from pipelines.selectors.positions.resets import target_of
 from pipelines.services.monitoring import alerts, deliveries
 from pipelines.services.monitoring.lag import measures
@@ -131,11 +131,20 @@ def test_rules_are_set_for_labels_and_pipelines_and_unset_again(viewer: APIClien
     assert viewer.put(f"{RULES}/lag", body, format="json").status_code == 403
     assert operator.put(f"{RULES}/lag", body, format="json").status_code == 200
     rule = next(each for each in viewer.get(RULES).json() if each["rule"] == "lag")
-    assert rule["defaults"] == {"enabled": True, "for_seconds": 120.0, "records": None, "seconds": 900.0}
+    assert rule["defaults"] == {
+        "enabled": True,
+        "for_seconds": 120.0,
+        "records": None,
+        "seconds": 900.0,
+        "deviations": None,
+    }
     (override,) = rule["overrides"]
     assert (override["label"], override["records"], override["enabled"]) == ("team:shop", 10, None)
     assert operator.delete(f"{RULES}/lag?label=team:shop").status_code == 204
     assert operator.delete(f"{RULES}/lag?label=team:shop").status_code == 404
+    assert operator.put(f"{RULES}/output", {"deviations": None}, format="json").json()["deviations"] is None
+    assert operator.put(f"{RULES}/output", {"deviations": 0.5}, format="json").status_code == 422
+    assert AlertSetting.objects.get(rule="output").values == {"deviations": None}
     assert operator.put(f"{RULES}/nothing", {}, format="json").status_code == 404
     both = operator.put(f"{RULES}/lag", {"label": "a", "pipeline": "b"}, format="json")
     assert (both.status_code, both.json()["code"]) == (422, "body_invalid")
@@ -198,6 +207,7 @@ def test_the_command_line_shows_alerts_lag_and_groups(run: Run) -> None:
         (["consumer-groups", "show", "billing"], "broker:9092"),
         (["alerts", "acknowledge", str(alert.pk)], "Decide."),
         (["alerts", "rules", "set", "lag", "--seconds", "5"], "all pipelines"),
+        (["alerts", "rules", "set", "output", "--deviations", "3", "--label", "team:shop"], "team:shop"),
     ):
         plain, as_json = run(*command), run(*command, "-o", "json")
         assert plain.exit_code == as_json.exit_code == 0, (command, plain.output, as_json.output)

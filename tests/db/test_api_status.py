@@ -91,6 +91,7 @@ def test_the_status_has_figures_queries_components_and_conditions(viewer: APICli
         "LedgerBalanced",
         "Supervised",
         "DiskSpace",
+        "Output",
     }
 
 

@@ -20,13 +20,16 @@ from pipelines.domain.access.audit.chain import BEGIN
 from pipelines.domain.base.roles import Role
 from pipelines.domain.base.states import DesiredState, MigrationStage, Phase
 from pipelines.domain.ledger.ledger import Counts
+from pipelines.domain.lifecycle.conditions import ConditionStatus
 from pipelines.domain.monitoring.lag import PartitionLag, as_rows
 from pipelines.domain.monitoring.metrics import METRICS
+from pipelines.domain.monitoring.output import Reason, Verdict
 from pipelines.foundation import clock
 from pipelines.models import Alert, ChannelTotals, Delivery, Event, Host, LagPoint, Migration, Pipeline, Receiver, Run
 from pipelines.services.access import access
 from pipelines.services.access.audit import checking
 from pipelines.services.base.totals import add
+from pipelines.services.monitoring import output
 from pipelines.services.runs.runs import Aftermath, _consequences
 from tests.db.test_journals import done, planned, rng, take
 from tests.factories import HostFactory, PipelineFactory, RunFactory, UserFactory, now
@@ -303,6 +306,8 @@ def full(number: int) -> None:
         point(run.pipeline, lag(5, 5))
         alert("failed", run.pipeline.name, pipeline=run.pipeline)
         migration(run.pipeline, MigrationStage.PLANNED)
+        fine = Verdict(ConditionStatus.TRUE, Reason.AS_USUAL, "As usual.")
+        output.record(host=run.pipeline.host_id, changed={run.pipeline.id: (fine, now())}, now=now())
 
 
 @pytest.mark.parametrize("pipelines", [0, 1, 50])

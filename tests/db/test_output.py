@@ -1,4 +1,4 @@
-"""The condition Output from stored rows of the ledger: judged for a host at once, stored, alerted on, over again."""
+"""The condition Output from stored rows of the ledger: checked for a host at once, stored, alerted on, over again."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from pipelines.domain.monitoring.alert_rules import AlertRule, Facts
 from pipelines.foundation import clock
 from pipelines.models import Alert, AlertSetting, Event, OutputVerdict, Pipeline, Run
 from pipelines.selectors.monitoring import lag
+from pipelines.selectors.monitoring import output as reading
 from pipelines.services.ledger.rollup import roll_up
 from pipelines.services.monitoring import alerts
 from pipelines.services.monitoring.alerts import Patience
+from pipelines.services.monitoring.output import CHECK_SECONDS, OutputWatch
 from tests.factories import LedgerBatchFactory, PipelineFactory, RunFactory
-from workers.supervisor.background import watch_output
-from workers.supervisor.background.watch_output import JUDGE_SECONDS, OutputWatch
 
 pytestmark = pytest.mark.django_db
 START = datetime(2026, 1, 20, 12, tzinfo=UTC)
 GUILTY = "sources.orders.interceptors[1]"
-FINE: dict[str, Any] = {"read": 1_000, "delivered": 980, "filtered": 20, "components": {GUILTY: {"filtered": 20}}}
-BAD: dict[str, Any] = {"read": 1_000, "delivered": 0, "filtered": 1_000, "components": {GUILTY: {"filtered": 1_000}}}
+FINE: dict[str, Any] = {"read": 3_000, "delivered": 2_940, "filtered": 60, "components": {GUILTY: {"filtered": 60}}}
+BAD: dict[str, Any] = {"read": 3_000, "delivered": 0, "filtered": 3_000, "components": {GUILTY: {"filtered": 3_000}}}
 
 
 class Host:
-    """A worker that watches its host as time goes on; `hear`: what the ledger gets in each second of a minute."""
+    """A worker that watches its host as time goes on."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = START
@@ -47,13 +47,13 @@ class Host:
         alerts.evaluate(facts=told, patience=self.patience, now=self.now.timestamp())
 
     def minutes(self, run: Run, number: int, **counts: Any) -> None:
-        """Minutes in which the run finishes a batch every ten seconds."""
+        """Minutes in which the run finishes a batch every thirty seconds, and old ones are merged."""
         for _ in range(number):
-            for second in range(0, 60, 10):
+            for second in (0, 30):
                 write(run, self.now + timedelta(seconds=second), **counts)
-            self.now += timedelta(seconds=JUDGE_SECONDS)
-            roll_up(now=self.now)
+            self.now += timedelta(seconds=CHECK_SECONDS)
             self.look()
+        roll_up(now=self.now)
 
 
 @pytest.fixture
@@ -130,9 +130,10 @@ def test_without_a_past_it_learns_and_after_an_hour_it_knows(host: Host, orders:
     run = runs(orders, START - timedelta(hours=1))
     host.minutes(run, 5, **FINE)
     assert said(orders) == ("Unknown", "learning")
-    host.minutes(run, 100, **FINE)
+    for _ in range(16):
+        host.minutes(run, 5, **FINE)
     assert said(orders) == ("True", "as_usual")
-    host.minutes(run, 5, read=1_000, delivered=200, filtered=800, components={GUILTY: {"filtered": 800}})
+    host.minutes(run, 5, read=3_000, delivered=600, filtered=2_400, components={GUILTY: {"filtered": 2_400}})
     assert said(orders) == ("False", "below_usual")
     assert f"{GUILTY} filtered 24,000" in standing()[0]
 
@@ -140,7 +141,7 @@ def test_without_a_past_it_learns_and_after_an_hour_it_knows(host: Host, orders:
 def test_merged_rows_say_the_same_of_the_past(host: Host, orders: Pipeline) -> None:
     run = runs(orders, START - timedelta(days=9))
     for day in range(1, 8):
-        for minute in range(60):
+        for minute in range(0, 60, 4):
             write(run, START - timedelta(days=day) + timedelta(minutes=minute), **FINE)
     roll_up(now=START)
     assert run.batches.filter(rolled=2).count() <= 7
@@ -154,7 +155,7 @@ def test_merged_rows_say_the_same_of_the_past(host: Host, orders: Pipeline) -> N
     assert said(orders) == ("True", "as_usual")
 
 
-def test_what_a_replay_reads_beside_the_stream_is_not_judged(host: Host, orders: Pipeline) -> None:
+def test_what_a_replay_reads_beside_the_stream_is_not_checked(host: Host, orders: Pipeline) -> None:
     run = runs(orders, START - timedelta(days=1))
     host.minutes(run, 6, **BAD, state=LedgerState.REPLAYED)
     assert said(orders) == ("Unknown", "quiet")
@@ -168,9 +169,9 @@ def test_each_channel_reads_the_records_of_its_source(host: Host, orders: Pipeli
     host.now += timedelta(minutes=4)
     host.look()
     assert "while 30,000 records" in standing()[0]
-    assert f"{GUILTY} filtered 1,000." in standing()[0]
+    assert f"{GUILTY} filtered 3,000." in standing()[0]
     write(run, START + timedelta(seconds=2), channel="audit", read=1, delivered=1)
-    host.now += timedelta(seconds=JUDGE_SECONDS - 30)
+    host.now += timedelta(seconds=CHECK_SECONDS - 30)
     host.look()
     assert len(standing()) == 1
     host.now += timedelta(seconds=30)
@@ -205,7 +206,7 @@ def test_a_setting_for_others_changes_nothing(host: Host, orders: Pipeline) -> N
 
 
 def test_another_worker_goes_on_from_what_is_stored(host: Host, orders: Pipeline) -> None:
-    """The input has stopped meanwhile, so nothing can be judged anew."""
+    """The input has stopped meanwhile, so nothing can be checked anew."""
     host.minutes(runs(orders, START - timedelta(days=1)), 5, **BAD)
     (words,), since = standing(), OutputVerdict.objects.get().since
     host.watch = OutputWatch("alpha")
@@ -248,7 +249,7 @@ def test_a_defect_keeps_no_other_rule_from_its_alerts(
     def fails(*_: Any) -> Mapping[UUID, Facts]:
         raise ValueError("a defect")
 
-    monkeypatch.setattr(watch_output.reading, "windows", fails)
+    monkeypatch.setattr(reading, "windows", fails)
     Pipeline.objects.filter(pk=orders.pk).update(phase=Phase.STALLED)
     host.now += timedelta(minutes=1)
     host.look()

@@ -17,8 +17,8 @@ app.noun(rules, "rules")
 
 Rule = Annotated[str, typer.Argument(help="The rule's name; `headgate alerts rules list` lists them.", metavar="RULE")]
 Label = Annotated[str, typer.Option("--label", help="Only pipelines with this label: NAME:VALUE, or NAME.")]
-_RECORDS = "Limit of lag in records, or records to read before the output is judged; 0: none."
-_SECONDS = "Limit of lag in seconds, or seconds over which the output is judged; 0: none."
+_RECORDS = "Limit of lag in records, or records to read before the output is checked; 0: none."
+_SECONDS = "Limit of lag in seconds, or seconds over which the output is checked; 0: none."
 _DEVIATIONS = "How many deviations from its usual share the output may be off; 0: it is not compared with the past."
 Pipeline = Annotated[str, typer.Option("--pipeline", help="Only this pipeline.")]
 

@@ -3340,7 +3340,7 @@ export interface components {
          *     - `Stable`: Stable, Changing, Stability unknown.
          *     - `PositionsSafe`: Positions safe, Positions unsafe, Positions unknown.
          *     - `LedgerBalanced`: Ledger balanced, Ledger unbalanced, Ledger unknown.
-         *     - `Output`: Output as usual, Output unusual, Output not judged.
+         *     - `Output`: Output as usual, Output unusual, Output not checked.
          *     - `Supervised`: Supervised, Not supervised, Supervision unknown.
          *     - `DiskSpace`: Disk has room, Disk low, Disk not checked.
          *     - `Standby`: Standby ready, No standby, Standby unknown.

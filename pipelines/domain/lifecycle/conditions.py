@@ -49,7 +49,7 @@ class Condition:
 @dataclass(frozen=True)
 class Known:
     """What the words are made of. `supervised`: the host's supervisor was heard within the last seconds.
-    `output_judged`: its worker has judged the output of its pipelines within the last minutes.
+    `output_checked`: its worker has checked the output of its pipelines within the last minutes.
     `restart_cause`: how the run before ended, until the pipeline has been healthy for long enough."""
 
     desired: DesiredState
@@ -59,7 +59,7 @@ class Known:
     supervised: bool
     host: str | None
     host_seen_at: datetime | None
-    output_judged: bool = False
+    output_checked: bool = False
     stop_reason: StopReason | None = None
     restart_cause: str = ""
 
@@ -73,7 +73,7 @@ def completed(recorded: Iterable[Condition], known: Known) -> list[Condition]:
         found[ConditionType.SUPERVISED] = supervised
     if known.host is None:
         found[ConditionType.STABLE] = _unplaced(known)
-    if not known.output_judged:
+    if not known.output_checked:
         found.pop(ConditionType.OUTPUT, None)
     kinds = [kind for kind in ConditionType if kind in found or kind is not ConditionType.STANDBY]
     return [found.get(kind) or _unknown(kind, known) for kind in kinds]
@@ -91,7 +91,7 @@ def _unknown(kind: ConditionType, known: Known) -> Condition:
         words = "The disk is checked while the pipeline runs."
         return Condition(kind, ConditionStatus.UNKNOWN, "not_checked", words, known.phase_since)
     if kind is ConditionType.OUTPUT:
-        words = "The output is judged once a minute by the worker of the pipeline's host, which has not done so lately."
+        words = "The worker of the pipeline's host checks the output once a minute, and has not done so lately."
         return Condition(kind, ConditionStatus.UNKNOWN, "not_checked", words, known.phase_since)
     words = "The pipeline has not been started yet."
     return Condition(kind, ConditionStatus.UNKNOWN, "never_observed", words, known.phase_since)
@@ -141,7 +141,7 @@ CONDITION_LABELS: dict[ConditionType, dict[ConditionStatus, str]] = {
     ConditionType.OUTPUT: {
         ConditionStatus.TRUE: "Output as usual",
         ConditionStatus.FALSE: "Output unusual",
-        ConditionStatus.UNKNOWN: "Output not judged",
+        ConditionStatus.UNKNOWN: "Output not checked",
     },
 }
 

@@ -128,7 +128,7 @@ POSITIONS_SAFE = _gauge(
 OUTPUT_USUAL = _gauge(
     "pipeline_output_usual",
     _PIPELINE,
-    "1 if what the pipeline delivers of what it reads is as usual, 0 if not. Absent if it cannot be judged.",
+    "1 if what the pipeline delivers of what it reads is as usual, 0 if not. Absent if it cannot be checked.",
 )
 FINDINGS = _gauge("pipeline_findings", _PIPELINE, "Findings that refused the last start.")
 POSITION_FINDINGS = _gauge("pipeline_position_findings", _PIPELINE, "Those of them that are about positions.")

@@ -1,6 +1,6 @@
 """Whether what a pipeline delivers is in proportion to what it reads, compared with its own past. Pure.
 
-A source is judged by its delivered share, deliveries per record read, over a window of some minutes. The past is made
+A source is checked by its delivered share, deliveries per record read, over a window of some minutes. The past is made
 of buckets of the ledger: of the same hour of the day where enough days have one, else of all that there is. The band
 around their median is as wide as they scatter, so a pipeline that always filters much is as usual. Without a past one
 thing is certain: to deliver nothing of much that is read.
@@ -34,7 +34,7 @@ FROZEN = timedelta(days=1)
 OLD_RECORDS = 900.0
 """Seconds: a run that reads older records than this catches up."""
 CATCH_UP = timedelta(hours=1)
-"""So long a run may catch up without being judged."""
+"""So long a run may catch up without being checked."""
 _SPREAD_OVER = 0.6
 """Part of the window that the batches in it reach back, at least."""
 _EXPECTED = 10.0
@@ -63,9 +63,9 @@ class Reason(StrEnum):
 UNUSUAL = (Reason.NOTHING_DELIVERED, Reason.BELOW_USUAL, Reason.ABOVE_USUAL)
 """Of these an alert is raised, in the order of their weight."""
 _USUAL = frozenset({Reason.AS_USUAL, Reason.DELIVERING})
-_UNJUDGED = (Reason.LEARNING, Reason.CATCHING_UP, Reason.QUIET)
+_UNCHECKED = (Reason.LEARNING, Reason.CATCHING_UP, Reason.QUIET)
 """In the order in which they speak for several sources."""
-_JUDGED_PHASES = frozenset({Phase.RUNNING, Phase.DEGRADED})
+_CHECKED_PHASES = frozenset({Phase.RUNNING, Phase.DEGRADED})
 _AT_REST = frozenset({Phase.STOPPED, Phase.PAUSED, Phase.BLOCKED, Phase.FAILED})
 
 
@@ -111,7 +111,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Seen:
-    """What is known of a pipeline when its output is judged. `since`: when its run began, `lag_seconds`: age of the
+    """What is known of a pipeline when its output is checked. `since`: when its run began, `lag_seconds`: age of the
     oldest record that waits, `before`: the verdict that stands, and since when."""
 
     phase: Phase
@@ -124,7 +124,7 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Judged:
+class Checked:
     """One source, and what it was compared with."""
 
     reason: Reason
@@ -138,18 +138,18 @@ def window_seconds(limits: RuleSettings) -> float | None:
     return min(limits.seconds, MOST_SECONDS)
 
 
-def judged(seen: Seen, limits: RuleSettings, now: datetime) -> dict[str, Judged]:
+def checked(seen: Seen, limits: RuleSettings, now: datetime) -> dict[str, Checked]:
     """Each source that has read something in the window."""
-    return {source: _judged(source, window, seen, limits, now) for source, window in seen.windows.items()}
+    return {source: _checked(source, window, seen, limits, now) for source, window in seen.windows.items()}
 
 
-def _judged(source: str, window: Window, seen: Seen, limits: RuleSettings, now: datetime) -> Judged:
+def _checked(source: str, window: Window, seen: Seen, limits: RuleSettings, now: datetime) -> Checked:
     if window.read < (limits.records or 0):
-        return Judged(Reason.QUIET)
+        return Checked(Reason.QUIET)
     if _catches_up(window, seen, limits, now):
-        return Judged(Reason.CATCHING_UP)
+        return Checked(Reason.CATCHING_UP)
     band = _band(source, window, seen, limits, now)
-    return Judged(_compared(window, band, learns=limits.deviations is not None), band)
+    return Checked(_compared(window, band, learns=limits.deviations is not None), band)
 
 
 def _compared(window: Window, band: Band | None, *, learns: bool) -> Reason:
@@ -216,8 +216,8 @@ def band_of(past: Sequence[Bucket], read: int, deviations: float) -> Band | None
     )
 
 
-def verdict(seen: Seen, limits: RuleSettings, found: Mapping[str, Judged], parts: Mapping[str, Parts]) -> Verdict:
-    """The condition of the pipeline. `found`: its sources by `judged`, `parts`: what components have counted in the
+def verdict(seen: Seen, limits: RuleSettings, found: Mapping[str, Checked], parts: Mapping[str, Parts]) -> Verdict:
+    """The condition of the pipeline. `found`: its sources by `checked`, `parts`: what components have counted in the
     window, by source, for those that are unusual."""
     if window_seconds(limits) is None:
         return Verdict(ConditionStatus.UNKNOWN, Reason.SWITCHED_OFF, _WORDS[Reason.SWITCHED_OFF])
@@ -225,8 +225,8 @@ def verdict(seen: Seen, limits: RuleSettings, found: Mapping[str, Judged], parts
     return seen.before if seen.before is not None and _stays(seen, fresh, found) else fresh
 
 
-def _combined(seen: Seen, limits: RuleSettings, found: Mapping[str, Judged], parts: Mapping[str, Parts]) -> Verdict:
-    if seen.phase not in _JUDGED_PHASES:
+def _combined(seen: Seen, limits: RuleSettings, found: Mapping[str, Checked], parts: Mapping[str, Parts]) -> Verdict:
+    if seen.phase not in _CHECKED_PHASES:
         return Verdict(ConditionStatus.UNKNOWN, Reason.NOT_RUNNING, _WORDS[Reason.NOT_RUNNING])
     unusual = [source for reason in UNUSUAL for source in sorted(found) if found[source].reason is reason]
     if unusual:
@@ -237,33 +237,33 @@ def _combined(seen: Seen, limits: RuleSettings, found: Mapping[str, Judged], par
     if reasons & _USUAL and reasons <= _USUAL | {Reason.QUIET}:
         reason = Reason.AS_USUAL if Reason.AS_USUAL in reasons else Reason.DELIVERING
         return Verdict(ConditionStatus.TRUE, reason, _WORDS[reason])
-    reason = next((each for each in _UNJUDGED if each in reasons), Reason.QUIET)
+    reason = next((each for each in _UNCHECKED if each in reasons), Reason.QUIET)
     return Verdict(ConditionStatus.UNKNOWN, reason, _WORDS[reason])
 
 
-def _stays(seen: Seen, fresh: Verdict, found: Mapping[str, Judged]) -> bool:
-    """What was unusual stays so while it cannot be judged anew and delivers nothing: an input that stops, or a start,
+def _stays(seen: Seen, fresh: Verdict, found: Mapping[str, Checked]) -> bool:
+    """What was unusual stays so while it cannot be checked anew and delivers nothing: an input that stops, or a start,
     has mended nothing."""
     if seen.before is None or fresh.status is ConditionStatus.FALSE or seen.phase in _AT_REST:
         return False
     return any(_waits(each, seen, found) for each in seen.before.sources)
 
 
-def _waits(source: str, seen: Seen, found: Mapping[str, Judged]) -> bool:
+def _waits(source: str, seen: Seen, found: Mapping[str, Checked]) -> bool:
     window = seen.windows.get(source)
     if window is None:
         return True
-    unjudged = seen.phase not in _JUDGED_PHASES or found[source].reason in (Reason.QUIET, Reason.CATCHING_UP)
-    return unjudged and window.delivered == 0
+    unchecked = seen.phase not in _CHECKED_PHASES or found[source].reason in (Reason.QUIET, Reason.CATCHING_UP)
+    return unchecked and window.delivered == 0
 
 
 _WORDS = {
     Reason.AS_USUAL: "The share of what is read that is delivered is as usual.",
     Reason.DELIVERING: "Records are delivered.",
     Reason.LEARNING: "Records are delivered. What share of them is usual is not known before an hour of them.",
-    Reason.QUIET: "Too few records were read in the last minutes to judge what is delivered of them.",
-    Reason.CATCHING_UP: "The pipeline has just started, or catches up. Its output is judged after that.",
-    Reason.NOT_RUNNING: "The output is judged while the pipeline runs.",
+    Reason.QUIET: "Too few records were read in the last minutes to check what is delivered of them.",
+    Reason.CATCHING_UP: "The pipeline has just started, or catches up. Its output is checked after that.",
+    Reason.NOT_RUNNING: "The output is checked while the pipeline runs.",
     Reason.SWITCHED_OFF: "The rule output is switched off for this pipeline.",
 }
 _VERBS: dict[Cause, str] = {"filtered": "filtered", "unrouted": "did not route", "dead_lettered": "dead-lettered"}
@@ -271,7 +271,7 @@ _NAMED = 3
 """Components that are named of one source."""
 
 
-def _told(source: str, found: Judged, window: Window, limits: RuleSettings, parts: Parts) -> str:
+def _told(source: str, found: Checked, window: Window, limits: RuleSettings, parts: Parts) -> str:
     takers = [] if found.reason is Reason.ABOVE_USUAL else takers_of(parts)
     why = f": {', '.join(takers)}." if takers else "."
     minutes = f"{(window_seconds(limits) or 0.0) / 60:g} min"

@@ -15,7 +15,7 @@ from pipelines.models import Host
 from pipelines.selectors.hosts.schemas import DiskSchema, HostSchema, HostState, IsolationSchema, MessagesSchema
 
 SUPERVISED_WITHIN = timedelta(seconds=5)
-OUTPUT_JUDGED_WITHIN = timedelta(minutes=3)
+OUTPUT_CHECKED_WITHIN = timedelta(minutes=3)
 LOST_AFTER = timedelta(seconds=30)
 
 
@@ -29,9 +29,9 @@ def supervised(host: Host | None) -> bool:
     return host is None or seen_within(host.seen_at, SUPERVISED_WITHIN)
 
 
-def output_judged(host: Host) -> bool:
-    """Whether the worker of a host has judged the output of its pipelines within the last minutes."""
-    return seen_within(host.output_judged_at, OUTPUT_JUDGED_WITHIN)
+def output_checked(host: Host) -> bool:
+    """Whether the worker of a host has checked the output of its pipelines within the last minutes."""
+    return seen_within(host.output_checked_at, OUTPUT_CHECKED_WITHIN)
 
 
 def expected() -> QuerySet[Host]:

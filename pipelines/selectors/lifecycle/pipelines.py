@@ -31,7 +31,7 @@ from pipelines.models import Host, OutputVerdict, Pipeline, Run
 from pipelines.selectors.access.secrets import outdated_of
 from pipelines.selectors.base.schemas import AllowedActionSchema, allowed_action_schema
 from pipelines.selectors.base.visible import visible
-from pipelines.selectors.hosts.hosts import output_judged, supervised
+from pipelines.selectors.hosts.hosts import output_checked, supervised
 from pipelines.selectors.lifecycle.schemas import (
     ArchivedPipelineSchema,
     ConditionSchema,
@@ -243,13 +243,13 @@ class _Supervision(NamedTuple):
 
     supervised: bool
     seen_at: datetime | None
-    output_judged: bool = False
+    output_checked: bool = False
 
 
 def _supervision() -> dict[str, _Supervision]:
     """By host; a thousand pipelines share the rows of a few."""
-    hosts = Host.objects.only("seen_at", "output_judged_at")
-    return {host.name: _Supervision(supervised(host), host.seen_at, output_judged(host)) for host in hosts}
+    hosts = Host.objects.only("seen_at", "output_checked_at")
+    return {host.name: _Supervision(supervised(host), host.seen_at, output_checked(host)) for host in hosts}
 
 
 _UNSUPERVISED = _Supervision(supervised(None), None)
@@ -265,7 +265,7 @@ def _known(pipeline: Listed, supervision: Mapping[str, _Supervision]) -> Known:
         supervised=host.supervised,
         host=pipeline.host_id,
         host_seen_at=host.seen_at,
-        output_judged=host.output_judged,
+        output_checked=host.output_checked,
         stop_reason=StopReason(pipeline.stop_reason) if pipeline.stop_reason else None,
         restart_cause=pipeline.restart_cause,
     )

@@ -30,7 +30,7 @@ from pipelines.models import (
     Pipeline,
     Receiver,
 )
-from pipelines.selectors.hosts.hosts import OUTPUT_JUDGED_WITHIN, seen_within
+from pipelines.selectors.hosts.hosts import OUTPUT_CHECKED_WITHIN, seen_within
 from pipelines.selectors.monitoring.schemas import (
     ActiveAlertsSchema,
     ChannelLagSchema,
@@ -68,7 +68,7 @@ def snapshot() -> MetricsSchema:
 
 def _pipelines() -> list[dict[str, Any]]:
     fields = ("id", "name", "host_id", "phase", "desired_state", "restarts", "restart_count", "findings", "conditions")
-    output = ("output__status", "host__output_judged_at")
+    output = ("output__status", "host__output_checked_at")
     return list(Pipeline.objects.filter(archived_at=None).order_by("name").values(*fields, *output))
 
 
@@ -94,8 +94,8 @@ def _positions_safe(conditions: Iterable[dict[str, Any]]) -> bool | None:
 
 
 def _output_usual(row: dict[str, Any]) -> bool | None:
-    judged = seen_within(row["host__output_judged_at"], OUTPUT_JUDGED_WITHIN)
-    return _HOLDS.get(row["output__status"]) if judged else None
+    checked = seen_within(row["host__output_checked_at"], OUTPUT_CHECKED_WITHIN)
+    return _HOLDS.get(row["output__status"]) if checked else None
 
 
 def _channels(names: Names) -> list[ChannelMetricsSchema]:

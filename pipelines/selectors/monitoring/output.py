@@ -1,4 +1,4 @@
-"""Reading what is needed to judge the output of a host's pipelines: a few queries, whatever their number.
+"""Reading what is needed to check the output of a host's pipelines: a few queries, whatever their number.
 
 All of it comes from the ledger, of which old rows are merged by minutes and hours. A pipeline that reads nothing has no
 rows in a window, and costs nothing.
@@ -62,9 +62,10 @@ def parts(host: str, pipelines: Collection[UUID], start: datetime, end: datetime
     """What components have counted of each source, in that of its channels that has read the most."""
     rows = _finished(host, start, end).filter(pipeline_id__in=pipelines, components__isnull=False)
     sums: dict[tuple[UUID, str, str], tuple[int, Parts]] = {}
-    for *key, read, components in rows.values_list("pipeline_id", "source", "channel", "read", "components"):
-        before, counted = sums.get((key[0], key[1], key[2]), (0, {}))
-        sums[(key[0], key[1], key[2])] = before + read, added_up(counted, components)
+    columns = ("pipeline_id", "source", "channel", "read", "components")
+    for pipeline, source, channel, read, components in rows.values_list(*columns):
+        before, counted = sums.get((pipeline, source, channel), (0, {}))
+        sums[(pipeline, source, channel)] = before + read, added_up(counted, components or {})
     found: dict[UUID, dict[str, Parts]] = defaultdict(dict)
     for (pipeline, source, _), (_, counted) in sorted(sums.items(), key=lambda each: each[1][0]):
         found[pipeline][source] = counted

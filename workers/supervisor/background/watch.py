@@ -18,13 +18,13 @@ from pipelines.foundation import clock
 from pipelines.services.monitoring import alerts
 from pipelines.services.monitoring import lag as series
 from pipelines.services.monitoring.alerts import Patience
+from pipelines.services.monitoring.output import OutputWatch
 from workers.ports import Exclusive
 from workers.supervisor.background.brokers import Brokers
 from workers.supervisor.background.external_groups import GroupWatch
 from workers.supervisor.background.loop import BackgroundLoop
 from workers.supervisor.background.retry_loop import RetryLoop
 from workers.supervisor.background.watch_lag import LagWatch
-from workers.supervisor.background.watch_output import OutputWatch
 from workers.supervisor.launch.references import References
 
 CHECK_SECONDS = 3.0

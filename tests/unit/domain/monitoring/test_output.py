@@ -25,8 +25,8 @@ from pipelines.domain.monitoring.output import (
     Verdict,
     Window,
     band_of,
+    checked,
     comparable,
-    judged,
     verdict,
 )
 
@@ -53,7 +53,7 @@ def recent(share: float, count: int = 30, read: int = 10_000) -> list[Bucket]:
     return [Bucket(NOW - (20 + 5 * number) * MINUTE, read, round(read * share)) for number in range(count)]
 
 
-def judge(
+def check(
     now: Window | None,
     past: Sequence[Bucket] = (),
     *,
@@ -64,11 +64,11 @@ def judge(
 ) -> Verdict:
     known: dict[str, Any] = {"phase": Phase.RUNNING, "since": NOW - DAY, "lag_seconds": 1.0, **more}
     seen = Seen(windows={"orders": now} if now else {}, past={"orders": past}, **known)
-    return verdict(seen, limits, judged(seen, limits, at), {"orders": parts})
+    return verdict(seen, limits, checked(seen, limits, at), {"orders": parts})
 
 
 def said(*args: Any, **more: Any) -> tuple[str, str]:
-    found = judge(*args, **more)
+    found = check(*args, **more)
     return found.status.value, found.reason.value
 
 
@@ -77,7 +77,7 @@ NOTHING = window(300_000, 0)
 
 @pytest.mark.parametrize("past", [(), days(0.98), recent(0.98)], ids=["none", "days", "recent"])
 def test_much_that_is_read_and_nothing_delivered_names_who_takes_it(past: Sequence[Bucket]) -> None:
-    found = judge(NOTHING, past)
+    found = check(NOTHING, past)
     assert (found.status, found.reason) == (ConditionStatus.FALSE, Reason.NOTHING_DELIVERED)
     assert found.message == (
         "Nothing was delivered in 5 min while 300,000 records of source orders were read: "
@@ -86,11 +86,11 @@ def test_much_that_is_read_and_nothing_delivered_names_who_takes_it(past: Sequen
 
 
 def test_without_counts_by_component_it_says_so_all_the_same() -> None:
-    assert judge(NOTHING, parts={}).message.endswith("records of source orders were read.")
+    assert check(NOTHING, parts={}).message.endswith("records of source orders were read.")
 
 
 def test_a_share_below_the_usual_one_is_unusual() -> None:
-    found = judge(window(300_000, 30_000), days(0.98))
+    found = check(window(300_000, 30_000), days(0.98))
     assert (found.status, found.reason) == (ConditionStatus.FALSE, Reason.BELOW_USUAL)
     assert found.message.startswith(
         "10 % of 300,000 records of source orders were delivered in 5 min, usually at least 68.6 %: sources.orders."
@@ -98,7 +98,7 @@ def test_a_share_below_the_usual_one_is_unusual() -> None:
 
 
 def test_a_share_above_the_usual_one_is_unusual_and_nobody_takes_it() -> None:
-    found = judge(window(300_000, 300_000), days(0.4))
+    found = check(window(300_000, 300_000), days(0.4))
     assert (found.status, found.reason) == (ConditionStatus.FALSE, Reason.ABOVE_USUAL)
     assert found.message == "100 % of 300,000 records of source orders were delivered in 5 min, usually at most 52 %."
 
@@ -137,7 +137,7 @@ def test_an_input_that_has_merely_stopped_is_quiet() -> None:
 
 
 @pytest.mark.parametrize("phase", sorted(set(Phase) - {Phase.RUNNING, Phase.DEGRADED}))
-def test_what_does_not_run_is_not_judged(phase: Phase) -> None:
+def test_what_does_not_run_is_not_checked(phase: Phase) -> None:
     assert said(NOTHING, days(0.98), phase=phase) == ("Unknown", "not_running")
 
 
@@ -156,7 +156,7 @@ def test_a_run_that_has_only_begun_to_read_catches_up() -> None:
     assert said(window(300_000, 0, since=3 * MINUTE)) == ("False", "nothing_delivered")
 
 
-def test_a_run_that_reads_old_records_again_is_not_judged_for_an_hour() -> None:
+def test_a_run_that_reads_old_records_again_is_not_checked_for_an_hour() -> None:
     behind: dict[str, Any] = {"lag_seconds": 901.0}
     assert said(NOTHING, since=NOW - CATCH_UP + MINUTE, **behind) == ("Unknown", "catching_up")
     assert said(NOTHING, since=NOW - CATCH_UP, **behind) == ("False", "nothing_delivered")
@@ -170,7 +170,7 @@ def test_a_rule_that_is_off_judges_nothing(values: dict[str, Any]) -> None:
 
 def test_a_longer_window_is_said() -> None:
     limits = LIMITS.model_copy(update={"seconds": 90.0})
-    assert "in 1.5 min while" in judge(NOTHING, limits=limits).message
+    assert "in 1.5 min while" in check(NOTHING, limits=limits).message
 
 
 def unusual(reason: Reason = Reason.NOTHING_DELIVERED, band: Band | None = None, ago: timedelta = MINUTE) -> Any:
@@ -184,8 +184,8 @@ def unusual(reason: Reason = Reason.NOTHING_DELIVERED, band: Band | None = None,
     ids=["stopped input", "new run", "starting", "back-off", "silent"],
 )
 @pytest.mark.parametrize("now", [None, window(5, 0)], ids=["no rows", "few rows"])
-def test_what_is_unusual_stays_so_until_it_can_be_judged_anew(now: Window | None, more: dict[str, Any]) -> None:
-    assert judge(now, **unusual(), **more).message == "It was so."
+def test_what_is_unusual_stays_so_until_it_can_be_checked_anew(now: Window | None, more: dict[str, Any]) -> None:
+    assert check(now, **unusual(), **more).message == "It was so."
 
 
 @pytest.mark.parametrize("phase", [Phase.STOPPED, Phase.PAUSED, Phase.BLOCKED, Phase.FAILED])
@@ -204,7 +204,7 @@ def test_it_is_not_over_because_another_source_delivers() -> None:
     windows = {"clicks": window(9_000, 9_000)}
     before = unusual()
     seen = Seen(Phase.RUNNING, NOW - DAY, 1.0, windows, {"clicks": days(1.0)}, **before)
-    assert verdict(seen, LIMITS, judged(seen, LIMITS, NOW), {}) is before["before"]
+    assert verdict(seen, LIMITS, checked(seen, LIMITS, NOW), {}) is before["before"]
 
 
 def test_it_does_not_become_usual_by_lasting() -> None:
@@ -220,7 +220,7 @@ def test_it_does_not_become_usual_by_lasting() -> None:
 def test_the_worst_source_gives_the_reason_and_each_is_named() -> None:
     windows = {"clicks": window(10_000, 1_000), "orders": window(10_000, 0), "views": window(10_000, 9_800)}
     seen = Seen(Phase.RUNNING, NOW - DAY, 1.0, windows, dict.fromkeys(windows, days(0.98)))
-    found = verdict(seen, LIMITS, judged(seen, LIMITS, NOW), {})
+    found = verdict(seen, LIMITS, checked(seen, LIMITS, NOW), {})
     assert (found.reason, sorted(found.sources)) == (Reason.NOTHING_DELIVERED, ["clicks", "orders"])
     assert [words in found.message for words in ("source orders", "source clicks", "source views")] == [
         True,
@@ -233,8 +233,8 @@ def test_one_source_that_learns_keeps_the_condition_from_green_and_a_quiet_one_d
     usual, other = {"orders": window(10_000, 9_800)}, {"orders": days(0.98)}
     learns = Seen(Phase.RUNNING, NOW - DAY, 1.0, usual | {"clicks": window(10_000, 5)}, other)
     quiet = Seen(Phase.RUNNING, NOW - DAY, 1.0, usual | {"clicks": window(10, 0)}, other)
-    assert verdict(learns, LIMITS, judged(learns, LIMITS, NOW), {}).reason is Reason.LEARNING
-    assert verdict(quiet, LIMITS, judged(quiet, LIMITS, NOW), {}).reason is Reason.AS_USUAL
+    assert verdict(learns, LIMITS, checked(learns, LIMITS, NOW), {}).reason is Reason.LEARNING
+    assert verdict(quiet, LIMITS, checked(quiet, LIMITS, NOW), {}).reason is Reason.AS_USUAL
 
 
 def test_hours_are_compared_with_the_same_hour_where_enough_days_have_one() -> None:
@@ -301,7 +301,7 @@ def test_what_most_of_the_past_was_like_is_never_unusual(past: list[Bucket], rea
 def test_green_is_said_of_what_was_compared_alone(
     read: int, delivered: int, phase: Phase, since: int, lag: float | None, past: list[Bucket], before: Any
 ) -> None:
-    found = judge(
+    found = check(
         window(read, delivered) if read else None,
         past,
         phase=phase,

@@ -21,6 +21,7 @@ export function statusOf(world: World, sim: Simulated): PipelineStatus {
       condition('Stable', pipeline.operation === null, 'Desired and observed state agree.'),
       condition('PositionsSafe', pipeline.phase !== 'BLOCKED', 'Ledger and checkpoint agree.'),
       condition('LedgerBalanced', true, 'Every record is accounted for.'),
+      condition('Output', true, 'The share of what is read that is delivered is as usual.'),
       condition('Supervised', pipeline.supervised, 'The worker of its host ticks every second.'),
     ],
     run: sim.runs[0] ?? null,

@@ -49,16 +49,18 @@ function isChange({ type, status, reason }: Condition): boolean {
   return changing && status === 'False'
 }
 
+function look(condition: Condition): { tone: Tone; icon: Icon } {
+  if (isChange(condition)) return { tone: 'busy', icon: IconProgress }
+  const { tone, icon } = LOOKS[condition.status]
+  return { tone: condition.type === 'Output' && tone === 'bad' ? 'warn' : tone, icon }
+}
+
 function Conditions({ conditions }: { conditions: Condition[] }) {
   return (
     <ul className={classes.conditions} aria-label="Conditions">
       {conditions.map((condition) => (
         <li key={condition.type}>
-          <ToneBadge
-            tone={isChange(condition) ? 'busy' : LOOKS[condition.status].tone}
-            icon={isChange(condition) ? IconProgress : LOOKS[condition.status].icon}
-            title={condition.message || condition.reason}
-          >
+          <ToneBadge {...look(condition)} title={condition.message || condition.reason}>
             {conditionLabel(condition)}
           </ToneBadge>
         </li>

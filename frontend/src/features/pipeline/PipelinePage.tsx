@@ -17,6 +17,7 @@ import { MigrationNote } from './MigrationNote'
 import { MoreMenu } from './MoreMenu'
 import { OperationPanel } from './OperationPanel'
 import { OutdatedSecrets } from './OutdatedSecrets'
+import { OutputNote } from './OutputNote'
 import { Stats } from './Stats'
 import { TabBar } from './TabBar'
 import { usePhaseAnnouncements } from './usePhaseAnnouncements'
@@ -63,6 +64,7 @@ export function PipelinePage() {
         />
       )}
       {status.data && <Findings findings={status.data.findings} title="Findings" />}
+      {status.data && <OutputNote name={name} status={status.data} />}
       {status.data && <OutdatedSecrets status={status.data} />}
       {status.data && <Decisions pipeline={pipeline.data} status={status.data} />}
       <Stats pipeline={pipeline.data} status={status.data} />

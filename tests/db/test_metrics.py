@@ -307,7 +307,7 @@ def full(number: int) -> None:
         alert("failed", run.pipeline.name, pipeline=run.pipeline)
         migration(run.pipeline, MigrationStage.PLANNED)
         fine = Verdict(ConditionStatus.TRUE, Reason.AS_USUAL, "As usual.")
-        output.record(host=run.pipeline.host_id, changed={run.pipeline.id: (fine, now())}, now=now())
+        output.record(host=run.host_id, changed={run.pipeline.id: (fine, now())}, now=now())
 
 
 @pytest.mark.parametrize("pipelines", [0, 1, 50])

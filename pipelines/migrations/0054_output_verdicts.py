@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("pipelines", "0052_previews"),
+        ("pipelines", "0053_traces"),
     ]
 
     operations = [

@@ -15,7 +15,6 @@ from pipelines.models import Host
 from pipelines.selectors.hosts.schemas import DiskSchema, HostSchema, HostState, IsolationSchema, MessagesSchema
 
 SUPERVISED_WITHIN = timedelta(seconds=5)
-OUTPUT_CHECKED_WITHIN = timedelta(minutes=3)
 LOST_AFTER = timedelta(seconds=30)
 
 
@@ -27,11 +26,6 @@ def seen_within(seen_at: datetime | None, limit: timedelta) -> bool:
 def supervised(host: Host | None) -> bool:
     """Whether the supervisor of a pipeline's host is heard; without a host there is nothing to supervise."""
     return host is None or seen_within(host.seen_at, SUPERVISED_WITHIN)
-
-
-def output_checked(host: Host) -> bool:
-    """Whether the worker of a host has checked the output of its pipelines within the last minutes."""
-    return seen_within(host.output_checked_at, OUTPUT_CHECKED_WITHIN)
 
 
 def expected() -> QuerySet[Host]:

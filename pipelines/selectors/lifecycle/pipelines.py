@@ -31,7 +31,7 @@ from pipelines.models import Host, OutputVerdict, Pipeline, Run
 from pipelines.selectors.access.secrets import outdated_of
 from pipelines.selectors.base.schemas import AllowedActionSchema, allowed_action_schema
 from pipelines.selectors.base.visible import visible
-from pipelines.selectors.hosts.hosts import output_checked, supervised
+from pipelines.selectors.hosts.hosts import supervised
 from pipelines.selectors.lifecycle.schemas import (
     ArchivedPipelineSchema,
     ConditionSchema,
@@ -42,6 +42,7 @@ from pipelines.selectors.lifecycle.schemas import (
 )
 from pipelines.selectors.lifecycle.situations import is_open, migrating
 from pipelines.selectors.monitoring.lag import measured_lags
+from pipelines.selectors.monitoring.output import is_checked
 from pipelines.selectors.positions.positions import choice_schemas
 from pipelines.selectors.runs.live import (
     component_schemas,
@@ -249,7 +250,9 @@ class _Supervision(NamedTuple):
 def _supervision() -> dict[str, _Supervision]:
     """By host; a thousand pipelines share the rows of a few."""
     hosts = Host.objects.only("seen_at", "output_checked_at")
-    return {host.name: _Supervision(supervised(host), host.seen_at, output_checked(host)) for host in hosts}
+    return {
+        host.name: _Supervision(supervised(host), host.seen_at, is_checked(host.output_checked_at)) for host in hosts
+    }
 
 
 _UNSUPERVISED = _Supervision(supervised(None), None)

@@ -30,7 +30,7 @@ from pipelines.models import (
     Pipeline,
     Receiver,
 )
-from pipelines.selectors.hosts.hosts import OUTPUT_CHECKED_WITHIN, seen_within
+from pipelines.selectors.monitoring.output import is_checked
 from pipelines.selectors.monitoring.schemas import (
     ActiveAlertsSchema,
     ChannelLagSchema,
@@ -94,8 +94,7 @@ def _positions_safe(conditions: Iterable[dict[str, Any]]) -> bool | None:
 
 
 def _output_usual(row: dict[str, Any]) -> bool | None:
-    checked = seen_within(row["host__output_checked_at"], OUTPUT_CHECKED_WITHIN)
-    return _HOLDS.get(row["output__status"]) if checked else None
+    return _HOLDS.get(row["output__status"]) if is_checked(row["host__output_checked_at"]) else None
 
 
 def _channels(names: Names) -> list[ChannelMetricsSchema]:

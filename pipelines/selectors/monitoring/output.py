@@ -19,8 +19,10 @@ from pipelines.domain.ledger.ledger import Parts, added_up
 from pipelines.domain.lifecycle.conditions import ConditionStatus
 from pipelines.domain.monitoring.lag import window_of
 from pipelines.domain.monitoring.output import SAME_HOUR, Band, Bucket, Reason, Verdict, Window
+from pipelines.foundation import clock
 from pipelines.models import LedgerBatch, OutputVerdict
 
+CHECKED_WITHIN = timedelta(minutes=3)
 DAYS = 14
 """How far back the same hour of the day is read."""
 RECENT = timedelta(hours=3)
@@ -34,6 +36,11 @@ _LEVELS = (0, 1, 2)
 
 Past = Mapping[UUID, Mapping[str, list[Bucket]]]
 """Buckets by pipeline and source."""
+
+
+def is_checked(at: datetime | None) -> bool:
+    """Whether the worker of a host, which has checked the output of its pipelines at that time, still does so."""
+    return at is not None and clock.now() - at <= CHECKED_WITHIN
 
 
 def stored(host: str) -> dict[UUID, tuple[Verdict, datetime]]:

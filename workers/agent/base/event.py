@@ -10,6 +10,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 HEADERS_TYPE = "array<struct<key:string,value:binary>>"
+HEADER_MAP_TYPE = "map<string,string>"
 PROBLEM_TYPE = "struct<component:string,cause:string>"
 ORIGIN_HEADER = "headgate.origin"
 """Tells where a record came from; it belongs to the sink that wrote the record and is not passed on."""
@@ -63,9 +64,9 @@ class Event:
         return f.coalesce(self.body.cast("string"), f.lit(""))
 
     def header(self, name: str) -> Column:
-        """The value of a header as text, null where the event has none."""
-        carried = f.filter(self.carried, lambda pair: pair["key"] == name)
-        first = f.get(carried, 0)["value"].cast("string")
+        """The value of a header as text, null where the event has none. Without a lambda: Spark interprets those."""
+        place = f.array_position(self.carried["key"], f.lit(name)) - 1
+        first = f.get(self.carried, place.cast("int"))["value"].cast("string")
         read = f.lit(None).cast("string") if name in self.replaced else first
         return f.coalesce(self.added[name], read) if name in self.added else read
 
@@ -88,6 +89,13 @@ class Event:
             self, added={**self.added, name: kept}, certain=self.certain - {name}, replaced=self.replaced | {name}
         )
 
+    def with_header_if(self, condition: Column, name: str, value: Column) -> Event:
+        """Set a header where `condition` holds; there, null removes it."""
+        made = f.when(condition, value).otherwise(self.header(name))
+        return replace(
+            self, added={**self.added, name: made}, certain=self.certain - {name}, replaced=self.replaced | {name}
+        )
+
     def without_headers(self, names: list[str]) -> Event:
         """Remove headers by name."""
         gone = frozenset(names)
@@ -102,6 +110,10 @@ class Event:
     def with_body(self, body: Column) -> Event:
         """Replace the body; `body` is binary."""
         return replace(self, body=body)
+
+    def with_key(self, key: Column) -> Event:
+        """Replace the key; `key` is binary."""
+        return replace(self, key=key)
 
     def keep_where(self, condition: Column, interceptor: int) -> Event:
         """Filter the event out unless `condition` holds. What is filtered out stays so, by the first that did."""
@@ -119,6 +131,12 @@ class Event:
         dropped = [f.lit(name) for name in sorted(self.replaced | {ORIGIN_HEADER})]
         read = f.filter(self.carried, lambda pair: ~pair["key"].isin(*dropped))
         return f.when(self.carried.isNull(), self._own()).otherwise(f.concat(read, self._own()))
+
+    def header_map(self) -> Column:
+        """All headers as a map of texts, the first of each name; empty where there are none."""
+        pairs = f.reverse(self.headers() if self.added or self.replaced else self.carried)  # the last of a name counts
+        entries = f.map_from_arrays(pairs["key"], pairs["value"]).cast(HEADER_MAP_TYPE)
+        return f.coalesce(entries, f.create_map().cast(HEADER_MAP_TYPE))
 
     def _own(self) -> Column:
         pairs = [

@@ -16,6 +16,7 @@ from pipelines.domain.definitions.checks import (
     graph_checks,
     group_checks,
     mode_checks,
+    sql_checks,
     value_checks,
 )
 from pipelines.domain.definitions.checks.structure import structural_findings
@@ -30,6 +31,7 @@ _CHECKS = (
     *mode_checks.CHECKS,
     *cluster_checks.CHECKS,
     *value_checks.CHECKS,
+    *sql_checks.CHECKS,
     *exposure_checks.CHECKS,
 )
 

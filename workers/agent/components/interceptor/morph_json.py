@@ -12,13 +12,12 @@ from pyspark.sql import functions as f
 from pipelines.domain.ledger.ledger import Cause
 from workers.agent.base import json_text
 from workers.agent.base.event import Event
-from workers.agent.base.findings import blocking_text
 from workers.agent.graph.component import ON_ERROR, InterceptorBuilder
+from workers.agent.graph.errors import with_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_CAUSE = "cause"
 _NOT_JSON = "The body is not a JSON object."
 _INTEGER = r"\A[+-]?[0-9]++(?:\.0++)?\z"
 _NUMBER = r"\A[+-]?[0-9]++(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?\z"
@@ -37,22 +36,12 @@ class Builder(InterceptorBuilder):
         column = f"morph of {self.place.path}"
         frame = frame.withColumn(f"{column}, fields", self._fields(event.text))
         fields = f.col(f"`{column}, fields`")
-        frame = frame.withColumn(column, f.struct(_error(fields).alias("error"), _written(fields).alias("body")))
+        frame = frame.withColumn(
+            column, f.struct(_error(fields).alias("error"), json_text.written(fields).cast("binary").alias("body"))
+        )
         morph = f.col(f"`{column}`")
         body = f.when(morph["error"].isNull(), morph["body"]).otherwise(event.body)  # a dead letter is what was read
-        return frame, self._classified(event.with_body(body), morph["error"])
-
-    def _classified(self, event: Event, error: Column) -> Event:
-        if self.spec.on_error == "dead_letter":
-            return event.failed_where(error.isNotNull(), self.place.path, error)
-        if self.spec.on_error == "drop":
-            return event.keep_where(error.isNull(), self.place.number)
-        return event.with_body(f.when(error.isNull(), event.body).otherwise(self._failing(error)))
-
-    def _failing(self, error: Column) -> Column:
-        """Raises what blocks the pipeline, with the cause in it."""
-        before, after = blocking_text(self.place.path, "INTERCEPTOR_FAILED", _CAUSE).split(f'"{_CAUSE}"')
-        return f.raise_error(f.concat(f.lit(before), json_text.quoted(error), f.lit(after))).cast("binary")
+        return frame, with_errors(event.with_body(body), morph["error"], self.spec.on_error, self.place)
 
     def _fields(self, text: Column) -> Column:
         """array<struct<name, value>> after all steps, null where the body is no object; a value that cannot be cast is
@@ -68,10 +57,10 @@ class Builder(InterceptorBuilder):
     def _rename(self, fields: Column) -> Column:
         for old, new in self.spec.rename.items():
             if new not in self.spec.rename:
-                fields = f.when(_has(fields, old), _without(fields, [new])).otherwise(fields)
+                fields = f.when(json_text.has(fields, old), json_text.without(fields, [new])).otherwise(fields)
         if not self.spec.rename:
             return fields
-        return f.transform(fields, lambda field: _field(self._new_name(field["name"]), field["value"]))
+        return f.transform(fields, lambda field: json_text.entry(self._new_name(field["name"]), field["value"]))
 
     def _new_name(self, name: Column) -> Column:
         return _by_name(name, {old: f.lit(new) for old, new in self.spec.rename.items()}, otherwise=name)
@@ -79,26 +68,16 @@ class Builder(InterceptorBuilder):
     def _cast(self, fields: Column) -> Column:
         if not self.spec.cast:
             return fields
-        return f.transform(fields, lambda field: _field(field["name"], self._casted(field["name"], field["value"])))
+        return f.transform(
+            fields, lambda field: json_text.entry(field["name"], self._casted(field["name"], field["value"]))
+        )
 
     def _casted(self, name: Column, value: Column) -> Column:
         casts = {known: _CASTS[kind](value) for known, kind in self.spec.cast.items()}
         return f.when(value == "null", value).otherwise(_by_name(name, casts, otherwise=value))
 
     def _drop(self, fields: Column) -> Column:
-        return _without(fields, self.spec.drop) if self.spec.drop else fields
-
-
-def _has(fields: Column, name: str) -> Column:
-    return f.exists(fields, lambda field: field["name"] == name)
-
-
-def _without(fields: Column, names: list[str]) -> Column:
-    return f.filter(fields, lambda field: ~field["name"].isin(*names))
-
-
-def _field(name: Column, value: Column) -> Column:
-    return f.struct(name.alias("name"), value.alias("value"))
+        return json_text.without(fields, self.spec.drop) if self.spec.drop else fields
 
 
 def _by_name(name: Column, choices: dict[str, Column], *, otherwise: Column) -> Column:
@@ -113,15 +92,6 @@ def _error(fields: Column) -> Column:
     wrong = f.get(f.filter(fields, lambda field: field["value"].isNull()), 0)["name"]
     cause = f.concat(f.lit('The value of "'), wrong, f.lit('" cannot be cast.'))
     return f.when(fields.isNull(), f.lit(_NOT_JSON)).otherwise(cause)
-
-
-def _written(fields: Column) -> Column:
-    pairs = f.transform(fields, lambda field: f.concat(_name_written(field["name"]), f.lit(":"), field["value"]))
-    return f.concat(f.lit("{"), f.array_join(pairs, ","), f.lit("}")).cast("binary")
-
-
-def _name_written(name: Column) -> Column:
-    return f.regexp_extract(f.to_json(f.array(name)), r"\A\[(.*)\]\z", 1)
 
 
 def _plain(value: Column) -> Column:

@@ -1,0 +1,1 @@
+"""Expressions in Spark's SQL, as far as they can be judged without Spark."""

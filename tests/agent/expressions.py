@@ -52,6 +52,7 @@ class In:
 class Out:
     """What came out."""
 
+    key: bytes | None
     body: bytes | None
     headers: dict[str, str]
     filtered_by: int | None
@@ -123,6 +124,7 @@ class Together:
 def _out(row: dict[str, Any]) -> Out:
     problem = row.get("problem")
     return Out(
+        key=None if row["key"] is None else bytes(row["key"]),
         body=None if row["body"] is None else bytes(row["body"]),
         headers={pair["key"]: bytes(pair["value"]).decode("utf-8", "surrogateescape") for pair in row["headers"]},
         filtered_by=row.get("filtered_by"),

@@ -10,7 +10,6 @@ from pyspark.sql import SparkSession
 from tests.agent.expressions import PATH, SCHEMA, In, Out, made, sent
 from workers.agent.base.event import Event
 from workers.agent.base.findings import Refused, blocked_by
-from workers.agent.graph.compile import intercept
 
 FIELDS = "id BIGINT, amount DECIMAL(18, 2), name STRING, tags ARRAY<STRING>, customer STRUCT<id: BIGINT>"
 
@@ -73,14 +72,9 @@ def test_everything_is_computed_of_the_event_as_it_came(session: SparkSession) -
 
 
 def test_body_and_key_are_replaced_and_removed(session: SparkSession) -> None:
-    spec = sql(set={"body": "key", "key": "upper(body)"})
-    builders = [made(**spec)]
-    builders[0].initialise(session)
-    rows = [In(body=b"b", key=b"k").row(), In(body=None, key=b"k").row(), In(body=b"b", key=None).row()]
-    frame = session.createDataFrame(rows, SCHEMA).coalesce(1)
-    event = Event(key=frame["key"], body=frame["body"], carried=frame["headers"])
-    found = [(row["key"], row["body"]) for row in intercept(frame, event, builders, None).collect()]
-    assert found == [(b"B", b"k"), (None, b"k"), (b"B", None)]
+    events = [In(body=b"b", key=b"k"), In(body=None, key=b"k"), In(body=b"b", key=None)]
+    outs = sent(session, events, sql(set={"body": "key", "key": "upper(body)"}))
+    assert [(out.key, out.body) for out in outs] == [(b"B", b"k"), (None, b"k"), (b"B", None)]
 
 
 def test_without_a_schema_the_body_is_a_variant(session: SparkSession) -> None:
@@ -289,6 +283,8 @@ def test_spark_tells_where_an_expression_is_wrong_and_all_of_them_are_told(sessi
     [
         ("id BIGINT,, name STRING", "Line 1, column 11: Syntax error"),
         ("id NOPE", "Line 1, column 4: "),
+        ("id BIGINT, name STRING, Id INT", 'The field "id" is there twice.'),
+        ("`headgate.corrupt` STRING", 'The field "headgate.corrupt" is there twice.'),
     ],
 )
 def test_a_schema_that_spark_does_not_take_is_told(session: SparkSession, schema: str, message: str) -> None:

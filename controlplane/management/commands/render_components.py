@@ -34,7 +34,7 @@ PAGE = """# {title} ({kind} `{type}`)
 {description}
 
 {keys}
-{nested}## Example
+{nested}{functions}## Example
 
 ```yaml
 {example}```
@@ -96,9 +96,20 @@ def _page(spec: type[ComponentSpec]) -> str:
         description=_description(spec),
         keys=_table(reference.keys(spec)),
         nested="".join(f"## {title}\n\n{_table(rows)}\n" for title, rows in reference.nested(spec).items()),
+        functions=_functions(spec.model_json_schema().get("functions", [])),
         example=(folder / f"{name}.yaml").read_text(),
         events=_events(json.loads(events.read_text())) if events.exists() else "",
     )
+
+
+def _functions(functions: list[dict[str, str]]) -> str:
+    """What the expressions of a component may call, by group."""
+    groups: dict[str, list[str]] = {}
+    for each in functions:
+        rows = groups.setdefault(each["group"], ["| function | what it gives |", "|---|---|"])
+        rows.append(f"| `{_cell(each['signature'])}` | {_cell(each['description'])} |")
+    tables = [f"### {group}\n\n" + "\n".join(rows) + "\n" for group, rows in groups.items()]
+    return "\n".join(["## Functions\n", *tables, ""]) if tables else ""
 
 
 def _events(case: dict[str, Any]) -> str:

@@ -136,7 +136,7 @@ try_cast(value AS type) | The value as another type; null where it does not fit.
 
 # Time: the zone is UTC
 add_months(date, months) | So many months later. | add_months(DATE'2026-01-31', 1)
-convert_timezone(from, to, time) | A time without a zone, in another. | convert_timezone('UTC', 'CET', localtimestamp())
+convert_timezone(from, to, time) | A local time elsewhere. | convert_timezone('UTC', 'CET', TIMESTAMP_NTZ'2026-01-31')
 curdate() | The day on which the batch was planned. | curdate()
 current_date() | The day on which the batch was planned. | current_date()
 current_timestamp() | The time at which the batch was planned. | current_timestamp()

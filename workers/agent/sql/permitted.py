@@ -47,11 +47,11 @@ TryAdd TryDivide TryMod TryMultiply TrySubtract TryToNumber
 """
 _CONDITIONS = "Between Coalesce EqualNull If NullIf Nvl Nvl2"
 _TIME = """
-AddMonths ConvertTimezone CurrentDate CurrentTimestamp DateAdd DateAddInterval DateAddYMInterval DateDiff
-DateFormatClass DateFromUnixDate DateSub DatetimeSub DayOfMonth DayOfWeek DayOfYear DivideDTInterval DivideYMInterval
-Extract FromUTCTimestamp FromUnixTime Hour LastDay LocalTimestamp MakeDate MakeTimestamp MicrosToTimestamp
-MillisToTimestamp Minute Month MonthsBetween MultiplyDTInterval MultiplyYMInterval NextDay Now ParseToDate
-ParseToTimestamp Quarter Second SecondsToTimestamp SubtractDates SubtractTimestamps TimestampAddInterval
+AddMonths ConvertTimezone CurrentDate CurrentTimestamp DateAdd DateAddYMInterval DateDiff DateFormatClass
+DateFromUnixDate DateSub DatetimeSub DayOfMonth DayOfWeek DayOfYear DivideDTInterval DivideYMInterval Extract
+ExtractANSIIntervalDays FromUTCTimestamp FromUnixTime Hour LastDay LocalTimestamp MakeDate MakeTimestamp
+MicrosToTimestamp MillisToTimestamp Minute Month MonthsBetween MultiplyDTInterval MultiplyYMInterval NextDay Now
+ParseToDate ParseToTimestamp Quarter Second SecondsToTimestamp SubtractDates SubtractTimestamps TimestampAddInterval
 TimestampAddYMInterval ToUTCTimestamp ToUnixTimestamp TruncDate TruncTimestamp UnixDate UnixMicros UnixMillis
 UnixSeconds WeekDay WeekOfYear Year
 """

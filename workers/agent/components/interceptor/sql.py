@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _WHERE = ("where",)
 _CORRUPT = "headgate.corrupt"
-"""Where Spark's parser leaves a body that does not fit; no schema can name a field with this type in it."""
+"""Where Spark's parser leaves a body that does not fit; no schema may have a field of this name."""
 
 _NOT_JSON = "The body is not JSON."
 _DOES_NOT_FIT = "The body is not a JSON object that fits the schema."
@@ -98,6 +98,9 @@ class Builder(InterceptorBuilder):
         except Exception as error:
             problem = Problem("sql_schema", message_of(error), "Write it as in CREATE TABLE: id BIGINT, name STRING.")
             raise Refused(self._finding(("schema",), text, _at(problem, error, text))) from error
+        if repeated := _repeated([*self._fields.names, _CORRUPT]):
+            problem = Problem("sql_schema", f"The field {quote(repeated)} is there twice.", "Keep one of them.")
+            raise Refused(self._finding(("schema",), text, problem))
         return self._fields.simpleString()
 
     def through(self, frame: DataFrame, event: Event) -> tuple[DataFrame, Event]:
@@ -160,7 +163,7 @@ class _Pass:
         parsed = self._column("json", f.from_json(text, fields, options))
         fits = json_text.has_form_of_object(text) & parsed.isNotNull() & parsed[_CORRUPT].isNull()
         self._unreadable = self._column("unreadable", f.when(~f.coalesce(fits, f.lit(False)), f.lit(_DOES_NOT_FIT)))
-        self._inputs["json"] = parsed.dropFields(f"`{_CORRUPT}`")
+        self._inputs["json"] = f.struct(*(parsed[name].alias(name) for name in self._builder._fields.names))
 
     def _where(self) -> tuple[Column, Column]:
         """Whether an event is kept, never null, and what is wrong with it so far."""
@@ -262,6 +265,12 @@ def _changes(targets: list[Target], values: Mapping[str, Column]) -> dict[str, A
                 within = within.setdefault(name, {})
             within[last] = values.get(each.name)
     return changes
+
+
+def _repeated(names: list[str]) -> str:
+    """A name that is there twice, as Spark compares names, or nothing."""
+    folded = [name.lower() for name in names]
+    return next((name for name in names if folded.count(name.lower()) > 1), "")
 
 
 def _at(problem: Problem, error: Exception, text: str) -> Problem:

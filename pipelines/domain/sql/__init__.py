@@ -1,1 +1,1 @@
-"""Expressions in Spark's SQL, as far as they can be judged without Spark."""
+"""Expressions in Spark's SQL, and what can be checked of them without Spark."""

@@ -1,7 +1,7 @@
 """The functions that expressions may call. What is not in this table is refused, by name, before Spark sees it.
 
 They compute a value from their arguments and from nothing else: none reads a file, a variable or another row, runs
-code, waits, or makes a text as long as it is told. Those that are volatile look at the clock.
+code, waits, or makes a text of any length. Those that are volatile look at the clock.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ concat(value, ...) | The values one after the other; null where one is null. | c
 concat_ws(separator, value, ...) | The values that are not null, with a separator between. | concat_ws('-', key, body)
 contains(text, part) | Whether the text has the part. | contains(body, 'Ada')
 endswith(text, part) | Whether the text ends with the part. | endswith(body, '}')
-initcap(text) | The first letter of each word in upper case. | initcap(json.name)
+initcap(text) | Each word with a capital. | initcap(json.name)
 instr(text, part) | The place of the part, from 1; 0 where there is none. | instr(body, 'Ada')
 left(text, length) | The first characters. | left(body, 3)
 length(text) | The number of characters, of binary data of bytes. | length(body)
@@ -61,7 +61,7 @@ lower(text) | In lower case. | lower(body)
 lpad(text, length [, with]) | Filled up at the left; the length is a literal number. | lpad(key, 8, '0')
 ltrim(text) | Without white space at the left. | ltrim(body)
 luhn_check(digits) | Whether the last digit is right, as in card numbers. | luhn_check('79927398713')
-mask(text [, upper, lower, digit, other]) | Letters and digits replaced by X, x and n. | mask(json.name)
+mask(text [, upper, lower, digit, other]) | Characters replaced by X, x and n, by their kind. | mask(json.name)
 octet_length(text) | The length in bytes. | octet_length(body)
 overlay(text PLACING part FROM place [FOR length]) | A part put over another. | overlay(body PLACING '*' FROM 2 FOR 3)
 position(part IN text) | The place of the part, from 1; 0 where there is none. | position('Ada' IN body)

@@ -144,6 +144,18 @@ def test_the_first_of_several_interceptors_that_filter_an_event_counts_it(sessio
     assert found == Counts(read=6, delivered=1, filtered=5, components=parts)
 
 
+def test_what_sql_filters_and_cannot_compute_counts_as_its_own(session: SparkSession) -> None:
+    interceptors: list[dict[str, Any]] = [
+        {**FILTER, "regex": "DEBUG"},
+        {"type": "sql", "where": "json:n::INT > 1", "set": {"headers.a": "10 / (json:n::INT - 2)"}},
+        {"type": "sql", "where": "headers.a::DOUBLE > 3", "on_error": "drop"},
+    ]
+    bodies = ('{"n":1}', '{"n":2}', '{"n":3}', '{"n":9}', '{"n":"x"}', "no json", "DEBUG")
+    found = Pipeline(session, events(*bodies), interceptors).counted("lake")
+    parts = {at(0): {"filtered": 1}, at(1): {"filtered": 1, "dead_lettered": 3}, at(2): {"filtered": 1}}
+    assert found == Counts(read=7, delivered=1, filtered=3, dead_lettered=3, components=parts)
+
+
 def test_dead_letters_are_of_the_source_the_interceptors_the_quarantine_and_the_sink(session: SparkSession) -> None:
     quarantined = Quarantined(
         source="shop", channel="lake", topic="t", partition=0, start=1, end=2, cause="It kills the interceptor."

@@ -39,6 +39,12 @@ INTERCEPTORS = [
     {"type": "remove_header", "matching": "x-.*"},
     {"type": "morph_json", "rename": {"n": "number"}, "drop": ["secret"]},
     {"type": "python", "class": ENRICH, "config": {"country": "SK"}},
+    {
+        "type": "sql",
+        "where": "json:country::STRING = 'SK'",
+        "set": {"headers.double": "json:number::DECIMAL(10, 2) * 2", "body.of": "concat(headers.country, '-', key)"},
+        "drop": ["body.card"],
+    },
 ]
 SELECTOR = {
     "type": "multiplexing",

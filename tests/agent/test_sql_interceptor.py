@@ -18,11 +18,9 @@ def sql(**keys: Any) -> dict[str, Any]:
     return {"type": "sql", **keys}
 
 
-def one(
-    session: SparkSession, body: bytes | None, *specs: dict[str, Any], key: bytes | None = None, **headers: str
-) -> Out:
+def one(session: SparkSession, body: bytes | None, *specs: dict[str, Any], **headers: str) -> Out:
     pairs = [(name, value.encode()) for name, value in headers.items()]
-    (out,) = sent(session, [In(body=body, headers=pairs, key=key)], *specs)
+    (out,) = sent(session, [In(body=body, headers=pairs)], *specs)
     return out
 
 
@@ -232,6 +230,17 @@ def test_what_it_makes_of_events_is_counted(session: SparkSession) -> None:
     assert made(**sql(drop=["headers.a"])).causes == {"dead_lettered"}
     assert made(**sql(set={"key": "1"}, on_error="drop")).causes == {"filtered"}
     assert made(**sql(set={"key": "1"}, on_error="fail")).causes == set()
+
+
+def test_what_an_earlier_interceptor_has_filtered_or_refused_is_left_alone(session: SparkSession) -> None:
+    first = sql(where="json:n::INT > 1")
+    outs = several(
+        session, [b'{"n":1}', b"x"], first, sql(where="false", set={"key": "1"}), sql(where="json:n::DATE IS NULL")
+    )
+    assert [(out.filtered_by, out.key) for out in outs] == [(0, None), (None, None)]
+    assert [out.problem for out in outs] == [None, (PATH, "The body is not JSON.")]
+    blocking = several(session, [b'{"n":1}', b"x"], first, sql(where="1 / 0 = 1", on_error="fail"))
+    assert [out.filtered_by for out in blocking] == [0, None]
 
 
 def test_the_clock_is_that_of_the_batch(session: SparkSession) -> None:

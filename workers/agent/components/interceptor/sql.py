@@ -8,7 +8,9 @@ common ahead of all of them, outside of any TryEval, unless it stands in a branc
 from __future__ import annotations
 
 import json
+import operator
 from collections.abc import Iterator, Mapping
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Column
@@ -119,6 +121,8 @@ class _Pass:
         self._inputs = {"body": event.body.cast("string"), "key": event.key.cast("string")}
         self._guard = f.coalesce(f.octet_length(event.body), f.lit(0)) >= 0
         self._unreadable: Column = f.lit(None).cast("string")
+        verdicts = [each.isNull() for each in (event.problem, event.filtered_by) if each is not None]
+        self._own = reduce(operator.and_, verdicts, f.lit(True))
 
     def made(self) -> tuple[DataFrame, Event]:
         """The frame and the event in it."""
@@ -129,7 +133,7 @@ class _Pass:
         done = kept & error.isNull()
         event = self._changed(done, values, body)
         if self._spec.where is not None:
-            event = event.keep_where(kept | error.isNotNull(), self._place.number)
+            event = event.keep_where(kept | error.isNotNull() | ~self._own, self._place.number)
         return self._frame, with_errors(event, error, self._spec.on_error, self._place)
 
     def _column(self, what: str, value: Column) -> Column:
@@ -166,12 +170,14 @@ class _Pass:
         self._inputs["json"] = f.struct(*(parsed[name].alias(name) for name in self._builder._fields.names))
 
     def _where(self) -> tuple[Column, Column]:
-        """Whether an event is kept, never null, and what is wrong with it so far."""
+        """Whether an event is kept, never null, and what is wrong with it so far. What an earlier component filtered
+        or refused is left alone."""
         if self._spec.where is None:
-            return f.lit(True), f.lit(None).cast("string")
-        tried = self._column("where", self._tried(_WHERE, f.lit(True)))
+            return self._own, f.lit(None).cast("string")
+        tried = self._column("where", self._tried(_WHERE, self._own))
         failed = f.when(tried.isNull(), f.lit(self._cause(_WHERE)))
         error = f.coalesce(self._unreadable, failed) if "json" in self._used(_WHERE) else failed
+        error = f.when(self._own, error)
         return f.coalesce(tried["value"], f.lit(False)) & error.isNull(), error
 
     def _values(self, kept: Column, error: Column) -> tuple[dict[str, Column], Column]:

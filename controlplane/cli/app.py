@@ -20,7 +20,7 @@ from controlplane.cli.lifecycle import lifecycle, status
 from controlplane.cli.migration import evacuations, migrations, rules
 from controlplane.cli.monitoring import alerts, consumer_groups, events, lag, receivers, silences
 from controlplane.cli.positions import positions
-from controlplane.cli.preview import preview
+from controlplane.cli.preview import preview, testing
 from controlplane.cli.reprocessing import dead_letters, quarantine, replays
 from controlplane.cli.runs import logs, runs
 from controlplane.cli.server import app as server
@@ -125,6 +125,7 @@ app.verb(panel=Panel.DEFINITIONS)(definitions.validate)
 app.verb(panel=Panel.DEFINITIONS)(definitions.apply)
 app.verb(panel=Panel.DEFINITIONS)(rehearsing.rehearse)
 app.verb(panel=Panel.DEFINITIONS)(preview.preview)
+app.verb("test", panel=Panel.DEFINITIONS)(testing.run)
 app.noun(components.app, "components", panel=Panel.DEFINITIONS)
 app.noun(flume.app, "flume", panel=Panel.DEFINITIONS)
 app.noun(reach.roots, "allowed-roots", panel=Panel.DEFINITIONS)

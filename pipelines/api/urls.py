@@ -15,7 +15,7 @@ from pipelines.api.lifecycle import lifecycle, pipelines, reconciling
 from pipelines.api.migration import migrations
 from pipelines.api.monitoring import alerts, events, receivers, silences, watching
 from pipelines.api.positions import positions
-from pipelines.api.preview import previews
+from pipelines.api.preview import previews, testing
 from pipelines.api.reprocessing import dead_letters, quarantine, range_replays
 from pipelines.api.runs import stacks
 from pipelines.api.trace import traces
@@ -113,6 +113,8 @@ v1 = [
     path(f"{one}/previews/<uuid:preview_id>/differences", previews.PreviewDifferences.as_view()),
     path(f"{one}/traces", traces.TraceList.as_view()),
     path(f"{one}/traces/<uuid:trace_id>", traces.TraceDetail.as_view()),
+    path("test-runs", testing.TestRunList.as_view()),
+    path("test-runs/<uuid:test_run_id>", testing.TestRunDetail.as_view()),
     path(f"{one}/revisions", revisions.RevisionList.as_view()),
     path(f"{one}/revisions/<number:number>", revisions.RevisionDetail.as_view()),
     path(f"{one}/revisions/<number:number>/diff", revisions.RevisionDiff.as_view()),

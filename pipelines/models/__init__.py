@@ -11,7 +11,7 @@ from pipelines.models.ledger import ChannelTotals, ComponentTotals, LedgerBatch,
 from pipelines.models.migration import ApprovalPolicy, Evacuation, FreezeWindow, Migration, MigrationApproval
 from pipelines.models.output import OutputVerdict
 from pipelines.models.positions import LogIdentity, PositionInspection
-from pipelines.models.preview import Preview, PreviewDifference
+from pipelines.models.preview import CaseRun, Preview, PreviewDifference
 from pipelines.models.purged import Purged
 from pipelines.models.quarantine import Quarantine
 from pipelines.models.reach import AllowedNetwork, AllowedRoot
@@ -40,6 +40,7 @@ __all__ = [
     "AuditForwarding",
     "AuditHead",
     "AuditRow",
+    "CaseRun",
     "ChangeApproval",
     "ChangeRequest",
     "ChannelTotals",

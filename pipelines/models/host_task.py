@@ -15,7 +15,7 @@ IS_OPEN = models.Q(state__in=sorted(OPEN_HOST_TASK_STATES))
 
 class HostTask(models.Model):
     """`attempts`: how often it was started; `deadline`: when it fails unless it is done. `NOUN`: what texts and codes
-    call it. Each kind has a `pipeline`."""
+    call it. Each kind has a `pipeline`, or a `host` of its own."""
 
     NOUN: ClassVar[str]
 

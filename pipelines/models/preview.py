@@ -1,4 +1,4 @@
-"""Previews of revisions, and the events that differ in them."""
+"""Previews of revisions, the events that differ in them, and runs of tests."""
 
 from __future__ import annotations
 
@@ -25,6 +25,29 @@ class Preview(HostTask):
             models.Index(fields=["pipeline", "-requested_at"], name="previews_by_time"),
             models.Index(fields=["expires_at"], name="previews_by_expiry"),
             models.Index(fields=["pipeline"], condition=IS_OPEN, name="open_previews"),
+        ]
+
+
+class CaseRun(HostTask):
+    """The tests of a definition. `pipeline`: the one of the definition's name, None where it is not created yet;
+    `result`: `CasesResult`."""
+
+    NOUN = "test"
+
+    team = models.ForeignKey("pipelines.Team", on_delete=models.CASCADE, related_name="+")
+    host = models.ForeignKey("pipelines.Host", on_delete=models.CASCADE, related_name="+")
+    pipeline = models.ForeignKey(
+        "pipelines.Pipeline", null=True, blank=True, on_delete=models.CASCADE, related_name="+"
+    )
+    candidate = models.JSONField()
+    digest = models.CharField(max_length=64)
+    passed = models.BooleanField(default=False)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["team", "digest", "-requested_at"], name="case_runs_by_digest"),
+            models.Index(fields=["expires_at"], name="case_runs_by_expiry"),
+            models.Index(fields=["host"], condition=IS_OPEN, name="open_case_runs"),
         ]
 
 

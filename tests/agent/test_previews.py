@@ -185,7 +185,10 @@ def test_secrets_and_masked_fields_never_leave(topics: Topics, session: SparkSes
     text = result.model_dump_json()
     for hidden in ("4111-1111", "a@b.example", "Bearer-777", "hunter22"):
         assert hidden not in text
-    assert changes(only(result), "body") == {"/card": (REDACTED, None), "/c": (None, f'"{REDACTED}"')}
+    row = only(result)
+    assert changes(row, "body") == {"/card": (REDACTED, None), "/c": (None, f'"{REDACTED}"')}
+    assert row.record
+    assert json.loads(row.record["body"]) == {"card": REDACTED, "customer": {"email": REDACTED}, "n": 1}
 
 
 def test_a_body_whose_masked_fields_cannot_be_found_is_withheld(

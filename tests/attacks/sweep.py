@@ -143,6 +143,9 @@ def fill(side: Side) -> None:
     asked = admin.ask(Question("POST", previews, f"/api/v1/{previews}", body=candidate))
     traces, place = f"pipelines/{name}/traces", {"at": {"topic": mark, "partition": 0, "offset": 1}}
     traced = admin.ask(Question("POST", traces, f"/api/v1/{traces}", body=place))
+    given = {"name": mark, "given": [{"body": mark}], "expect": [{"channels": ["main"]}]}
+    candidate = {"definition": {**definition(name, mark), "tests": [given]}}
+    tests = admin.ask(Question("POST", "test-runs", "/api/v1/test-runs", body=candidate))
     archived, event = admin.first("archived-pipelines", "id"), admin.first("events", "id")
     side.ids = [operation, migration["id"], str(archived)]
     side.values = {
@@ -153,6 +156,7 @@ def fill(side: Side) -> None:
         "pipelines.request_id": str(uuid4()),
         "pipelines.preview_id": str(json.loads(asked.text).get("id", uuid4())),
         "pipelines.trace_id": str(json.loads(traced.text).get("id", uuid4())),
+        "test-runs.test_run_id": str(json.loads(tests.text).get("id", uuid4())),
         "archived-pipelines.pipeline_id": str(archived),
         "operations.operation_id": operation,
         "migrations.migration_id": migration["id"],

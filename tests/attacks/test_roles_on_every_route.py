@@ -71,7 +71,17 @@ def declared(method: str, path: str) -> str:
 def _with_ids(path: str) -> str:
     """The path with values of the right kinds, whether or not there are rows."""
     uuid = "00000000-0000-0000-0000-000000000000"
-    kinds = ("operation", "pipeline", "inspection", "migration", "evacuation", "request", "preview", "trace")
+    kinds = (
+        "operation",
+        "pipeline",
+        "inspection",
+        "migration",
+        "evacuation",
+        "request",
+        "preview",
+        "trace",
+        "test_run",
+    )
     for name in kinds:
         path = path.replace(f"{{{name}_id}}", uuid)
     return re.sub(r"\{(?:name|rule|username|token_key|team)\}", "a", path)

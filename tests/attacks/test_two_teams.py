@@ -144,8 +144,10 @@ def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     from pipelines.api.definitions import rehearsals
     from pipelines.api.positions import positions
     from pipelines.services.base import host_tasks
+    from pipelines.services.preview import testing
 
     monkeypatch.setattr(host_tasks, "supervised", lambda _host: False)
+    monkeypatch.setattr(testing, "supervised", lambda _host: False)
     monkeypatch.setattr(positions, "supervised", lambda _host: False)
     nothing = {"channels": {}, "filtered": 0, "unrouted": [], "dead_letters": []}
     monkeypatch.setattr(rehearsals, "rehearse", lambda *_, **__: nothing)

@@ -31,6 +31,7 @@ from pipelines.models import (
     Alert,
     AlertSetting,
     ApprovalPolicy,
+    CaseRun,
     ChangeRequest,
     Delivery,
     Evacuation,
@@ -178,6 +179,16 @@ def fill(found: Side, host: Host) -> None:
         deadline=now,
         expires_at=now + timedelta(days=1),
     )
+    tests = CaseRun.objects.create(
+        team=found.team,
+        host=host,
+        candidate={"name": mark},
+        digest=mark,
+        requested_by=mark,
+        requested_at=now,
+        deadline=now,
+        expires_at=now + timedelta(days=1),
+    )
     migration = Migration.objects.create(
         pipeline=pipeline,
         kind=MigrationKind.SOFTWARE,
@@ -246,7 +257,7 @@ def fill(found: Side, host: Host) -> None:
     audit.record(actor=Actor(f"{mark}-admin"), action="session.login", after={"t": mark})
     token = access.create_token(user=found.users["admin"], name=mark, expires=None)
     named = (pipeline.id, archived.id, operation.pk, migration.pk, inspection.pk, preview.pk, trace.pk, request.pk)
-    found.ids = [str(each) for each in named]
+    found.ids = [str(each) for each in (*named, tests.pk)]
     found.values = {
         "pipelines.name": name,
         "pipelines.number": "1",
@@ -255,6 +266,7 @@ def fill(found: Side, host: Host) -> None:
         "pipelines.preview_id": str(preview.pk),
         "pipelines.trace_id": str(trace.pk),
         "pipelines.request_id": str(request.pk),
+        "test-runs.test_run_id": str(tests.pk),
         "archived-pipelines.pipeline_id": str(archived.pk),
         "operations.operation_id": str(operation.pk),
         "migrations.migration_id": str(migration.pk),

@@ -20,6 +20,7 @@ from pipelines.models import (
     AllowedNetwork,
     AllowedRoot,
     ApprovalPolicy,
+    CaseRun,
     ChangeRequest,
     Delivery,
     Evacuation,
@@ -96,6 +97,17 @@ def world() -> dict[str, dict[str, str]]:
         deadline=now() + timedelta(hours=1),
         expires_at=now() + timedelta(days=1),
     )
+    tests = CaseRun.objects.create(
+        team=pipeline.team,
+        host=host,
+        pipeline=pipeline,
+        candidate={"name": "orders"},
+        digest="f00d",
+        requested_by="root",
+        requested_at=now(),
+        deadline=now() + timedelta(hours=1),
+        expires_at=now() + timedelta(days=1),
+    )
     request = ChangeRequest.objects.create(
         pipeline=pipeline,
         kind="stop",
@@ -135,6 +147,7 @@ def world() -> dict[str, dict[str, str]]:
             "trace_id": str(trace.pk),
             "request_id": str(request.pk),
         },
+        "test-runs": {"test_run_id": str(tests.pk)},
         "archived-pipelines": {"pipeline_id": str(archived.pk)},
         "runs": {"run_id": str(run.pk)},
         "operations": {"operation_id": str(operation.pk)},

@@ -58,6 +58,7 @@ def row(offset: int, *kinds: DifferenceKind, component: str = "sources.shop.inte
         offset=offset,
         kinds=list(kinds),
         components=[component],
+        record={"key": None, "headers": [], "body": BODY},
         before=side(EventResult.DELIVERED),
         after=side(EventResult.FILTERED, cause=BODY),
         headers=[ChangedValue(name="h", before=BODY, after=None)],

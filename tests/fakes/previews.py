@@ -16,9 +16,11 @@ class FakePreviews:
 
     answer: Callable[[Any], Any]
     requests: list[Any] = field(default_factory=list)
+    owners: list[str] = field(default_factory=list)
 
     def make(self, owner: str, user: AgentUser | None, request: Question[AnswerT]) -> AnswerT:
         self.requests.append(request)
+        self.owners.append(owner)
         answered: AnswerT = self.answer(request)
         return answered
 

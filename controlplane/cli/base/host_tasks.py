@@ -1,4 +1,4 @@
-"""Waits for what the worker of a pipeline's host makes beside it: previews and traces."""
+"""Waits for what the worker of a host makes beside its pipelines: previews, traces and runs of tests."""
 
 from __future__ import annotations
 
@@ -16,18 +16,27 @@ POLL_S = 0.5
 
 
 def made(
-    session: Session, client: Client, noun: str, name: str, body: dict[str, Any], *, running: str, timeout: float
+    session: Session,
+    client: Client,
+    noun: str,
+    name: str,
+    body: dict[str, Any],
+    *,
+    running: str,
+    timeout: float,
+    at: str = "",
 ) -> dict[str, Any]:
     """Ask for it and wait until it is made. CommandError where it fails, and after `timeout` seconds; then it continues
-    without being waited for. `running`: what is told while it is made."""
-    _, asked = client.post(path(name, f"{noun}s"), body)
-    found = _finished(session, client, noun, name, asked, running, timeout)
+    without being waited for. `running`: what is told while it is made; `at`: the address of all of its kind."""
+    address = at or path(name, f"{noun}s")
+    _, asked = client.post(address, body)
+    found = _finished(session, client, noun, f"{address}/{asked['id']}", asked, running, timeout)
     _require_done(noun, name, found)
     return found
 
 
 def _finished(
-    session: Session, client: Client, noun: str, name: str, made: dict[str, Any], running: str, timeout: float
+    session: Session, client: Client, noun: str, address: str, made: dict[str, Any], running: str, timeout: float
 ) -> dict[str, Any]:
     from controlplane.cli.base import output
 
@@ -40,12 +49,12 @@ def _finished(
             raise CommandError(
                 title=f"The {noun} was not made within {timeout:g} s",
                 detail="It continues on the host, and nothing is changed by it.",
-                hint=f"Look at it later: GET /api/v1/pipelines/{name}/{noun}s/{made['id']}",
+                hint=f"Look at it later: GET /api/v1/{address}",
                 code="timed_out",
                 exit_code=ExitCode.TIMED_OUT,
             )
         time.sleep(POLL_S)
-        made = client.get(path(name, f"{noun}s", made["id"]))
+        made = client.get(address)
     return made
 
 

@@ -10,6 +10,7 @@ from controlplane.cli.base import inputs
 from controlplane.cli.base.errors import CommandError, ExitCode
 from controlplane.cli.base.governed import Right, sent
 from controlplane.cli.base.session import Limit, Name, OfHost, Session, path
+from controlplane.cli.base.testing import require_tests
 
 if TYPE_CHECKING:
     from pipelines.domain.definitions.document.spec import Definition
@@ -55,10 +56,13 @@ def apply(
 
     client = session.client()
     text = read_text(file)
-    name = _definition_in(text).name
+    definition = _definition_in(text)
+    name = definition.name
+    present = client.find(path(name))
+    if definition.tests and (present is None or present["definition"] != definition.plain()):
+        require_tests(session, client, name, text, team)
     if sent(session, name, "publish", {"definition": text, "note": note}, right):
         return
-    present = client.find(path(name))
     if present is None:
         _, created = client.post("pipelines", {"definition": text, "note": note, "team": team})
         result, revision = "created", created["revision"]

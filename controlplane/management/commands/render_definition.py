@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from controlplane.management.rendered import RenderCommand
+from pipelines.domain.definitions.document.cases import DefinitionTest, Expectation, GivenEvent
 from pipelines.domain.definitions.document.spec import Definition, Delivery, Errors, Lifecycle, Placement, SinkGroup
 from pipelines.domain.definitions.parts import clusters, registry
 from pipelines.domain.definitions.parts.client_options import CONSUMER, PRODUCER
@@ -84,6 +85,13 @@ This file is `docs/examples/orders.yaml`. [Pipeline](../concepts/pipeline.md) ex
 ## errors
 
 {errors}
+## tests
+
+{test}
+`given` of it. {given}
+`expect` of it. {expect}
+See [Test a definition](../guides/test-a-definition.md).
+
 ## Components
 
 A component is chosen by its `type`. Each has [a page with its keys and an example](components/README.md).
@@ -138,6 +146,9 @@ class Command(RenderCommand):
             settings=_listed(SETTINGS),
             groups=_section(SinkGroup),
             errors=_section(Errors),
+            test=_section(DefinitionTest),
+            given=_section(GivenEvent),
+            expect=_section(Expectation),
             components="\n".join(_components(kind) for kind in registry.KINDS),
             consumer=_listed(CONSUMER),
             producer=_listed(PRODUCER),

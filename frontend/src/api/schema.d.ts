@@ -2233,6 +2233,43 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/test-runs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description Run the tests of a definition by the code that agents run. Nothing is stored of the definition. The address
+         *     of the run is in Location.
+         */
+        post: operations["create_test_run"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/test-runs/{test_run_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Show a run of tests. `state` is PENDING or RUNNING until it has ended. */
+        get: operations["get_test_run"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/tokens": {
         parameters: {
             query?: never;
@@ -2894,6 +2931,45 @@ export interface components {
          * @enum {string}
          */
         By: "mapping" | "timestamp" | "given" | "same_log" | "cut";
+        /**
+         * CaseFailure
+         * @description A place of a test that is not as expected: what was expected and what is there, None where there is nothing.
+         *     `component`: path of what decided it, empty where none did.
+         */
+        CaseFailure: {
+            /** Path */
+            path: string;
+            /** Message */
+            message: string;
+            /**
+             * Expected
+             * @default null
+             */
+            expected: string | null;
+            /**
+             * Got
+             * @default null
+             */
+            got: string | null;
+            /**
+             * Component
+             * @default
+             */
+            component: string;
+        };
+        /**
+         * CaseResult
+         * @description How a test ended; passed without failures.
+         */
+        CaseResult: {
+            /** Name */
+            name: string;
+            /**
+             * Failures
+             * @default []
+             */
+            failures: components["schemas"]["CaseFailure"][];
+        };
         /**
          * Change
          * @description One difference. `old` is None where something was added, `new` where something was removed.
@@ -3649,6 +3725,13 @@ export interface components {
              * @default []
              */
             components: string[];
+            /**
+             * Record
+             * @default null
+             */
+            record: {
+                [key: string]: unknown;
+            } | null;
             /** @default null */
             before: components["schemas"]["ShownSide"] | null;
             /** @default null */
@@ -4624,7 +4707,7 @@ export interface components {
         HostState: "UP" | "LOST";
         /**
          * HostTaskError
-         * @description Why a preview or a trace could not be made. `findings`: where the definition is the reason.
+         * @description Why a preview, a trace or a run of tests could not be made. `findings`: where the definition is the reason.
          */
         HostTaskError: {
             /** Code */
@@ -8236,6 +8319,63 @@ export interface components {
             team: string;
             /** Role */
             role: components["schemas"]["RoleEnum"];
+        };
+        /**
+         * TestRun
+         * @description A run of the tests of the definition with this `digest`. `passed`: all did; None until it is done. `tests`: how
+         *     each ended, passed without failures.
+         */
+        TestRun: {
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Pipeline */
+            pipeline: string;
+            /** Team */
+            team: string;
+            /** Host */
+            host: string;
+            /** Digest */
+            digest: string;
+            state: components["schemas"]["HostTaskState"];
+            /** Passed */
+            passed: boolean | null;
+            /** Requested By */
+            requested_by: string;
+            /**
+             * Requested At
+             * Format: date-time
+             */
+            requested_at: string;
+            /** Started At */
+            started_at: string | null;
+            /** Ended At */
+            ended_at: string | null;
+            /**
+             * Expires At
+             * Format: date-time
+             */
+            expires_at: string;
+            /** Tests */
+            tests: components["schemas"]["CaseResult"][];
+            error: components["schemas"]["HostTaskError"] | null;
+        };
+        /**
+         * TestRunBody
+         * @description A definition, whose tests are run. `team`: of a pipeline that does not exist yet, as when it is created.
+         */
+        TestRunBody: {
+            /** Definition */
+            definition: {
+                [key: string]: unknown;
+            } | string;
+            /**
+             * Team
+             * @default null
+             */
+            team: string | null;
         };
         /** @enum {string} */
         ThenEnum: "commit" | "ask";
@@ -14014,6 +14154,73 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    create_test_run: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated request with the same key and body is answered by the first answer; kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TestRunBody"];
+            };
+        };
+        responses: {
+            202: {
+                headers: {
+                    /** @description Address of the created object. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TestRun"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_test_run: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                test_run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TestRun"];
+                };
             };
             /** @description A problem. */
             default: {

@@ -39,6 +39,7 @@ from pipelines.foundation.errors import Conflict, Forbidden, Invalid, NotFound
 from pipelines.models import Operation, PositionInspection
 from pipelines.selectors.lifecycle.operations import get_operation
 from pipelines.services.base.audit import Actor
+from pipelines.services.definitions.definitions import require_tested
 from pipelines.services.ledger import archive
 from pipelines.services.lifecycle import lifecycle, reconciling
 from pipelines.services.positions import positions
@@ -96,6 +97,7 @@ def _publish(view: PipelineView, body: RevisionBody, actor: Actor) -> None:
 
 def _published(view: PipelineView, body: RevisionBody) -> str:
     new, present = revisions.publishable(view, body), view.pipeline.current_revision
+    require_tested(new, view.pipeline)
     found = diff(present.definition if present else {}, new)
     return f"Changes {', '.join(each.path for each in found)}." if found else "Changes nothing."
 

@@ -117,7 +117,7 @@ class PipelineList(View):
     def post(self, request: Request) -> Response:
         """Create a pipeline of a team, stopped, from its definition. 422 lists every finding."""
         body = self.body(PipelineBody)
-        team = self._owner(body.team)
+        team = owner_of_new(self, body.team)
         role = self.require(team.pk)
         validation = validated(body.definition, [team.pk])
         if validation.definition is None:
@@ -129,17 +129,18 @@ class PipelineList(View):
         location = f"/api/v1/pipelines/{pipeline.name}"
         return answer(detail_schema(pipeline, self.access), 201, Location=location, ETag=etag(pipeline))
 
-    def _owner(self, name: str | None) -> Team:
-        """The team of a new pipeline; raises Invalid where it has to be named, and NotFound."""
-        if name is not None:
-            return get_team(name, self.access)
-        possible = teams_with(self.access, needed_role(self, "POST"))
-        only = possible[:1] if len(possible) == 1 else [each for each in possible if each.name == DEFAULT_TEAM]
-        if only:
-            return only[0]
-        words = f"You are an operator in several teams: {listed(each.name for each in possible)}."
-        finding = Finding(path="team", code="team_missing", message=words, suggestion="Name the one that owns it.")
-        raise Invalid("The pipeline needs a team.", code="team_missing", findings=[finding])
+
+def owner_of_new(view: View, name: str | None) -> Team:
+    """The team of a new pipeline; raises Invalid where it has to be named, and NotFound."""
+    if name is not None:
+        return get_team(name, view.access)
+    possible = teams_with(view.access, needed_role(view, "POST"))
+    only = possible[:1] if len(possible) == 1 else [each for each in possible if each.name == DEFAULT_TEAM]
+    if only:
+        return only[0]
+    words = f"You are an operator in several teams: {listed(each.name for each in possible)}."
+    finding = Finding(path="team", code="team_missing", message=words, suggestion="Name the one that owns it.")
+    raise Invalid("The pipeline needs a team.", code="team_missing", findings=[finding])
 
 
 def _matching(found: QuerySet[Pipeline], query: PipelinesQuery) -> QuerySet[Pipeline]:

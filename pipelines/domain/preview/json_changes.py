@@ -41,6 +41,11 @@ def parsed(body: bytes) -> Any:
         return MISSING
 
 
+def dumped(value: Any) -> str:
+    """A value as JSON text."""
+    return json.dumps(value, ensure_ascii=False)
+
+
 def changes(before: Any, after: Any, path: Path = ()) -> Iterator[JsonChange]:
     """The smallest places that differ. Elements of arrays are compared by their index."""
     if isinstance(before, dict) and isinstance(after, dict):

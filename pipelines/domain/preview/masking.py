@@ -4,14 +4,13 @@ Pure."""
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from pipelines.domain.access.secrets import REDACTED, Mask, forms
 from pipelines.domain.definitions.document.spec import Masking
-from pipelines.domain.preview.json_changes import MISSING, Path, parsed
+from pipelines.domain.preview.json_changes import MISSING, Path, dumped, parsed
 from pipelines.domain.preview.outcomes import Content
 
 SHOWN_BYTES = 16 * 1024
@@ -107,7 +106,7 @@ class Shown:
             return None
         if self.rules.hides(path):
             return REDACTED
-        return self.mask.text(_dumped(self._masked(value, path)))[:_SHOWN_VALUE]
+        return self.mask.text(dumped(self._masked(value, path)))[:_SHOWN_VALUE]
 
     def _line(self, data: bytes) -> str:
         shown = self._text(data)
@@ -120,7 +119,7 @@ class Shown:
             if value is MISSING:
                 return {"body": None, "note": WITHHELD}
             masked = self._masked(value, ())
-            data = data if masked == value else _dumped(masked).encode()
+            data = data if masked == value else dumped(masked).encode()
         cut = not content.is_whole or len(data) > SHOWN_BYTES
         return {**self._text(data), "note": TRUNCATED if cut else ""}
 
@@ -141,10 +140,6 @@ class Shown:
         if isinstance(value, list):
             return [self._masked(item, (*path, number)) for number, item in enumerate(value)]
         return value
-
-
-def _dumped(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
 
 
 def _is_text(data: bytes) -> bool:

@@ -104,8 +104,9 @@ class ChangedValue(Frozen):
 
 
 class DifferenceRow(Frozen):
-    """An event that differs. `components`: the changed components that are the reason; `body`: structural, empty where
-    the bodies are no JSON or are the same JSON written differently."""
+    """An event that differs. `record`: what it was made of, as the source reads it; `components`: the changed
+    components that are the reason; `body`: structural, empty where the bodies are no JSON or are the same JSON written
+    differently."""
 
     topic: str
     partition: Offset
@@ -113,6 +114,7 @@ class DifferenceRow(Frozen):
     copy_number: int = 0
     kinds: list[DifferenceKind]
     components: list[str] = []
+    record: dict[str, Any] | None = None
     before: ShownSide | None = None
     after: ShownSide | None = None
     headers: list[ChangedValue] = []
@@ -125,7 +127,7 @@ def without_events(row: DifferenceRow) -> DifferenceRow:
         name: side.model_copy(update={"event": None, "cause": ""}) if (side := getattr(row, name)) else None
         for name in ("before", "after")
     }
-    return row.model_copy(update={**sides, "headers": [], "body": []})
+    return row.model_copy(update={**sides, "record": None, "headers": [], "body": []})
 
 
 class PreviewResult(Frozen):
@@ -149,4 +151,60 @@ class PreviewAnswer(Frozen):
     """A result, or the findings that stand in its way."""
 
     result: PreviewResult | None = None
+    findings: list[dict[str, Any]] = []
+
+
+class CaseFailure(Frozen):
+    """A place of a test that is not as expected: what was expected and what is there, None where there is nothing.
+    `component`: path of what decided it, empty where none did."""
+
+    path: str
+    message: str
+    expected: str | None = None
+    got: str | None = None
+    component: str = ""
+
+
+class CaseResult(Frozen):
+    """How a test ended; passed without failures."""
+
+    name: str
+    failures: list[CaseFailure] = []
+
+
+class CasesResult(Frozen):
+    """Every test of a definition, in its order."""
+
+    tests: list[CaseResult]
+
+    @property
+    def passed(self) -> bool:
+        """Whether all did."""
+        return not any(test.failures for test in self.tests)
+
+
+class CasesRequest(HostRequest):
+    """A revision, whose tests give the events. Its references stay as they are written."""
+
+    kind: Literal["tests"] = "tests"
+    candidate: Side
+
+    @property
+    def noun(self) -> str:
+        """What texts and codes call it."""
+        return "test"
+
+    def answer_of(self, line: bytes) -> CasesAnswer:
+        """Raises ValueError for a line that is no answer to it."""
+        return CasesAnswer.model_validate_json(line)
+
+    def refused(self, findings: list[dict[str, Any]]) -> CasesAnswer:
+        """The answer where these stand in its way."""
+        return CasesAnswer(findings=findings)
+
+
+class CasesAnswer(Frozen):
+    """How the tests ended, or the findings that stand in their way."""
+
+    result: CasesResult | None = None
     findings: list[dict[str, Any]] = []

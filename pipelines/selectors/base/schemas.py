@@ -31,7 +31,7 @@ class StepSchema(Schema):
 
 
 class HostTaskErrorSchema(Schema):
-    """Why a preview or a trace could not be made. `findings`: where the definition is the reason."""
+    """Why a preview, a trace or a run of tests could not be made. `findings`: where the definition is the reason."""
 
     code: str
     message: str

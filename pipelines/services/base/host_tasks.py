@@ -26,10 +26,17 @@ KEPT_FOR = timedelta(days=1)
 
 
 def asked(kind: type[HostTask], pipeline: Pipeline, by: str) -> dict[str, Any]:
+    """The fields of a new task about a pipeline. Raises Conflict where no host is there to make it, and as
+    `admitted`."""
+    return {"pipeline": pipeline, **admitted(kind, _host(pipeline), by, of_host="pipeline__host")}
+
+
+def admitted(kind: type[HostTask], host: Host, by: str, *, of_host: str) -> dict[str, Any]:
     """The fields of a new task, with its host locked, so that waiting ones are counted one request after the other.
-    Raises Conflict where no host is there to make it, TooManyRequests where as many as may are waiting for the host."""
-    host, now = _host(pipeline), clock.now()
-    open_ones = _rows(kind).filter(pipeline__host=host, state__in=OPEN_HOST_TASK_STATES, deadline__gt=now)
+    `of_host`: how rows name their host. Raises TooManyRequests where as many as may are waiting for the host."""
+    Host.objects.select_for_update().get(pk=host.pk)
+    now = clock.now()
+    open_ones = _rows(kind).filter(**{of_host: host}, state__in=OPEN_HOST_TASK_STATES, deadline__gt=now)
     if open_ones.count() >= QUEUED:
         raise TooManyRequests(
             f"{QUEUED} {kind.NOUN}s wait for the host {host.name}.",
@@ -38,7 +45,6 @@ def asked(kind: type[HostTask], pipeline: Pipeline, by: str) -> dict[str, Any]:
             retry_after=15,
         )
     return {
-        "pipeline": pipeline,
         "requested_by": by,
         "requested_at": now,
         "deadline": now + timedelta(seconds=WAITING_SECONDS),
@@ -47,7 +53,7 @@ def asked(kind: type[HostTask], pipeline: Pipeline, by: str) -> dict[str, Any]:
 
 
 def _host(pipeline: Pipeline) -> Host:
-    if pipeline.host_id is None:
+    if pipeline.host is None:
         raise Conflict(f"{pipeline.name} has no host that can read its source.", code="no_host", hint="Start it once.")
     if not supervised(pipeline.host):
         raise Conflict(
@@ -55,7 +61,7 @@ def _host(pipeline: Pipeline) -> Host:
             code="host_silent",
             hint="Start the worker of this host.",
         )
-    return Host.objects.select_for_update().get(pk=pipeline.host_id)
+    return pipeline.host
 
 
 def start(task: HostTask) -> bool:
@@ -70,9 +76,9 @@ def start(task: HostTask) -> bool:
     return bool(same.update(state=HostTaskState.RUNNING, attempts=task.attempts, started_at=clock.now()))
 
 
-def finish(task: HostTask, result: Mapping[str, Any]) -> bool:
-    """Keep what it has found. False where somebody else has ended it."""
-    return _close(task, HostTaskState.DONE, result=dict(result))
+def finish(task: HostTask, result: Mapping[str, Any], **more: Any) -> bool:
+    """Keep what it has found. False where somebody else has ended it. `more`: columns of its kind."""
+    return _close(task, HostTaskState.DONE, result=dict(result), **more)
 
 
 def fail(task: HostTask, error: Mapping[str, Any]) -> bool:

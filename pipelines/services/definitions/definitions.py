@@ -16,6 +16,7 @@ from pipelines.selectors.access import reach, secrets
 from pipelines.selectors.access.clusters import placed
 from pipelines.selectors.governance.rules import lifted_by
 from pipelines.selectors.migration.migrations import open_migration
+from pipelines.selectors.preview.testing import not_passed
 from pipelines.services.access.secrets import record_users
 from pipelines.services.base import audit, events
 from pipelines.services.base.audit import Actor
@@ -59,10 +60,11 @@ def _create(definition: Definition, text: str, note: str, actor: Actor, team: Te
 
 def add_revision(*, pipeline: Pipeline, definition: Definition, text: str, note: str, actor: Actor) -> Revision:
     """Add the next revision's row; publishing it is the caller's. Raises Invalid where it reaches what is not
-    allowed, or sends secrets where they may not go."""
+    allowed, sends secrets where they may not go, or has tests that have not passed."""
     refused = [each for each in secrets.definition_findings(definition, [pipeline.team_id]) if each.is_error]
     if found := [*reach_findings(definition, reach.policy([pipeline.team_id])), *refused]:
         raise invalid(found)
+    require_tested(definition, pipeline)
     newest = Revision.objects.filter(pipeline=pipeline).order_by("-number").values_list("number", flat=True).first()
     return Revision.objects.create(
         pipeline=pipeline,
@@ -74,6 +76,17 @@ def add_revision(*, pipeline: Pipeline, definition: Definition, text: str, note:
         note=note,
         created_by=actor.name,
     )
+
+
+def require_tested(definition: Definition, pipeline: Pipeline) -> None:
+    """Raises Invalid where the tests of a definition have not passed."""
+    if found := not_passed(definition, pipeline):
+        raise Invalid(
+            f"The tests of {definition.name} have not passed; nothing was stored.",
+            code="tests_not_passed",
+            hint="Run the tests of this definition, and publish it when they pass.",
+            findings=found,
+        )
 
 
 @transaction.atomic

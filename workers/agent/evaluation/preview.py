@@ -179,6 +179,7 @@ class _Comparison:
             copy_number=found.origin.copy,
             kinds=list(found.kinds),
             components=self._components(found, old, new),
+            record=shown.event(read.content) if (read := new.get(0) or old.get(0)) else None,
             before=_side(found.before, shown),
             after=_side(found.after, shown),
             headers=_headers(*both, self._ignored, shown) if both and DifferenceKind.HEADERS in found.kinds else [],

@@ -1,4 +1,4 @@
-"""`python -m workers.agent.evaluation.previewer`: previews and traces, one after the other, in one JVM that stays warm.
+"""`python -m workers.agent.evaluation.previewer`: previews, traces and tests, one after the other, in a warm JVM.
 
 Each line of standard input is a request, each line of standard output its answer: the protocols of
 `pipelines.domain.preview` and `pipelines.domain.trace`.
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
     from pyspark.sql import SparkSession
 
-    from pipelines.domain.preview.protocol import PreviewRequest
+    from pipelines.domain.preview.protocol import CasesRequest, PreviewRequest
     from pipelines.domain.trace.protocol import FollowRequest
 
-    Asked = PreviewRequest | FollowRequest
+    Asked = PreviewRequest | CasesRequest | FollowRequest
 
 IDLE_SECONDS = 600.0
 MOST_PREVIEWS = 50
@@ -111,19 +111,21 @@ class Previewer:
 
 
 def _request(line: bytes) -> Asked:
-    from pipelines.domain.preview.protocol import PreviewRequest
+    from pipelines.domain.preview.protocol import CasesRequest, PreviewRequest
     from pipelines.domain.trace.protocol import FollowRequest
 
-    kinds: dict[str, type[Asked]] = {"preview": PreviewRequest, "follow": FollowRequest}
+    kinds: dict[str, type[Asked]] = {"preview": PreviewRequest, "tests": CasesRequest, "follow": FollowRequest}
     return kinds[json.loads(line)["kind"]].model_validate_json(line)
 
 
 def _made(request: Asked, spark: SparkSession, directory: Path) -> BaseModel:
-    from pipelines.domain.preview.protocol import PreviewAnswer, PreviewRequest
-    from workers.agent.evaluation import preview, trace
+    from pipelines.domain.preview.protocol import CasesAnswer, CasesRequest, PreviewAnswer, PreviewRequest
+    from workers.agent.evaluation import preview, testing, trace
 
     if isinstance(request, PreviewRequest):
         return PreviewAnswer(result=preview.preview(spark, request, directory))
+    if isinstance(request, CasesRequest):
+        return CasesAnswer(result=testing.run_tests(spark, request, directory))
     return trace.follow(spark, request, directory)
 
 

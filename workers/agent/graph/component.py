@@ -187,6 +187,12 @@ class SourceBuilder(Builder, ABC):
         """The records of [starts, ends) once more, where the source can do that without a query."""
         raise NotImplementedError
 
+    def given(self, frame: DataFrame) -> tuple[DataFrame, Event]:
+        """A frame of given records (`workers.agent.evaluation.given`), and the event in it."""
+        from workers.agent.base.event import Event
+
+        return frame, Event(key=frame["key"], body=frame["value"], carried=frame["headers"])
+
 
 class InterceptorBuilder(Builder):
     """Looks at each event: most of them by `apply`, those that change the frame itself by `through`."""

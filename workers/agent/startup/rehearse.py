@@ -22,8 +22,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from pipelines.domain.definitions.document.spec import Definition
 from pipelines.domain.preview.outcomes import Content, EventResult, Outcome
 from pipelines.domain.runs.protocol import AgentFinding, SparkSettings
-from workers.agent.base.event import HEADERS_TYPE, Event
+from workers.agent.base.event import Event
 from workers.agent.base.findings import Refused, blocked_by
+from workers.agent.evaluation.given import Record, given, topic_of
 from workers.agent.evaluation.outcomes import evaluation
 from workers.agent.spark import jvm
 from workers.agent.spark import session as sessions
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
 _CORES = 1
 _HEAP = "512m"
-_FRAME = f"key binary, body binary, headers {HEADERS_TYPE}, topic string, partition int, offset bigint"
 
 
 class Sample(BaseModel):
@@ -77,21 +77,10 @@ def result(session: SparkSession, definition: Definition, source: str, request: 
     """What becomes of the events. Raises Refused, or whatever a batch fails with."""
     classes, directories = frozenset(request.interceptors), request.interceptor_path
     made = evaluation(session, definition, source, tmp, classes=classes, directories=directories)
-    topic = _topic(definition, source)
-    rows = [
-        (None, sample.content(), [(name, value.encode()) for name, value in sample.headers.items()], topic, 0, number)
-        for number, sample in enumerate(request.events)
-    ]
-    frame = session.createDataFrame(rows, _FRAME).coalesce(1)
-    event = Event(key=frame["key"], body=frame["body"], carried=frame["headers"])
+    records = [Record(sample.content(), sample.headers) for sample in request.events]
+    frame = given(session, topic_of(definition, source), records)
+    event = Event(key=frame["key"], body=frame["value"], carried=frame["headers"])
     return _sorted_out(made.outcomes(frame, event), definition.targets(source))
-
-
-def _topic(definition: Definition, source: str) -> str:
-    """The origin of the samples: they stand at the beginning of the first topic that the source names, if it names any.
-    So what follows from the origin, as a UUID or a channel does, is what an agent makes of such a topic."""
-    topics: list[str] = getattr(definition.sources[source], "topics", [])
-    return topics[0] if topics else source
 
 
 def _sorted_out(outcomes: list[Outcome], channels: list[str]) -> dict[str, Any]:

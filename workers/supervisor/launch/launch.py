@@ -19,7 +19,7 @@ from pipelines.domain.base.states import RunRole
 from pipelines.domain.definitions.checks.validate import validate_data
 from pipelines.domain.definitions.document.references import substituted
 from pipelines.domain.definitions.document.spec import Definition
-from pipelines.domain.preview.protocol import PreviewRequest, Side
+from pipelines.domain.preview.protocol import CasesRequest, PreviewRequest, Side
 from pipelines.domain.preview.selection import PreviewSelection
 from pipelines.domain.runs.lineage import Lineage, continue_from
 from pipelines.domain.runs.protocol import (
@@ -32,7 +32,7 @@ from pipelines.domain.runs.protocol import (
     SparkSettings,
     checkpoint_root,
 )
-from pipelines.models import Cluster, Pipeline, Preview, Run
+from pipelines.models import CaseRun, Cluster, Pipeline, Preview, Run
 from pipelines.selectors.access.clusters import cluster_of, placed
 from pipelines.selectors.access.reach import policy
 from pipelines.selectors.access.secrets import user_of
@@ -169,13 +169,13 @@ class Launcher:
             return findings
         return Side(definition=data, values=resolved.values), resolved.handover().masked
 
-    def of_host(self, pipeline: Pipeline, masked: Collection[str], seconds: float) -> dict[str, Any]:
+    def of_host(self, team: int, masked: Collection[str], seconds: float) -> dict[str, Any]:
         """What every request to a previewer has (`HostRequest`). Raises NotProvisioned."""
         return {
             "spark": self.spark().model_dump(),
             "interceptors": sorted(self.interceptors),
             "interceptor_path": list(self.interceptor_path),
-            "reach": self.reach([pipeline.team_id]).model_dump(mode="json"),
+            "reach": self.reach([team]).model_dump(mode="json"),
             "masked": sorted(masked),
             "seconds": seconds,
         }
@@ -195,8 +195,16 @@ class Launcher:
             candidate=sides[1],
             source=preview.source,
             selection=PreviewSelection.model_validate(preview.selection),
-            **self.of_host(pipeline, masked, seconds),
+            **self.of_host(pipeline.team_id, masked, seconds),
         )
+
+    def to_test(self, run: CaseRun, seconds: float) -> CasesRequest | list[Finding]:
+        """What a previewer is asked, or what keeps the tests from being run here. References are not resolved, and
+        nothing is contacted. Raises NotProvisioned."""
+        definition = Definition.model_validate(run.candidate)
+        if findings := [*interceptors_not_allowed(definition, self.interceptors), *self._provision()]:
+            return findings
+        return CasesRequest(candidate=Side(definition=run.candidate), **self.of_host(run.team_id, (), seconds))
 
     def launch(self, run: Run) -> tuple[Launch, Handover, dict[str, int]]:
         """launch.json of a run whose intent is recorded, the values of its references, which no file may hold, and the

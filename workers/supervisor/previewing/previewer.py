@@ -67,6 +67,14 @@ class TaskContext(ABC, Generic[TaskT]):
         user = self.launcher.user(pipeline.name, str(pipeline.pk))
         return self.previews.make(str(pipeline.pk), user, request)
 
+    def _refuse(self, task: HostTask, findings: list[dict[str, Any]]) -> None:
+        """End it without a result, for these reasons."""
+        shown = ("path", "code", "message", "suggestion")
+        findings = [{key: found.get(key, "") for key in shown} for found in findings]
+        first = findings[0] if findings else {"message": f"The {task.NOUN} has no result.", "suggestion": ""}
+        words = {"code": f"{task.NOUN}_refused", "message": first["message"], "hint": first["suggestion"]}
+        host_tasks.fail(task, {**words, "findings": findings})
+
 
 class PreviewContext(TaskContext[Preview]):
     """Makes previews."""
@@ -80,11 +88,7 @@ class PreviewContext(TaskContext[Preview]):
         if answer.result is not None:
             previews.finish(preview=task, result=answer.result)
             return
-        shown = ("path", "code", "message", "suggestion")
-        findings = [{key: found.get(key, "") for key in shown} for found in answer.findings]
-        first = findings[0] if findings else {"message": "The preview has no result.", "suggestion": ""}
-        words = {"code": "preview_refused", "message": first["message"], "hint": first["suggestion"]}
-        host_tasks.fail(task, {**words, "findings": findings})
+        self._refuse(task, answer.findings)
 
     def _answered(self, preview: Preview) -> PreviewAnswer:
         """Refused where a start would be: a preview reaches nothing that the pipeline may not."""

@@ -75,7 +75,7 @@ class TraceContext(TaskContext[RecordTrace]):
             looks=looks,
             identities=identities(pipeline.pk),
             masking=_masking([*known.values(), _present(pipeline)]),
-            **self.launcher.of_host(pipeline, masked, SECONDS),
+            **self.launcher.of_host(pipeline.team_id, masked, SECONDS),
         )
         return self._asked(pipeline, request), unknown
 

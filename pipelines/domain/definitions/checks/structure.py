@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from types import NoneType
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -196,10 +197,17 @@ def _model_at(location: PathParts) -> type[BaseModel] | None:
             here = _tagged(str(part), here)
         elif isinstance(here, type) and issubclass(here, BaseModel):
             info = here.model_fields.get(str(part))
-            here = info.annotation if info else None
+            here = _present(info.annotation) if info else None
         else:
             here = _innermost(here)
     return here if isinstance(here, type) and issubclass(here, BaseModel) else None
+
+
+def _present(annotation: Any) -> Any:
+    """The type of a value that may be left out, where it is there."""
+    arguments = get_args(annotation)
+    others = [each for each in arguments if each is not NoneType]
+    return others[0] if NoneType in arguments and len(others) == 1 else annotation
 
 
 def _tagged(tag: str, union: Any) -> Any:

@@ -11,6 +11,7 @@ from pipelines.domain.base.findings import Finding
 from pipelines.domain.base.plain import clean
 from pipelines.domain.definitions.checks import (
     batch_checks,
+    case_checks,
     cluster_checks,
     exposure_checks,
     graph_checks,
@@ -33,6 +34,7 @@ _CHECKS = (
     *value_checks.CHECKS,
     *sql_checks.CHECKS,
     *exposure_checks.CHECKS,
+    *case_checks.CHECKS,
 )
 
 

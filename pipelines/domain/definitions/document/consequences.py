@@ -25,6 +25,7 @@ WEIGHT = {each: weight for weight, each in enumerate(Consequence)}
 _RULES: tuple[tuple[str, Consequence, str], ...] = (
     (r"name|api_version", Consequence.POSITION_DECISION, "It would be another pipeline."),
     (r"description|labels(\..*)?", Consequence.HOT, "Text for users; no agent reads it."),
+    (r"tests([.\[].*)?", Consequence.HOT, "Tests run before the definition is published; no agent reads them."),
     (
         r"sources\.[^.\[]+\.bootstrap_servers",
         Consequence.POSITION_DECISION,

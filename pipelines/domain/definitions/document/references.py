@@ -24,6 +24,8 @@ REFERENCE = re.compile(rf"\$\{{(secret|vault|env|file):((?<!vault:){_PLAIN}|(?<=
 WRONG_REFERENCE = re.compile(r"\$\{[^}]*\}?")
 
 _PROSE = frozenset({"description", "regex", "labels"})
+TESTS = "tests"
+"""The part of a definition that no agent reads."""
 
 
 class Reference(Frozen):
@@ -67,12 +69,12 @@ def substituted(definition: Mapping[str, Any], values: Mapping[str, str]) -> dic
 
 
 def texts(value: Any, path: PathParts = ()) -> Iterator[tuple[PathParts, str]]:
-    """Every text that may hold a reference, with its path. Prose and regular expressions may not."""
+    """Every text that may hold a reference, with its path. Prose, regular expressions and tests may not."""
     if isinstance(value, str):
         yield path, value
     elif isinstance(value, Mapping):
         for key, item in value.items():
-            if key not in _PROSE:
+            if key not in _PROSE and (path or key != TESTS):
                 yield from texts(item, (*path, key))
     elif isinstance(value, list):
         for index, item in enumerate(value):

@@ -23,6 +23,7 @@ from pipelines.domain.definitions.components.dead_letter.file import FileDeadLet
 from pipelines.domain.definitions.components.dead_letter.kafka import KafkaDeadLetters
 from pipelines.domain.definitions.components.processor.default import DefaultProcessor
 from pipelines.domain.definitions.components.source.kafka import KafkaSource
+from pipelines.domain.definitions.document.cases import MOST_TESTS, DefinitionTest
 from pipelines.domain.definitions.parts.client_options import PRODUCER
 from pipelines.domain.definitions.parts.component import (
     ChannelSpec,
@@ -319,6 +320,14 @@ class Definition(Spec):
         "What previews leave out of records.", default=None, example={"fields": ["card"], "headers": ["authorization"]}
     )
     placement: Placement = field("Where the agent runs.", default=Placement(), example={"host": "any"})
+    tests: list[DefinitionTest] | None = field(
+        "What the interceptors and selectors make of given events. A definition with tests is published once they have "
+        "passed.",
+        default=None,
+        example=[{"name": "all events arrive", "given": [{"body": "a"}], "expect": [{"channels": ["lake"]}]}],
+        min_length=1,
+        max_length=MOST_TESTS,
+    )
 
     def plain(self) -> dict[str, Any]:
         """The definition as JSON-ready data with every default written out; references stay references."""
@@ -331,6 +340,10 @@ class Definition(Spec):
     def digest(self) -> str:
         """SHA-256 of the canonical text, in hexadecimal."""
         return hashlib.sha256(self.canonical().encode()).hexdigest()
+
+    def source_of(self, test: DefinitionTest) -> str:
+        """The source whose events a test gives."""
+        return test.source or next(iter(self.sources))
 
     def targets(self, source: str) -> list[str]:
         """The channels that a source sends to, sorted."""

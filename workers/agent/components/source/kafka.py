@@ -263,6 +263,10 @@ class Builder(SourceBuilder):
         }
         return self._with_event(spark.read.format("kafka").options(**options).load())
 
+    def given(self, frame: DataFrame) -> tuple[DataFrame, Event]:
+        """With the headers that this source adds."""
+        return self._with_event(frame)
+
     def _with_event(self, frame: DataFrame) -> tuple[DataFrame, Event]:
         origin, envelope = self._origin_headers(), self.spec.parse_as_flume_event
         frame = flume_avro.parse(frame, origin.keys()) if envelope else frame

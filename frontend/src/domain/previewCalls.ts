@@ -24,3 +24,12 @@ export function previewCall(name: string, body: PreviewRequest): Call {
     note: revision ? undefined : 'Put the definition in the place of …, or in the file.',
   }
 }
+
+/** A run of the tests of a definition, which the command reads from a file. */
+export function testsCall(): Call {
+  return {
+    curl: curl('POST', '/api/v1/test-runs', { body: { definition: '…' } }),
+    cli: command('test -f FILE'),
+    note: 'Put the definition in the place of …, or in the file.',
+  }
+}

@@ -1,6 +1,8 @@
 import type { Difference, DifferenceSide } from '@/api/types'
 import { CodeBlock } from '@/components/ui/CodeBlock'
+import { ReasonButton } from '@/components/ui/ReasonButton'
 import { Table } from '@/components/ui/Table'
+import { notSavable } from './savedTest'
 import { KINDS, placeOf, sideWords } from './words'
 import classes from './previews.module.css'
 
@@ -19,8 +21,14 @@ const NOTES = {
   withheld: 'The body is not shown: its masked fields cannot be found in it.',
 }
 
+interface DifferenceItemProps {
+  found: Difference
+  /** Makes a test of it, where the definition can take one. */
+  onSave?: (found: Difference) => void
+}
+
 /** An event that differs: what both revisions make of it, side by side. */
-export function DifferenceItem({ found }: { found: Difference }) {
+export function DifferenceItem({ found, onSave }: DifferenceItemProps) {
   const place = placeOf(found)
   return (
     <article className={classes.difference} aria-label={place}>
@@ -29,6 +37,16 @@ export function DifferenceItem({ found }: { found: Difference }) {
         <span>{found.kinds.map((kind) => KINDS[kind]).join(', ')}</span>
         {(found.components?.length ?? 0) > 0 && (
           <span className="dim">changed by {found.components?.join(', ')}</span>
+        )}
+        {onSave && (
+          <ReasonButton
+            size="compact-xs"
+            variant="default"
+            reason={notSavable(found)}
+            onClick={() => onSave(found)}
+          >
+            Save as test
+          </ReasonButton>
         )}
       </div>
       <Changes found={found} />

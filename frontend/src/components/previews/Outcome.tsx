@@ -7,6 +7,7 @@ import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
 import { LoadMore } from '@/components/ui/LoadMore'
 import { Table } from '@/components/ui/Table'
 import { DifferenceItem } from './DifferenceItem'
+import { type SavedTest, savedTest } from './savedTest'
 import { KINDS, resultWords } from './words'
 import classes from './previews.module.css'
 
@@ -14,10 +15,11 @@ interface OutcomeProps {
   name: string
   preview: Preview
   result: PreviewResult
+  onSave?: (test: SavedTest) => void
 }
 
 /** Counts of both revisions, then the events that differ. */
-export function Outcome({ name, preview, result }: OutcomeProps) {
+export function Outcome({ name, preview, result, onSave }: OutcomeProps) {
   const notes = [...result.notes, ...notCompared(result)]
   if (!preview.shows_records) notes.push('Your role or token does not show what events hold.')
   return (
@@ -37,7 +39,7 @@ export function Outcome({ name, preview, result }: OutcomeProps) {
       ) : (
         <Counts rows={result.counts} base={preview.base} />
       )}
-      {result.differing > 0 && <Differences name={name} id={preview.id} result={result} />}
+      {result.differing > 0 && <Differences name={name} id={preview.id} result={result} onSave={onSave} />}
     </>
   )
 }
@@ -84,9 +86,10 @@ interface DifferencesProps {
   name: string
   id: string
   result: PreviewResult
+  onSave?: (test: SavedTest) => void
 }
 
-function Differences({ name, id, result }: DifferencesProps) {
+function Differences({ name, id, result, onSave }: DifferencesProps) {
   const [filter, setFilter] = useState<DifferenceFilter>({})
   const query = useInfiniteQuery(differencesQuery(name, id, filter))
   const rows = query.data?.pages.flatMap(({ results }) => results)
@@ -123,7 +126,11 @@ function Differences({ name, id, result }: DifferencesProps) {
       {!rows && !query.error && <Loading />}
       {rows?.length === 0 && <Empty title="No such difference">Choose another kind or component.</Empty>}
       {rows?.map((row) => (
-        <DifferenceItem key={row.number} found={row} />
+        <DifferenceItem
+          key={row.number}
+          found={row}
+          onSave={onSave && ((found) => onSave(savedTest(found, result)))}
+        />
       ))}
       <LoadMore query={query} />
     </>

@@ -12,6 +12,7 @@ import { ReasonButton } from '@/components/ui/ReasonButton'
 import { previewCall } from '@/domain/previewCalls'
 import { cannotWrite } from '@/domain/roles'
 import { Outcome } from './Outcome'
+import type { SavedTest } from './savedTest'
 import { type Choice, FIRST, selectionOf } from './selection'
 import classes from './previews.module.css'
 
@@ -21,10 +22,12 @@ interface PreviewPanelProps {
   sources: string[]
   /** Why the candidate cannot be previewed yet. */
   notYet: string | null
+  /** Adds a test to the definition, where it can be changed here. */
+  onSave?: (test: SavedTest) => void
 }
 
 /** What a definition would make of real records, beside what the present revision makes of them. */
-export function PreviewPanel({ name, candidate, sources, notYet }: PreviewPanelProps) {
+export function PreviewPanel({ name, candidate, sources, notYet, onSave }: PreviewPanelProps) {
   const [choice, setChoice] = useState(FIRST)
   const [source, setSource] = useState(sources[0] ?? '')
   const readOnly = cannotWrite(useQuery(sessionQuery).data)
@@ -56,7 +59,7 @@ export function PreviewPanel({ name, candidate, sources, notYet }: PreviewPanelP
       </div>
       {request.error && <ErrorNote error={request.error} />}
       {id ? (
-        <Made key={id} name={name} id={id} />
+        <Made key={id} name={name} id={id} onSave={onSave} />
       ) : (
         !request.error && (
           <Empty title="No preview yet">
@@ -128,7 +131,13 @@ function SelectionFields({ choice, onChange }: SelectionFieldsProps) {
   )
 }
 
-function Made({ name, id }: { name: string; id: string }) {
+interface MadeProps {
+  name: string
+  id: string
+  onSave?: (test: SavedTest) => void
+}
+
+function Made({ name, id, onSave }: MadeProps) {
   const { data, error, refetch } = useQuery(previewQuery(name, id))
   if (error && !data) return <ErrorNote error={error} onRetry={() => void refetch()} />
   if (!data || !ended(data.state)) {
@@ -143,5 +152,5 @@ function Made({ name, id }: { name: string; id: string }) {
       </div>
     )
   }
-  return data.result && <Outcome name={name} preview={data} result={data.result} />
+  return data.result && <Outcome name={name} preview={data} result={data.result} onSave={onSave} />
 }

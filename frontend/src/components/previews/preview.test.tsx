@@ -39,6 +39,7 @@ const difference: Difference = {
   kinds: ['newly_filtered'],
   components: ['sources.shop.interceptors[0]'],
   body: [{ name: '/n', before: '1', after: null }],
+  record: { key: 'k', headers: [['h', 'v']], bytes: 9, body: '{"n":1}', note: '' },
   before: {
     ...{ result: 'delivered', channels: ['lake'], component: '', cause: '' },
     event: { key: 'k', headers: [['h', 'v']], bytes: 9, body: '{"n":1}', note: '' },

@@ -6,6 +6,8 @@ import { act } from '@/api/operations'
 import { createPipeline } from '@/api/pipelines'
 import { ShowCall } from '@/components/actions/ShowCall'
 import { showRefusal } from '@/components/actions/useAction'
+import { TestsPanel } from '@/components/previews/TestsPanel'
+import { useTests } from '@/components/previews/useTests'
 import { TeamField } from '@/components/teams/TeamField'
 import { usePipelineTeam } from '@/components/teams/useTeamChoice'
 import { ErrorNote } from '@/components/ui/Feedback'
@@ -30,6 +32,7 @@ export function CreatePage() {
   const [text, setText] = useState(() => readDraft(DRAFT) ?? TEMPLATE)
   const state = useValidation(text)
   const owner = usePipelineTeam()
+  const tests = useTests(text, state, owner.team)
   const create = useMutation({
     mutationFn: ({ start }: { start: boolean }) => createAnd(start, text, owner.team),
     onSuccess: (name) => {
@@ -42,6 +45,11 @@ export function CreatePage() {
     setText(next)
     keepDraft(DRAFT, next)
   }
+  const send = (start: boolean) =>
+    void tests.passed().then(
+      (passed) => passed && create.mutate({ start }),
+      () => null,
+    )
   const reason = cannotWrite(session) ?? notReady(text, state) ?? owner.missing
   const name = String(state.validation?.definition?.name ?? '')
   return (
@@ -64,7 +72,7 @@ export function CreatePage() {
             <ReasonButton
               reason={reason}
               loading={create.isPending && create.variables.start}
-              onClick={() => create.mutate({ start: true })}
+              onClick={() => send(true)}
             >
               Create and start pipeline
             </ReasonButton>
@@ -72,7 +80,7 @@ export function CreatePage() {
               variant="default"
               reason={reason}
               loading={create.isPending && !create.variables.start}
-              onClick={() => create.mutate({ start: false })}
+              onClick={() => send(false)}
             >
               Create pipeline
             </ReasonButton>
@@ -80,6 +88,7 @@ export function CreatePage() {
           <ShowCall call={applyCall(name, false, owner.offered ? owner.team : null)} subject="Create" />
         </div>
       </DefinitionEditor>
+      <TestsPanel tests={tests} notYet={reason} />
     </div>
   )
 }

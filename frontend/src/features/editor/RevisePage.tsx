@@ -1,6 +1,7 @@
 import { ChangeError } from '@/components/governance/ChangeError'
 import { TextInput } from '@mantine/core'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { notifications } from '@mantine/notifications'
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
 import { keys } from '@/api/keys'
@@ -10,6 +11,9 @@ import type { PipelineDetail } from '@/api/types'
 import { refusal } from '@/components/actions/allowed'
 import { ShowCall } from '@/components/actions/ShowCall'
 import { PreviewPanel } from '@/components/previews/PreviewPanel'
+import { isMasked, type SavedTest, withTest } from '@/components/previews/savedTest'
+import { TestsPanel } from '@/components/previews/TestsPanel'
+import { useTests } from '@/components/previews/useTests'
 import { ErrorNote, Loading } from '@/components/ui/Feedback'
 import { PageHeader } from '@/components/ui/PageHeader'
 import { PhaseBadge } from '@/components/ui/PhaseBadge'
@@ -22,6 +26,9 @@ import { dropDraft, keepDraft, readDraft } from '@/components/editor/draft'
 import { RestoreButton } from './RestoreButton'
 import { notReady, useValidation } from '@/components/editor/useValidation'
 import classes from './editor.module.css'
+
+const SAVED = 'A test was added to the definition. All users who may see the definition see the record in it.'
+const MASKED = `${SAVED} Masked values stay masked, so the test may fail where they count.`
 
 export function RevisePage() {
   const { name } = useParams({ from: '/pipelines/$name/edit' })
@@ -39,6 +46,7 @@ function Revise({ pipeline }: { pipeline: PipelineDetail }) {
   const [text, setText] = useState(() => placed(readDraft(name) ?? base.definition_yaml, host))
   const [note, setNote] = useState('')
   const state = useValidation(text)
+  const tests = useTests(text, state)
   const publish = useMutation({
     mutationFn: () => publishRevision(name, base.etag, text, note),
     onSuccess: () => {
@@ -50,6 +58,17 @@ function Revise({ pipeline }: { pipeline: PipelineDetail }) {
   const change = (next: string) => {
     setText(next)
     keepDraft(name, next)
+  }
+  const save = (test: SavedTest) => {
+    const next = withTest(text, test)
+    if (next === null) {
+      notifications.show({
+        message: 'The key tests is written on one line. Write it as a list, and save again.',
+      })
+      return
+    }
+    change(next)
+    notifications.show({ message: isMasked(test) ? MASKED : SAVED })
   }
   const restore = () => {
     setBase(pipeline)
@@ -96,8 +115,13 @@ function Revise({ pipeline }: { pipeline: PipelineDetail }) {
           <div className={classes.buttons}>
             <ReasonButton
               reason={refusal(pipeline, 'edit') ?? unchanged ?? notReady(text, state)}
-              loading={publish.isPending}
-              onClick={() => publish.mutate()}
+              loading={publish.isPending || tests.pending}
+              onClick={() =>
+                void tests.passed().then(
+                  (passed) => passed && publish.mutate(),
+                  () => null,
+                )
+              }
             >
               Publish revision
             </ReasonButton>
@@ -113,11 +137,13 @@ function Revise({ pipeline }: { pipeline: PipelineDetail }) {
           <ShowCall call={applyCall(name, true)} subject="Publish" />
         </div>
       </DefinitionEditor>
+      <TestsPanel tests={tests} notYet={notReady(text, state)} />
       <PreviewPanel
         name={name}
         candidate={{ definition: text, revision: null }}
         sources={Object.keys((pipeline.definition.sources as object | undefined) ?? {})}
         notYet={unchanged ?? notReady(text, state)}
+        onSave={save}
       />
     </div>
   )

@@ -1,0 +1,96 @@
+import { IconCircleCheck, IconCircleX } from '@tabler/icons-react'
+import type { TestResult, TestRun } from '@/api/types'
+import { ShowCall } from '@/components/actions/ShowCall'
+import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
+import { FindingList } from '@/components/ui/Findings'
+import { Panel } from '@/components/ui/Panel'
+import { ReasonButton } from '@/components/ui/ReasonButton'
+import { testsCall } from '@/domain/previewCalls'
+import { plural } from '@/lib/format'
+import type { Tests } from './useTests'
+import classes from './previews.module.css'
+
+interface TestsPanelProps {
+  tests: Tests
+  /** Why the tests cannot be run yet. */
+  notYet: string | null
+}
+
+/** The tests of the definition: run, with what is not as expected. */
+export function TestsPanel({ tests, notYet }: TestsPanelProps) {
+  const none = tests.count === 0 ? 'The definition has no tests.' : null
+  return (
+    <Panel title="Tests" note="They run before the definition is published. Nothing is read or delivered.">
+      <div className={classes.form}>
+        <ReasonButton
+          variant="default"
+          reason={notYet ?? none}
+          loading={tests.pending}
+          onClick={() => tests.start()}
+        >
+          Run tests
+        </ReasonButton>
+      </div>
+      {tests.error && <ErrorNote error={tests.error} />}
+      {tests.pending && <Loading label="Running the tests" />}
+      {!tests.pending && tests.last && <Ended run={tests.last} />}
+      {!tests.pending && !tests.last && !tests.error && (
+        <Empty title={none ? 'No tests' : 'Not run yet'}>
+          Tests give events and say what becomes of them. Add them below the key tests of the definition, or
+          save a record of a preview as a test.
+        </Empty>
+      )}
+      <ShowCall call={testsCall()} subject="Tests" />
+    </Panel>
+  )
+}
+
+function Ended({ run }: { run: TestRun }) {
+  if (run.error) {
+    return (
+      <div role="alert">
+        <strong>{run.error.message}</strong>
+        {run.error.hint && <p>{run.error.hint}</p>}
+        {(run.error.findings?.length ?? 0) > 0 && <FindingList findings={run.error.findings ?? []} />}
+      </div>
+    )
+  }
+  const failed = run.tests.filter((test) => !hasPassed(test)).length
+  const counted = plural(run.tests.length, 'test')
+  return (
+    <>
+      <p role="status">{failed === 0 ? `${counted} passed.` : `${counted}, ${failed} failed.`}</p>
+      <ul className={classes.tests} aria-label="Tests">
+        {run.tests.map((test) => (
+          <Test key={test.name} test={test} />
+        ))}
+      </ul>
+    </>
+  )
+}
+
+const hasPassed = (test: TestResult) => (test.failures?.length ?? 0) === 0
+
+function Test({ test }: { test: TestResult }) {
+  const passed = hasPassed(test)
+  const Mark = passed ? IconCircleCheck : IconCircleX
+  return (
+    <li>
+      <span className={classes.mark} data-passed={passed || undefined}>
+        <Mark size={15} aria-hidden />
+        <span className="visually-hidden">{passed ? 'Passed' : 'Failed'}</span>
+      </span>{' '}
+      {test.name}
+      {test.failures?.map((failure, number) => (
+        <dl key={number} className={classes.failure}>
+          <dt>{failure.path}</dt>
+          <dd>{failure.message}</dd>
+          <dt>Expected</dt>
+          <dd>{failure.expected ?? 'nothing'}</dd>
+          <dt>Got{failure.component ? ` by ${failure.component}` : ''}</dt>
+          <dd>{failure.got ?? 'nothing'}</dd>
+        </dl>
+      ))}
+    </li>
+  )
+}

@@ -587,4 +587,11 @@ FAULTS = [
         f"{_HEALTHY}::test_a_queue_that_is_made_something_else_ends_no_worker",
         "attacks/test_redis.py::test_a_forged_event_reaches_no_viewer_and_a_malformed_entry_ends_nothing",
     ),
+    _fault(
+        84,
+        "A revision filters every record",
+        "chaos/test_filtering_revisions.py::test_the_plan_predicts_that_nothing_is_delivered",
+        "chaos/test_filtering_revisions.py::test_it_does_not_start_before_the_number_is_acknowledged",
+        "chaos/test_filtering_revisions.py::test_forced_through_it_is_rolled_back_by_its_outcome_and_no_record_is_lost",
+    ),
 ]

@@ -14,8 +14,8 @@ from tests.chaos.installation import wait_for
 STUCK = "NEEDS_ATTENTION"
 ENDED = {"COMMITTED", "ROLLED_BACK", "ABORTED", STUCK}
 ENDED_WITHIN = 240.0
-COUNTED_WITHIN = 60.0
-"""Seconds in which the host has looked at the logs that a plan needs."""
+COUNTED_WITHIN = 240.0
+"""Seconds in which the host has looked at the logs that a plan needs, or has made its previews."""
 
 
 @dataclass(frozen=True)
@@ -48,12 +48,19 @@ class Trial:
 
     def start(self) -> Trial:
         """Approve the plan that is there and begin it."""
-        self.api.post(f"{self.address}/approve", {"hash": self.shown["plan_hash"]})
-        return self.advance()
+        return self.approve().advance()
 
-    def advance(self) -> Trial:
+    def approve(self) -> Trial:
+        self.api.post(f"{self.address}/approve", {"hash": self.shown["plan_hash"]})
+        return self
+
+    def force(self) -> Trial:
+        """Approve the plan that is there and begin it, whatever it predicts."""
+        return self.approve().advance(acknowledge=self.shown["plan"]["to_acknowledge"])
+
+    def advance(self, **more: Any) -> Trial:
         """Begin it, or let it through the gate at which it waits."""
-        self.api.post(f"{self.address}/advance", {"hash": self.shown["plan_hash"]})
+        self.api.post(f"{self.address}/advance", {"hash": self.shown["plan_hash"], **more})
         return self
 
     def reaches(self, stage: str) -> Trial:
@@ -77,7 +84,7 @@ class Trial:
 
     def revert(self) -> Trial:
         """Ask for the way back of one that was committed."""
-        made = self.api.post(f"{self.address}/revert", {"reason": "it was only a trial"})
+        made = _counted(self.api, self.api.post(f"{self.address}/revert", {"reason": "it was only a trial"}))
         assert (made["stage"], made["reverts"]) == ("PLANNED", self.id), made["findings"]
         return Trial(self.api, made["id"])
 
@@ -89,13 +96,19 @@ class Trial:
 
 def asked(api: Api, pipeline: str, kind: str, spec: dict[str, Any], reason: str = "a trial") -> Trial:
     """Ask for a migration; its plan is made and has no blockers."""
-    made = api.post("/migrations", {"pipeline": pipeline, "kind": kind, "spec": spec, "reason": reason})
-    deadline = time.monotonic() + COUNTED_WITHIN
-    while [each["code"] for each in made["findings"]] == ["COUNTING"] and time.monotonic() < deadline:
-        time.sleep(0.2)
-        made = api.post(f"/migrations/{made['id']}/plan", {})
+    made = _counted(api, api.post("/migrations", {"pipeline": pipeline, "kind": kind, "spec": spec, "reason": reason}))
     assert made["stage"] == "PLANNED", made["findings"]
     return Trial(api, made["id"])
+
+
+def _counted(api: Api, made: dict[str, Any]) -> dict[str, Any]:
+    """Planned again while the host counts or makes previews."""
+    deadline = time.monotonic() + COUNTED_WITHIN
+    while {each["code"] for each in made["findings"]} in ({"COUNTING"}, {"PREDICTING"}):
+        assert time.monotonic() < deadline, made["findings"]
+        time.sleep(0.5)
+        made = api.post(f"/migrations/{made['id']}/plan", {})
+    return made
 
 
 def intercepted(demo: Demo, **interceptor: Any) -> dict[str, Any]:

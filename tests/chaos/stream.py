@@ -154,12 +154,12 @@ class Stream:
         self.producer = Child(self.demo.producer(rate=RATE, numbers=numbers), output=subprocess.DEVNULL)
         wait_for(lambda: not self.producer.alive, MOVING_WITHIN, f"{count} records are produced")
 
-    def run_out(self) -> int:
+    def run_out(self, reread: int = 0) -> int:
         """Stop the producer, wait for the last record, stop; returns how many were produced. Nothing is left to be
-        watched."""
+        watched. `reread`: records that are read twice."""
         self.producer.stop()
         produced = self.produced
-        self._reads_up_to(produced)
+        self._reads_up_to(produced + reread)
         self.act("stop", drain=True)
         self.watch.end()
         return produced
@@ -172,9 +172,9 @@ class Stream:
     def _reads_beyond(self, count: int) -> None:
         wait_for(lambda: self.read > count, MOVING_WITHIN, f"more than {count} records are read")
 
-    def finish(self) -> tuple[int, Readback]:
+    def finish(self, reread: int = 0) -> tuple[int, Readback]:
         """Let it run out and read the sink back; returns how many were produced, too."""
-        produced = self.run_out()
+        produced = self.run_out(reread)
         return produced, read_back(topics.read_all(self.demo.servers, self.demo.sink), produced)
 
     def delivered_once(self) -> None:

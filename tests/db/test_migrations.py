@@ -47,6 +47,7 @@ from pipelines.models import (
 from pipelines.selectors.hosts.capacity import rooms
 from pipelines.selectors.lifecycle.situations import steering
 from pipelines.selectors.migration.migrations import batch_interval
+from pipelines.services.base import host_tasks
 from pipelines.services.base.audit import Actor
 from pipelines.services.lifecycle import lifecycle
 from pipelines.services.migration import plans
@@ -76,6 +77,12 @@ def client_of(name: str, role: Role = Role.OPERATOR) -> APIClient:
     client = APIClient()
     client.force_authenticate(UserFactory.create(username=name, role=role))
     return client
+
+
+@pytest.fixture(autouse=True)
+def no_previews(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is predicted here: the host takes no previews."""
+    monkeypatch.setattr(host_tasks, "QUEUED", 0)
 
 
 @pytest.fixture

@@ -13,6 +13,8 @@ from controlplane.cli.migration.waiting import POLL_S
 
 LARGEST_FILE = 4 << 20
 COUNT_S = 60.0
+PREDICT_S = 180.0
+PREDICT_POLL_S = 2.0
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,7 @@ def _gates(names: list[str]) -> list[str]:
 
 
 def create(client: Any, body: dict[str, Any]) -> dict[str, Any]:
-    """Create a migration and plan it; again until the host has counted the records."""
+    """Create a migration and plan it; again until the host has counted the records or made the previews."""
     return counted(client, client.post("migrations", body)[1])
 
 
@@ -110,12 +112,16 @@ def replan(client: Any, migration_id: str) -> dict[str, Any]:
 
 
 def counted(client: Any, found: dict[str, Any]) -> dict[str, Any]:
-    """The migration, planned again while the host counts."""
-    deadline = time.monotonic() + COUNT_S
-    while _is_counting(found) and time.monotonic() < deadline:
-        time.sleep(POLL_S)
+    """The migration, planned again while the host counts or makes previews."""
+    started = time.monotonic()
+    while (waits := _waits(found)) and time.monotonic() < started + _LIMITS[waits][1]:
+        time.sleep(_LIMITS[waits][0])
         found = _planned(client, found["id"])
     return found
+
+
+_LIMITS = {"COUNTING": (POLL_S, COUNT_S), "PREDICTING": (PREDICT_POLL_S, PREDICT_S)}
+"""Seconds between two plans, and of all of them, by what they wait for."""
 
 
 def _planned(client: Any, migration_id: str) -> dict[str, Any]:
@@ -124,5 +130,7 @@ def _planned(client: Any, migration_id: str) -> dict[str, Any]:
     return found
 
 
-def _is_counting(found: dict[str, Any]) -> bool:
-    return [each["code"] for each in (found["plan"] or {}).get("blockers", [])] == ["COUNTING"]
+def _waits(found: dict[str, Any]) -> str:
+    """What its host has to do before it is planned; empty where that is not all it waits for."""
+    codes = {each["code"] for each in (found["plan"] or {}).get("blockers", [])}
+    return codes.pop() if len(codes) == 1 and codes <= _LIMITS.keys() else ""

@@ -30,6 +30,15 @@ Reason = Annotated[str, typer.Option("--reason", help="The reason, recorded in t
 Digest = Annotated[
     str | None, typer.Option("--digest", help="The digest of the plan that you reviewed. Default: the current plan's.")
 ]
+Acknowledge = Annotated[
+    int | None,
+    typer.Option(
+        "--acknowledge",
+        min=1,
+        metavar="N",
+        help="The number of records that the plan predicts not to be delivered any more, where it asks for it.",
+    ),
+]
 Timeout = Annotated[float, typer.Option("--timeout", min=0.1, max=604_800, help="Limit of waiting in seconds.")]
 
 app = Group(
@@ -58,10 +67,16 @@ def plan(session: Session, name: Name, reason: Reason, change: Change, observati
 
 @app.verb()
 def start(
-    session: Session, name: Name, reason: Reason, change: Change, observation: Observation, wait_for: Waiting
+    session: Session,
+    name: Name,
+    reason: Reason,
+    change: Change,
+    observation: Observation,
+    wait_for: Waiting,
+    acknowledge: Acknowledge = None,
 ) -> None:
     """Create, plan, approve and start a migration. Where other users must approve it, it starts after that."""
-    _start(session, _create(session, name, reason, change, observation), wait_for)
+    _start(session, _create(session, name, reason, change, observation), wait_for, acknowledge)
 
 
 def _create(session: Session, name: str, reason: str, change: Change, observation: Observation) -> dict[str, Any]:
@@ -79,6 +94,7 @@ def apply(
         typer.Option("--file", "-f", help="pipeline, kind, spec and reason in YAML or JSON; - for standard input."),
     ],
     wait_for: Waiting,
+    acknowledge: Acknowledge = None,
 ) -> None:
     """Start the migration that a file describes. With --wait the exit code is its result.
 
@@ -93,10 +109,10 @@ def apply(
 
     client = session.client()
     body = migration_of(read_text(file, most=changes.LARGEST_FILE, what="a migration"), file)
-    _start(session, changes.create(client, body), wait_for)
+    _start(session, changes.create(client, body), wait_for, acknowledge)
 
 
-def _start(session: Session, made: dict[str, Any], wait_for: Waiting) -> None:
+def _start(session: Session, made: dict[str, Any], wait_for: Waiting, acknowledge: int | None) -> None:
     """Start what is planned. A blocked draft is cancelled, since it would block the next migration."""
     client = session.client()
     if not session.for_programs:
@@ -106,13 +122,14 @@ def _start(session: Session, made: dict[str, Any], wait_for: Waiting) -> None:
             client.post(f"migrations/{made['id']}/abort", {"reason": "It is blocked."})
     waiting.require_unblocked(made, cancelled=True)
     plan = {"hash": made["plan_hash"]}
+    start = plan | ({"acknowledge": acknowledge} if acknowledge is not None else {})
     if made["approvers_needed"] == 0:
         waiting.request(client, made, "approve", plan)
-        made = waiting.request(client, made, "advance", plan)
+        made = waiting.request(client, made, "advance", start)
     else:
         _print_approvals(made, wait=wait_for.wait)
     if wait_for.wait:
-        made = waiting.follow(client, made, timeout=wait_for.timeout, quiet=session.for_programs, start=plan)
+        made = waiting.follow(client, made, timeout=wait_for.timeout, quiet=session.for_programs, start=start)
     if not session.printed(made):
         print_end(made, waited=wait_for.wait)
     if wait_for.wait:
@@ -183,9 +200,10 @@ def approve(session: Session, migration: Id, digest: Digest = None) -> None:
 
 
 @app.verb()
-def advance(session: Session, migration: Id, digest: Digest = None) -> None:
+def advance(session: Session, migration: Id, digest: Digest = None, acknowledge: Acknowledge = None) -> None:
     """Start an approved migration, pass the gate at which it waits, commit it now, or retry a failed step."""
-    _request(session, migration, "advance", lambda found: {"hash": digest or found["plan_hash"]})
+    number = {"acknowledge": acknowledge} if acknowledge is not None else {}
+    _request(session, migration, "advance", lambda found: {"hash": digest or found["plan_hash"], **number})
 
 
 @app.verb()

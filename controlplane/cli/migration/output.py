@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterator
 from typing import Any
 
 from controlplane.cli.base import output
@@ -79,12 +80,47 @@ def _print_plan(found: dict[str, Any]) -> None:
     if moves := made.get("moves"):
         show_moves(moves)
     _print_clusters(made)
+    _print_predictions(made)
     expected, most = made["pause"]["expected"], made["pause"]["most"]
     records = f"{output.counted(made['skip'], 'record', 'records')} skipped, {made['replay']} reread"
     output.print_line(f"Expected impact: {made['consequence']}; pause {expected:g} s (at most {most:g} s); {records}.")
     output.print_line(f"Plan digest: {found['plan_hash']}")
     for warning in made["warnings"]:
         output.print_line(f"{warning['code']}: {warning['message']}")
+
+
+def _print_predictions(made: dict[str, Any]) -> None:
+    """What is predicted of the records of each source, for the present and the new revision."""
+    for each in made.get("predictions", []):
+        before, after = each["before"], each["after"]
+        if each["reason"] or not before or not after:
+            words = f"Not predicted, because {each['reason']}." if each["reason"] else "The preview is being made."
+            output.print_line(f"sources.{each['source']}: {words}")
+            continue
+        output.print_line(f"Prediction for sources.{each['source']}, of {each['records']:,} records:")
+        output.table(("outcome", "present", "new"), _outcomes(before, after), empty="")
+    if (number := made.get("to_acknowledge")) is not None:
+        output.print_line(
+            f"{number:,} records that are delivered now would not be delivered any more. To start, acknowledge the "
+            f"number: --acknowledge {number}."
+        )
+
+
+def _outcomes(before: dict[str, Any], after: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
+    yield "delivered", _of_events(before), _of_events(after)
+    for path in sorted({*before["filtered"], *after["filtered"]}):
+        yield f"filtered by {path}", f"{before['filtered'].get(path, 0):,}", f"{after['filtered'].get(path, 0):,}"
+    for name in ("dead_letters", "unrouted"):
+        if before[name] or after[name]:
+            yield name.replace("_", " "), f"{before[name]:,}", f"{after[name]:,}"
+    output_of = [sum(side["channels"].values()) for side in (before, after)]
+    yield "output records", *(f"{number:,}" for number in output_of)  # type: ignore[misc]
+    yield "output bytes", f"{before['size']:,}", f"{after['size']:,}"
+
+
+def _of_events(side: dict[str, Any]) -> str:
+    share = f" ({side['delivered'] / side['events']:.1%})" if side["events"] else ""
+    return f"{side['delivered']:,} of {side['events']:,}{share}"
 
 
 def _change(evaluated: dict[str, Any]) -> tuple[object, ...]:

@@ -58,10 +58,15 @@ def request(client: Any, found: dict[str, Any], action: str, body: dict[str, Any
             raise
         made = client.get(address)
         if not is_started(made):
-            hint = _next_commands(made["id"], _STAGE_AFTER.get(refused.code, "APPROVED"))
+            hint = _next_commands(made["id"], _STAGE_AFTER.get(refused.code, "APPROVED"), _number(refused.code, made))
             raise replace(refused, detail=f"{refused.detail} {_stays_open(made)}", hint=hint) from None
     current: dict[str, Any] = made
     return current
+
+
+def _number(code: str, made: dict[str, Any]) -> str:
+    """What the next start has to acknowledge, where it was refused for that."""
+    return f" --acknowledge {made['plan']['to_acknowledge']}" if code == "not_acknowledged" else ""
 
 
 def _timed_out(found: dict[str, Any], timeout: float) -> CommandError:
@@ -85,12 +90,12 @@ def _stays_open(found: dict[str, Any]) -> str:
     return f"It does not start automatically. While it is open, {found['pipeline']} accepts no other migration."
 
 
-def _next_commands(migration_id: str, stage: str) -> str:
+def _next_commands(migration_id: str, stage: str, number: str = "") -> str:
     commands = {
         "DRAFT": f"Plan it again: headgate migrations replan {migration_id}.",
         "PLANNED": f"Have it approved: headgate migrations approve {migration_id}. "
         f"Then start it: headgate migrations advance {migration_id}.",
-        "APPROVED": f"Start it: headgate migrations advance {migration_id}.",
+        "APPROVED": f"Start it: headgate migrations advance {migration_id}{number}.",
     }
     return f"{commands[stage]} Or cancel it: headgate migrations cancel {migration_id}."
 

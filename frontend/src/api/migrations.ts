@@ -66,8 +66,13 @@ export const planMigration = (id: string): Promise<MigrationDetail> =>
 export const approveMigration = (id: string, hash: string): Promise<MigrationDetail> =>
   take(api.POST('/api/v1/migrations/{migration_id}/approve', { params: named(id), body: { hash } }))
 
-export const advanceMigration = (id: string, hash: string): Promise<MigrationDetail> =>
-  take(api.POST('/api/v1/migrations/{migration_id}/advance', { params: named(id), body: { hash } }))
+export const advanceMigration = (id: string, hash: string, acknowledge?: number): Promise<MigrationDetail> =>
+  take(
+    api.POST('/api/v1/migrations/{migration_id}/advance', {
+      params: named(id),
+      body: { hash, acknowledge: acknowledge ?? null },
+    }),
+  )
 
 export const abortMigration = (id: string, reason: string): Promise<MigrationDetail> =>
   take(api.POST('/api/v1/migrations/{migration_id}/abort', { params: named(id), body: { reason } }))

@@ -670,7 +670,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Begin, pass the gate at which it waits, commit now, or try again what has failed. 409 where nothing waits. */
+        /**
+         * @description Begin, pass the gate at which it waits, commit now, or try again what has failed. 409 where nothing waits,
+         *     and `not_acknowledged` where the plan wants a number of records repeated.
+         */
         post: operations["advance_migration"];
         delete?: never;
         options?: never;
@@ -2373,6 +2376,20 @@ export interface components {
          * @description Nothing needs to be said.
          */
         ActionBody: Record<string, never>;
+        /**
+         * AdvanceBody
+         * @description The hash of what was reviewed. `acknowledge`: the number that the plan has in `to_acknowledge`, which who starts
+         *     the migration repeats.
+         */
+        AdvanceBody: {
+            /** Hash */
+            hash: string;
+            /**
+             * Acknowledge
+             * @default null
+             */
+            acknowledge: number | null;
+        };
         /**
          * Alert
          * @description A problem that requires attention; `key` names what it is about. `silenced_until`: nobody is told until then;
@@ -5453,7 +5470,8 @@ export interface components {
          * @description Everything that is decided before anything is touched. `basis`: what of the present it was made against.
          *
          *     `guarantees`: of the channels afterwards. `translation` and `sink_ends` are of a move to another cluster, with the
-         *     positions and the logs of now; after the pause it is looked once more.
+         *     positions and the logs of now; after the pause it is looked once more. `predictions` are of a revision, by source;
+         *     `to_acknowledge`: how many records fewer would be delivered of them, which who starts it has to repeat.
          */
         MigrationPlan: {
             kind: components["schemas"]["MigrationKind"];
@@ -5535,6 +5553,16 @@ export interface components {
              * @default []
              */
             guarantees: components["schemas"]["ChannelGuarantee"][];
+            /**
+             * Predictions
+             * @default []
+             */
+            predictions: components["schemas"]["Prediction"][];
+            /**
+             * To Acknowledge
+             * @default null
+             */
+            to_acknowledge: number | null;
         };
         /**
          * MigrationStage
@@ -6556,6 +6584,39 @@ export interface components {
             source: string | null;
         };
         /**
+         * Prediction
+         * @description What becomes of the records of one source: `before` under the present revision, `after` under the new one, of
+         *     `records` that were read. `reason`: why nothing is predicted; `pending`: the preview is being made.
+         */
+        Prediction: {
+            /** Source */
+            source: string;
+            /**
+             * Preview
+             * @default null
+             */
+            preview: string | null;
+            /**
+             * Pending
+             * @default false
+             */
+            pending: boolean;
+            /**
+             * Reason
+             * @default
+             */
+            reason: string;
+            /**
+             * Records
+             * @default 0
+             */
+            records: number;
+            /** @default null */
+            before: components["schemas"]["Totals"] | null;
+            /** @default null */
+            after: components["schemas"]["Totals"] | null;
+        };
+        /**
          * Preview
          * @description A preview: `base` is the number of the revision that the definition with this `digest` is compared with.
          *     `shows_records`: whether you may see what events hold.
@@ -6631,9 +6692,10 @@ export interface components {
         };
         /**
          * PreviewResult
-         * @description What was read, and what both revisions make of it. `size`: bytes of the bodies; `notes`: what of the selection
-         *     was not read, and why; `differing`: events that differ, of which the first are listed; `components`: how many of
-         *     those each changed component is a reason for. Of outcomes other than `delivered`, `component` is what decided it.
+         * @description What was read, and what becomes of it under the present revision (`before`) and under the definition (`after`).
+         *     `size`: bytes of the bodies; `notes`: what of the selection was not read, and why; `differing`: events that differ,
+         *     of which the first are listed; `components`: how many of those each changed component is a reason for. Of outcomes
+         *     other than `delivered`, `component` is what decided it.
          */
         PreviewResult: {
             /** Source */
@@ -6648,6 +6710,10 @@ export interface components {
             notes: string[];
             /** Counts */
             counts: components["schemas"]["CountRow"][];
+            /** @default null */
+            before: components["schemas"]["Totals"] | null;
+            /** @default null */
+            after: components["schemas"]["Totals"] | null;
             /** Kinds */
             kinds: {
                 [key: string]: number;
@@ -8467,6 +8533,46 @@ export interface components {
             results: components["schemas"]["Token"][];
             /** Next */
             next: string | null;
+        };
+        /**
+         * Totals
+         * @description Events, what became of them, and what channels deliver of them: `channels`, with `size` bytes of bodies.
+         *     `filtered`: by component.
+         */
+        Totals: {
+            /** Events */
+            events: number;
+            /** Delivered */
+            delivered: number;
+            /**
+             * Channels
+             * @default {}
+             */
+            channels: {
+                [key: string]: number;
+            };
+            /**
+             * Filtered
+             * @default {}
+             */
+            filtered: {
+                [key: string]: number;
+            };
+            /**
+             * Dead Letters
+             * @default 0
+             */
+            dead_letters: number;
+            /**
+             * Unrouted
+             * @default 0
+             */
+            unrouted: number;
+            /**
+             * Size
+             * @default 0
+             */
+            size: number;
         };
         /**
          * Trace
@@ -10340,7 +10446,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["HashBody"];
+                "application/json": components["schemas"]["AdvanceBody"];
             };
         };
         responses: {

@@ -91,11 +91,22 @@ export function evidenceCall({ id }: Pick<MigrationDetail, 'id'>): Call {
 const VERBS: Record<string, string> = { plan: 'replan', abort: 'cancel' }
 
 /** What is requested of a migration. Closing one that requires action is the same request as cancelling it. */
-export function deedCall({ id, plan_hash }: Named, deed: Deed, reason = ''): Call {
+export function deedCall({ id, plan_hash }: Named, deed: Deed, reason = '', acknowledge?: number): Call {
   const name = deed === 'close' ? 'abort' : deed
+  const number = acknowledge === undefined ? {} : { acknowledge }
   const body =
-    deed === 'approve' || deed === 'advance' ? { hash: plan_hash } : deed === 'plan' ? {} : { reason }
-  const flags = 'hash' in body ? [`--digest ${shellWord(plan_hash)}`] : reasonFlag(reason)
+    deed === 'approve' || deed === 'advance'
+      ? { hash: plan_hash, ...number }
+      : deed === 'plan'
+        ? {}
+        : { reason }
+  const flags =
+    'hash' in body
+      ? [
+          `--digest ${shellWord(plan_hash)}`,
+          ...(acknowledge === undefined ? [] : [`--acknowledge ${acknowledge}`]),
+        ]
+      : reasonFlag(reason)
   const verb = VERBS[name] ?? name
   return {
     curl: curl('POST', `/api/v1/migrations/{migration_id}/${name}`, { path: { migration_id: id }, body }),

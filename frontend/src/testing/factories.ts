@@ -475,6 +475,8 @@ export function migrationPlan(fields: Partial<MigrationPlan> = {}): MigrationPla
     gates: [],
     blockers: [],
     warnings: [],
+    predictions: [],
+    to_acknowledge: null,
     guarantees: [
       {
         source: 'shop',

@@ -56,6 +56,13 @@ class MigrationBody(Shape):
     reason: Reason
 
 
+class AdvanceBody(HashBody):
+    """The hash of what was reviewed. `acknowledge`: the number that the plan has in `to_acknowledge`, which who starts
+    the migration repeats."""
+
+    acknowledge: int | None = Field(default=None, ge=1, lt=2**53)
+
+
 class MigrationsQuery(PageQuery):
     """Which migrations; `state`: `open`, `final`, or a stage."""
 
@@ -240,13 +247,15 @@ class ApproveMigration(MigrationView):
 class AdvanceMigration(MigrationView):
     """Letting it go on."""
 
-    @extend_schema(operation_id="advance_migration", request=HashBody, responses={202: MigrationDetailSchema})
+    @extend_schema(operation_id="advance_migration", request=AdvanceBody, responses={202: MigrationDetailSchema})
     @idempotent
     def post(self, request: Request, migration_id: UUID) -> Response:
-        """Begin, pass the gate at which it waits, commit now, or try again what has failed. 409 where nothing waits."""
-        named, row = self.body(HashBody).hash, self.migration
+        """Begin, pass the gate at which it waits, commit now, or try again what has failed. 409 where nothing waits,
+        and `not_acknowledged` where the plan wants a number of records repeated."""
+        body, row = self.body(AdvanceBody), self.migration
         self.require_rights(row)
-        return answer(detail_schema(services.advance(migration=row, named=named, actor=self.actor)), 202)
+        made = services.advance(migration=row, named=body.hash, actor=self.actor, acknowledged=body.acknowledge)
+        return answer(detail_schema(made), 202)
 
 
 class AbortMigration(MigrationView):

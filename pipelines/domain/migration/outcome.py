@@ -75,6 +75,13 @@ class Outcome(Frozen):
         """Events that the channels have delivered."""
         return sum(counts.delivered for counts in self._channels())
 
+    @property
+    def is_filtered_away(self) -> bool:
+        """Whether most of what was not delivered was filtered, so that nothing has it: dead letters are kept."""
+        filtered = sum(sum(counts.filtered.values()) for counts in self._channels())
+        rest = sum(counts.events - counts.delivered for counts in self._channels())
+        return filtered > 0 and filtered * 2 >= rest
+
     def _channels(self) -> Iterator[ChannelOutcome]:
         return (counts for channels in self.sources.values() for counts in channels.values())
 

@@ -15,6 +15,7 @@ from pipelines.domain.base.states import MigrationKind, MigrationStage
 from pipelines.domain.definitions.document.consequences import Consequence, EvaluatedChange
 from pipelines.domain.definitions.document.guarantees import ChannelGuarantee
 from pipelines.domain.migration.observation import ObservationRules
+from pipelines.domain.migration.prediction import Prediction
 from pipelines.domain.migration.steps import PlannedStep, ordered
 from pipelines.domain.positions.cluster_move import PartitionTranslation, SinkEnd
 from pipelines.domain.positions.plan import PlannedMove
@@ -47,7 +48,8 @@ class MigrationPlan(Frozen):
     """Everything that is decided before anything is touched. `basis`: what of the present it was made against.
 
     `guarantees`: of the channels afterwards. `translation` and `sink_ends` are of a move to another cluster, with the
-    positions and the logs of now; after the pause it is looked once more.
+    positions and the logs of now; after the pause it is looked once more. `predictions` are of a revision, by source;
+    `to_acknowledge`: how many records fewer would be delivered of them, which who starts it has to repeat.
     """
 
     kind: MigrationKind
@@ -68,6 +70,8 @@ class MigrationPlan(Frozen):
     blockers: list[Finding] = []
     warnings: list[Finding] = []
     guarantees: list[ChannelGuarantee] = []
+    predictions: list[Prediction] = []
+    to_acknowledge: int | None = None
 
     @model_validator(mode="after")
     def _in_order(self) -> MigrationPlan:

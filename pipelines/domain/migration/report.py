@@ -114,7 +114,8 @@ def _tables(content: Mapping[str, Any]) -> list[str]:
         _table(
             "Pause verified", ("what", "holds", "words", "evidence"), _proof(content), none="No pause was verified."
         ),
-        _table("Observed", ("rule", "holds", "before", "after", "words"), _checks(content), none="Not observed."),
+        *_outcome(content),
+        _table("Observed", ("rule", "holds", "expected", "found", "words"), _checks(content), none="Not observed."),
         _table("Findings", ("code", "where", "message", "what to do"), _findings(content["findings"])),
         _table(
             "Warnings of the plan",
@@ -289,9 +290,66 @@ def _proof(content: Mapping[str, Any]) -> Iterable[Sequence[Any]]:
         yield row["name"].replace("_", " "), row["holds"], row["words"], _shown(row["evidence"])
 
 
+_FIGURES = {
+    "delivered_share": "events delivered",
+    "filtered_share": "events filtered",
+    "output_per_record": "events delivered for each record read",
+    "bytes_per_output": "bytes of an event delivered",
+}
+
+
+def _outcome(content: Mapping[str, Any]) -> list[str]:
+    predictions, rows = content.get("prediction", []), content.get("outcome", [])
+    if not predictions and not rows:
+        return []
+    return [
+        _table(
+            "Prediction and outcome",
+            ("source", "what", "component", "present revision", "predicted", "found"),
+            (_outcome_row(row) for row in rows),
+            "What becomes of records: before, as the plan has predicted it, and as the ledger of the new agent has it.",
+            none="Nothing is known of it.",
+        ),
+        _facts("Prediction", list(_predicted(predictions, content.get("acknowledged")))),
+    ]
+
+
+def _outcome_row(row: Mapping[str, Any]) -> Sequence[Any]:
+    shown = _percent if row["figure"].endswith("_share") else _figure
+    figures = (shown(row[name]) for name in ("present", "predicted", "found"))
+    return row["source"], _FIGURES.get(row["figure"], row["figure"]), row["component"], *figures
+
+
+def _percent(share: float | None) -> str | None:
+    return None if share is None else f"{share:.1%}"
+
+
+def _figure(number: float | None) -> str | None:
+    return None if number is None else f"{number:,.2f}"
+
+
+def _predicted(predictions: Iterable[Mapping[str, Any]], acknowledged: Mapping[str, Any] | None) -> Iterable[_Fact]:
+    for each in predictions:
+        if each["reason"]:
+            yield each["source"], f"Not predicted, because {each['reason']}."
+        elif each["before"] and each["after"]:
+            counts = (f"{each[side]['delivered']:,} of {each[side]['events']:,}" for side in ("before", "after"))
+            yield (
+                each["source"],
+                f"{each['records']:,} records previewed; delivered before and after: {', '.join(counts)}",
+            )
+    if acknowledged:
+        who = f"{acknowledged['by']} at {_clock(acknowledged['at'])}"
+        yield "acknowledged", f"{acknowledged['number']:,} records that would not be delivered any more, by {who}"
+
+
+_Fact = tuple[str, Any]
+
+
 def _checks(content: Mapping[str, Any]) -> Iterable[Sequence[Any]]:
-    names = ("name", "holds", "before", "after", "words")
-    return (tuple(row[name] for name in names) for row in content["observed"])
+    for row in content["observed"]:
+        name = f"{row['name']} {row.get('component', '')}".strip()
+        yield name, "catching up" if row.get("waits") else row["holds"], row["before"], row["after"], row["words"]
 
 
 def _findings(found: Iterable[Mapping[str, Any]]) -> Iterable[Sequence[Any]]:

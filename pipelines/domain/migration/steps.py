@@ -62,7 +62,7 @@ SENTENCES: dict[StepName, str] = {
     StepName.SET_POSITIONS: "Set the chosen positions.",
     StepName.CHECK_STANDBY: "Check that the new agent is still ready.",
     StepName.PROMOTE: "Promote the new agent: role, epoch and positions at once; wait for its first records.",
-    StepName.OBSERVE: "Compare ledger totals, lag, rate and errors with those before the change.",
+    StepName.OBSERVE: "Compare totals, lag, rate, errors and outcome with those before the change or predicted.",
     StepName.DISCARD_STANDBY: "End the new agent, which has consumed nothing.",
     StepName.RESUME_OLD: "Resume the old agent at its position.",
     StepName.PAUSE_NEW: "Stop consumption of the new agent and finish its in-flight batch.",

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from pipelines.domain.base.positions import Frozen
 from pipelines.domain.preview.outcomes import Content, EventResult, Origin, Outcome
 
 
@@ -50,6 +51,24 @@ class Count:
     after: int
 
 
+class Totals(Frozen):
+    """Events, what became of them, and what channels deliver of them: `channels`, with `size` bytes of bodies.
+    `filtered`: by component."""
+
+    events: int
+    delivered: int
+    channels: dict[str, int] = {}
+    filtered: dict[str, int] = {}
+    dead_letters: int = 0
+    unrouted: int = 0
+    size: int = 0
+
+    @property
+    def output(self) -> int:
+        """Events that all channels deliver."""
+        return sum(self.channels.values())
+
+
 @dataclass(frozen=True)
 class Volatile:
     """What differs each time that one revision is run, and so says nothing about another one."""
@@ -86,6 +105,23 @@ def _counted(outcomes: Iterable[Outcome]) -> Iterator[tuple[EventResult, str]]:
             yield each.result, each.component
         for name in each.channels:
             yield EventResult.DELIVERED, f"channels.{name}"
+
+
+def totals(outcomes: Iterable[Outcome]) -> Totals:
+    """What becomes of all events under one revision."""
+    found = list(outcomes)
+    by_result = Counter(each.result for each in found)
+    channels = Counter(dict.fromkeys((name for each in found for name in each.verdicts), 0))
+    channels.update(name for each in found for name in each.channels)
+    return Totals(
+        events=len(found),
+        delivered=by_result[EventResult.DELIVERED],
+        channels=dict(sorted(channels.items())),
+        filtered=dict(sorted(Counter(each.component for each in found if each.result is EventResult.FILTERED).items())),
+        dead_letters=by_result[EventResult.DEAD_LETTERED],
+        unrouted=by_result[EventResult.UNROUTED],
+        size=sum(each.content.size * len(each.channels) for each in found),
+    )
 
 
 def volatile(once: Iterable[Outcome], again: Iterable[Outcome]) -> Volatile:

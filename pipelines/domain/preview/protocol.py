@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from pipelines.domain.base.positions import Frozen, Offset
-from pipelines.domain.preview.comparing import DifferenceKind
+from pipelines.domain.preview.comparing import DifferenceKind, Totals
 from pipelines.domain.preview.outcomes import EventResult
 from pipelines.domain.preview.selection import PreviewSelection
 
@@ -131,8 +131,9 @@ def without_events(row: DifferenceRow) -> DifferenceRow:
 
 
 class PreviewResult(Frozen):
-    """The whole answer. `records`: what was read; `differing`: all events that differ, of which `differences` has the
-    first; `components`: how many of those each changed component is a reason for."""
+    """The whole answer. `records`: what was read; `before`, `after`: what becomes of them under each revision;
+    `differing`: all events that differ, of which `differences` has the first; `components`: how many of those each
+    changed component is a reason for."""
 
     source: str
     records: int
@@ -140,6 +141,8 @@ class PreviewResult(Frozen):
     ranges: list[RangeRead]
     notes: list[str] = []
     counts: list[CountRow] = []
+    before: Totals | None = None
+    after: Totals | None = None
     kinds: dict[DifferenceKind, int] = {}
     components: dict[str, int] = {}
     differing: int = 0

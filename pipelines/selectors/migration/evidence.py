@@ -72,7 +72,10 @@ def document(migration: Migration) -> dict[str, Any]:
             "preflight": _evidence_of(migration, StepName.PREPARE_STANDBY),
             "drain_dump": _drain_dump(migration),
             "old_run_ended": _evidence_of(migration, StepName.END_OLD_RUN),
-            "observed": (migration.observed or {}).get("checks", []),
+            "prediction": plan.get("predictions", []),
+            "acknowledged": taken.get("acknowledged"),
+            "outcome": [row.model_dump(mode="json") for row in selecting.outcome_rows(migration)],
+            "observed": (migration.observed or _evidence_of(migration, StepName.OBSERVE) or {}).get("checks", []),
             "findings": migration.findings,
         }
     )

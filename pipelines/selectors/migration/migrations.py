@@ -24,12 +24,13 @@ from pipelines.domain.base.states import (
 from pipelines.domain.definitions.document.spec import Definition, Delivery, Lifecycle
 from pipelines.domain.ledger.ledger import COUNTERS
 from pipelines.domain.migration import outcome as outcomes
-from pipelines.domain.migration import policy, progress
+from pipelines.domain.migration import policy, prediction, progress
 from pipelines.domain.migration.choices import Standing
 from pipelines.domain.migration.observation import LOSSES
 from pipelines.domain.migration.observation import Sample as Seen
 from pipelines.domain.migration.outcome import ChannelOutcome, Expected, Outcome, changed_interceptors
 from pipelines.domain.migration.plan import MigrationPlan
+from pipelines.domain.migration.prediction import OutcomeRow, side_by_side
 from pipelines.domain.migration.progress import MigrationStepState
 from pipelines.domain.migration.reverse import Before, reverse
 from pipelines.domain.migration.steps import StepName
@@ -268,14 +269,13 @@ def standing(migration: Migration) -> Standing:
 
 
 def is_reread(migration: Migration) -> bool:
-    """Whether the old configuration reads again what the new side has read, because it has not delivered it; once."""
+    """Whether the old configuration reads again what the new side has read, because that has filtered it; once."""
     taken = migration.snapshot or {}
     if migration.kind != MigrationKind.REVISION or not taken.get("positions") or taken.get("reread") is not None:
         return False
     seen = progress.of(migration.steps, StepName.OBSERVE, "evidence") or migration.observed or {}
-    return any(
-        check["name"] in LOSSES and not check["holds"] and not check.get("waits") for check in seen.get("checks", [])
-    )
+    breached = (check for check in seen.get("checks", []) if not check["holds"] and not check.get("waits"))
+    return any(check["name"] in LOSSES for check in breached) and outcome_of(migration).is_filtered_away
 
 
 def read_since(migration: Migration) -> int:
@@ -495,7 +495,28 @@ def expected(migration: Migration) -> Expected:
     before = Seen.model_validate((migration.snapshot or {}).get("before") or {}).outcome
     old, new = migration.old_revision, migration.new_revision
     changed = changed_interceptors(_definition(old), _definition(new)) if old and new and old.pk != new.pk else []
-    return outcomes.expected(before, Outcome(), changed)
+    plan = plan_of(migration)
+    return outcomes.expected(before, prediction.outcome(plan.predictions if plan else []), changed)
+
+
+def outcome_rows(migration: Migration) -> list[OutcomeRow]:
+    """Prediction and outcome side by side: at the end of the migration, or as it is now."""
+    taken, plan = migration.snapshot or {}, plan_of(migration)
+    found = Outcome.model_validate(taken["outcome"]) if "outcome" in taken else outcome_of(migration)
+    before = Seen.model_validate(taken.get("before") or {}).outcome
+    return side_by_side(plan.predictions if plan else [], before, found)
+
+
+def outcome_of(migration: Migration) -> Outcome:
+    """What has become of the records of the new side."""
+    run = migration.new_run
+    if run is None or not is_promoted(migration):
+        return Outcome()
+    return outcome(
+        LedgerBatch.objects.filter(
+            pipeline=migration.pipeline_id, run__revision=run.revision_id, run__epoch__gte=run.epoch
+        )
+    )
 
 
 def seen_now(pipeline: Pipeline, new: Run, span: float = 0.0) -> Seen:

@@ -10,7 +10,7 @@ from uuid import UUID
 from django.db.models import QuerySet
 
 from pipelines.domain.base.states import OPEN_HOST_TASK_STATES, HostTaskState
-from pipelines.domain.preview.comparing import DifferenceKind
+from pipelines.domain.preview.comparing import DifferenceKind, Totals
 from pipelines.domain.preview.protocol import CountRow, DifferenceRow, NotCompared, RangeRead, without_events
 from pipelines.domain.preview.selection import PreviewSelection
 from pipelines.foundation import clock
@@ -20,9 +20,10 @@ from pipelines.selectors.base.schemas import HostTaskErrorSchema, Schema
 
 
 class PreviewResultSchema(Schema):
-    """What was read, and what both revisions make of it. `size`: bytes of the bodies; `notes`: what of the selection
-    was not read, and why; `differing`: events that differ, of which the first are listed; `components`: how many of
-    those each changed component is a reason for. Of outcomes other than `delivered`, `component` is what decided it."""
+    """What was read, and what becomes of it under the present revision (`before`) and under the definition (`after`).
+    `size`: bytes of the bodies; `notes`: what of the selection was not read, and why; `differing`: events that differ,
+    of which the first are listed; `components`: how many of those each changed component is a reason for. Of outcomes
+    other than `delivered`, `component` is what decided it."""
 
     source: str
     records: int
@@ -30,6 +31,8 @@ class PreviewResultSchema(Schema):
     ranges: list[RangeRead]
     notes: list[str]
     counts: list[CountRow]
+    before: Totals | None = None
+    after: Totals | None = None
     kinds: dict[DifferenceKind, int]
     components: dict[str, int]
     differing: int

@@ -31,7 +31,7 @@ from pipelines.selectors.positions.resets import decided
 from pipelines.services.base import audit
 from pipelines.services.base.audit import Actor
 from pipelines.services.definitions.definitions import add_revision
-from pipelines.services.migration import plans, standbys, steps
+from pipelines.services.migration import plans, predictions, standbys, steps
 from pipelines.services.migration.steps import change, start_rollback
 from pipelines.services.positions import positions
 
@@ -170,6 +170,9 @@ def _plan(migration: Migration, actor: Actor) -> None:
     spec = plans.read_spec(kind, migration.spec)
     inspection = _inspect(migration.pipeline, spec, actor)
     made = plans.make(pipeline=migration.pipeline, kind=kind, spec=spec, inspection=inspection)
+    new = plans.wanted_by(kind, spec, migration.pipeline).definition if kind is MigrationKind.REVISION else None
+    if new is not None and not made.blockers:
+        made = predictions.predicted(made, pipeline=migration.pipeline, new=new, actor=actor)
     stage = MigrationStage.DRAFT if made.blockers else MigrationStage.PLANNED
     words = _blocked_by(len(made.blockers)) if made.blockers else "The plan is made."
     same = made.hash() == migration.plan_hash and migration.stage == MigrationStage.APPROVED
@@ -216,10 +219,12 @@ def approve(*, migration: Migration, named: str, actor: Actor) -> Migration:
     return get_migration(current.pk)
 
 
-def advance(*, migration: Migration, named: str, actor: Actor) -> Migration:
+def advance(*, migration: Migration, named: str, actor: Actor, acknowledged: int | None = None) -> Migration:
     """Begin an approved migration, pass the gate at which it waits, commit it now, or try again what has failed.
+    `acknowledged`: the number of records that its plan wants repeated before it begins.
 
-    Raises Conflict where nothing waits for a person, or where the plan is not the one that was reviewed.
+    Raises Conflict where nothing waits for a person, where the plan is not the one that was reviewed, or where the
+    number is not the plan's.
     """
     with transaction.atomic():
         current = _fresh(migration)
@@ -229,16 +234,40 @@ def advance(*, migration: Migration, named: str, actor: Actor) -> Migration:
         _require(current, now, MigrationAction.ADVANCE)
         if named != current.plan_hash:
             raise _stale(current)
+        starts = now.stage is MigrationStage.APPROVED
+        number = _acknowledged(current, acknowledged) if starts else None
         _deed(current, now)(current, actor)
+        if number is not None:
+            _keep_acknowledged(current, number, actor)
         audit.record(
             actor=actor,
             action="migration.advance",
             pipeline_name=current.pipeline.name,
             before={"stage": now.stage},
-            after={"migration": str(current.pk), "hash": named},
+            after={"migration": str(current.pk), "hash": named}
+            | ({"acknowledged": number} if number is not None else {}),
         )
         _wake(current)
     return get_migration(current.pk)
+
+
+def _acknowledged(migration: Migration, number: int | None) -> int | None:
+    """The number that had to be acknowledged, and was; None where none had to be. Raises Conflict."""
+    made = selecting.plan_of(migration)
+    wanted = made.to_acknowledge if made is not None else None
+    if wanted is None or number == wanted:
+        return wanted
+    raise Conflict(
+        f"The plan predicts that {wanted} records that are delivered now would not be delivered any more.",
+        code="not_acknowledged",
+        to_acknowledge=wanted,
+        hint=f"Review the prediction. To start nevertheless, acknowledge the number {wanted}.",
+    )
+
+
+def _keep_acknowledged(migration: Migration, number: int, actor: Actor) -> None:
+    row = {"number": number, "by": actor.name, "at": clock.now().isoformat()}
+    change(migration, event=False, snapshot={**(migration.snapshot or {}), "acknowledged": row})
 
 
 def _deed(migration: Migration, now: Standing) -> Callable[[Migration, Actor], None]:

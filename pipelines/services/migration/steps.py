@@ -248,8 +248,12 @@ def conclude(*, migration: Migration, **fields: Any) -> None:
 
 
 def _closed(migration: Migration) -> dict[str, Any]:
-    """What was written down, with the books as they are at the end."""
-    return {**(migration.snapshot or {}), "totals_after": selecting.totals(migration.pipeline_id)}
+    """What was written down, with the books and the outcome as they are at the end."""
+    return {
+        **(migration.snapshot or {}),
+        "totals_after": selecting.totals(migration.pipeline_id),
+        "outcome": selecting.outcome_of(migration).model_dump(mode="json"),
+    }
 
 
 def _cause(migration: Migration) -> str:

@@ -13,6 +13,7 @@ from typer.testing import CliRunner, Result
 
 from controlplane.cli.app import app
 from controlplane.cli.base.errors import ExitCode
+from controlplane.cli.migration import changes
 from controlplane.cli.migration.output import Progress
 from pipelines.domain.migration import evidence
 from tests.fakes.api import AT, TOKEN, FakeApi, problem, serving
@@ -97,6 +98,71 @@ def test_positions_of_one_source_are_changed(api: FakeApi, command: str) -> None
     wrong = run(*asked, "--host", "beta", "--source", "shop")
     assert wrong.exit_code == ExitCode.USAGE
     assert "--source needs --to" in wrong.stderr
+
+
+TOTALS = {
+    "events": 1000,
+    "delivered": 1000,
+    "channels": {"main": 1000},
+    "filtered": {},
+    "dead_letters": 0,
+    "unrouted": 0,
+    "size": 52_000,
+}
+LOST = {
+    **TOTALS,
+    "delivered": 0,
+    "channels": {"main": 0},
+    "filtered": {"sources.shop.interceptors[0]": 1000},
+    "size": 0,
+}
+PREDICTED = {"source": "shop", "records": 1000, "reason": "", "before": TOTALS, "after": LOST}
+FORECAST = {**PLAN, "predictions": [PREDICTED], "to_acknowledge": 1000}
+
+
+def test_a_plan_shows_the_prediction_with_the_number_to_acknowledge(api: FakeApi) -> None:
+    not_predicted = {**PREDICTED, "source": "pos", "reason": "the source is empty", "before": None, "after": None}
+    plan = {**FORECAST, "predictions": [PREDICTED, not_predicted]}
+    api.answers["POST", "migrations"] = 201, migration("PLANNED", plan=plan)
+    shown = run("migrations", "plan", "orders", "--revision", "2", "--reason", "new").output
+    for words in (
+        "of 1,000 records",
+        "1,000 of 1,000 (100.0%)",
+        "0 of 1,000 (0.0%)",
+        "filtered by sources.shop.interceptors[0]",
+        "52,000",
+        "--acknowledge 1000",
+        "sources.pos: Not predicted, because the source is empty.",
+    ):
+        assert words in shown, shown
+
+
+def test_a_plan_is_made_again_until_the_previews_are_there(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(changes, "_LIMITS", {"PREDICTING": (0.0, 60.0)})
+    waiting = migration("DRAFT", plan={**PLAN, "blockers": [{"code": "PREDICTING"}]})
+    api.answers["POST", "migrations"] = 201, waiting
+    api.answers["POST", f"{ONE}/plan"] = 200, migration("PLANNED", plan=FORECAST)
+    done = run("migrations", "plan", "orders", "--revision", "2", "--reason", "new")
+    assert done.exit_code == 0, done.output
+    assert [path for path, _ in posted(api)] == ["migrations", f"{ONE}/plan"]
+
+
+def test_the_number_is_sent_with_the_start_alone(api: FakeApi) -> None:
+    done = run("migrations", "start", "orders", "--revision", "2", "--reason", "new", "--acknowledge", "1000")
+    assert done.exit_code == 0, done.output
+    bodies = dict(posted(api))
+    assert bodies[f"{ONE}/approve"] == {"hash": "h" * 64}
+    assert bodies[f"{ONE}/advance"] == {"hash": "h" * 64, "acknowledge": 1000}
+    run("migrations", "advance", ID, "--acknowledge", "7")
+    assert posted(api)[-1][1] == {"hash": "h" * 64, "acknowledge": 7}
+
+
+def test_a_start_without_the_number_names_the_command_that_has_it(api: FakeApi) -> None:
+    api.answers["POST", f"{ONE}/advance"] = problem(409, "not_acknowledged")
+    api.answers["GET", ONE] = 200, migration("APPROVED", plan=FORECAST)
+    done = run("migrations", "start", "orders", "--revision", "2", "--reason", "new")
+    assert done.exit_code == ExitCode.REFUSED
+    assert f"headgate migrations advance {ID} --acknowledge 1000" in done.stderr.replace("\n", " ")
 
 
 def test_a_move_to_another_cluster_is_a_file_and_shows_every_partition(api: FakeApi, tmp_path: Path) -> None:

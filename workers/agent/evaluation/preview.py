@@ -141,6 +141,8 @@ class _Comparison:
             ],
             notes=self._notes(),
             counts=[CountRow(**vars(each)) for each in comparing.counts(self._before, self._after)],
+            before=comparing.totals(self._before),
+            after=comparing.totals(self._after),
             kinds={DifferenceKind(name): number for name, number in comparing.by_kind(self._found).items()},
             components=dict(Counter(path for row in rows for path in row.components)),
             differing=len(self._found),

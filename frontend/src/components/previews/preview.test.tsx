@@ -29,6 +29,8 @@ const preview = (fields: Partial<Preview> = {}): Preview => ({
     ],
     kinds: { newly_filtered: 1 },
     components: { 'sources.shop.interceptors[0]': 1 },
+    before: null,
+    after: null,
     not_compared: { headers: ['at'], key: false, body: false },
   },
   ...fields,

@@ -14,12 +14,23 @@ interface DeedProps {
   reason: string | null
   children: string
   quiet?: boolean
+  /** The number of records that the plan wants repeated. */
+  acknowledge?: number
   onDone?: () => void
   beside?: ReactNode
 }
 
 /** A request of the way forward, in sight why it is refused, with its call. */
-export function DeedButton({ migration, deed, reason, children, quiet = false, onDone, beside }: DeedProps) {
+export function DeedButton({
+  migration,
+  deed,
+  reason,
+  children,
+  quiet = false,
+  acknowledge,
+  onDone,
+  beside,
+}: DeedProps) {
   const request = useDeed(migration)
   return (
     <div className={classes.form}>
@@ -29,14 +40,14 @@ export function DeedButton({ migration, deed, reason, children, quiet = false, o
           variant={quiet || reason ? 'default' : 'filled'}
           reason={reason}
           loading={request.isPending}
-          onClick={() => request.mutate({ deed }, { onSuccess: onDone })}
+          onClick={() => request.mutate({ deed, acknowledge }, { onSuccess: onDone })}
         >
           {children}
         </ReasonButton>
         {beside}
         {reason && <span className="dim">{reason}</span>}
       </div>
-      <ShowCall call={deedCall(migration, deed)} subject={children} />
+      <ShowCall call={deedCall(migration, deed, '', acknowledge)} subject={children} />
     </div>
   )
 }

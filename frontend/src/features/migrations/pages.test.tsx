@@ -69,6 +69,54 @@ describe('the plan', () => {
   })
 })
 
+describe('prediction', () => {
+  const totals = {
+    ...{ events: 1_000, delivered: 1_000, channels: { main: 1_000 }, filtered: {} },
+    ...{ dead_letters: 0, unrouted: 0, size: 52_000 },
+  }
+  const filtered = { 'sources.shop.interceptors[0]': 1_000 }
+  const lost = { ...totals, delivered: 0, channels: { main: 0 }, filtered, size: 0 }
+  const found = { source: 'shop', preview: null, pending: false, reason: '', records: 1_000 }
+  const plan = migrationPlan({
+    predictions: [{ ...found, before: totals, after: lost }],
+    to_acknowledge: 1_000,
+  })
+
+  it('shows what both revisions make of the records, by component', async () => {
+    showRouted(<PlanPage migration={migration({ plan })} readOnly={null} />)
+    const delivered = await screen.findByRole('row', { name: /^Delivered/ })
+    expect(delivered).toHaveTextContent(/1,000 of 1,000 \(100.0 %\).*0 of 1,000 \(0.0 %\)/)
+    expect(screen.getByRole('row', { name: /^Filtered sources.shop.interceptors\[0\]/ })).toHaveTextContent(
+      /0.*1,000/,
+    )
+    expect(screen.getByRole('row', { name: /^Output records/ })).toBeInTheDocument()
+  })
+
+  it('that is not there says why, and is not shown as good', async () => {
+    const reason = 'the source has no records of the last 10 minutes'
+    const none = migrationPlan({ predictions: [{ ...found, reason, before: null, after: null }] })
+    showRouted(<PlanPage migration={migration({ plan: none })} readOnly={null} />)
+    expect(await screen.findByText(`Not predicted, because ${reason}.`)).toBeInTheDocument()
+  })
+
+  it('of a loss is started with the typed number alone', async () => {
+    const sent = vi.fn()
+    given.post(`/migrations/${ID}/advance`, async (request) => {
+      sent(await request.json())
+      return migration({ stage: 'PREFLIGHT' })
+    })
+    const choices = [migrationChoice('advance')]
+    showRouted(<ApprovePage migration={migration({ stage: 'APPROVED', plan, choices })} readOnly={null} />)
+    await screen.findByRole('button', { name: 'Start migration' })
+    expect(screen.getByRole('button', { name: 'Start migration' })).toHaveAccessibleDescription(
+      'Type the number of records first.',
+    )
+    await userEvent.type(screen.getByLabelText('Type 1000 to acknowledge'), '1000')
+    await userEvent.click(await pressable('Start migration'))
+    await waitFor(() => expect(sent).toHaveBeenCalledWith({ hash: 'abc123', acknowledge: 1_000 }))
+  })
+})
+
 describe('approval', () => {
   it('is of this plan, by its hash', async () => {
     const sent = vi.fn()
@@ -184,7 +232,7 @@ it('continues at a gate, by the hash of the plan', async () => {
   expect(await screen.findByText('Before the new agent takes over')).toBeInTheDocument()
   expect(screen.getByText(/^Nothing is delivered until then. Rolls back in 59 min/)).toBeInTheDocument()
   await userEvent.click(await pressable('Continue migration'))
-  await waitFor(() => expect(sent).toHaveBeenCalledWith({ hash: 'abc123' }))
+  await waitFor(() => expect(sent).toHaveBeenCalledWith({ hash: 'abc123', acknowledge: null }))
 })
 
 it('compares before and after, and names the rule that would roll back', async () => {

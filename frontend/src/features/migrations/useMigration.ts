@@ -31,13 +31,15 @@ export type Deed = MigrationAction | 'plan'
 export interface Request {
   deed: Deed
   reason?: string
+  /** The number of records that the plan wants repeated before it starts. */
+  acknowledge?: number
 }
 
 /** Asks for something; nothing is shown as done before the server has said so. */
 export function useDeed(migration: Pick<MigrationDetail, 'id' | 'plan_hash' | 'pipeline'>) {
   const client = useQueryClient()
   return useMutation({
-    mutationFn: ({ deed, reason = '' }: Request) => ask(migration, deed, reason),
+    mutationFn: (request: Request) => ask(migration, request),
     onSuccess: (answer) => {
       client.setQueryData(keys.migration(answer.id), answer)
       announce(`${STAGES[answer.stage].label}: ${answer.message}`)
@@ -51,8 +53,7 @@ export function useDeed(migration: Pick<MigrationDetail, 'id' | 'plan_hash' | 'p
 
 function ask(
   { id, plan_hash }: Pick<MigrationDetail, 'id' | 'plan_hash'>,
-  deed: Deed,
-  reason: string,
+  { deed, reason = '', acknowledge }: Request,
 ): Promise<MigrationDetail> {
   switch (deed) {
     case 'plan':
@@ -60,7 +61,7 @@ function ask(
     case 'approve':
       return approveMigration(id, plan_hash)
     case 'advance':
-      return advanceMigration(id, plan_hash)
+      return advanceMigration(id, plan_hash, acknowledge)
     case 'rollback':
       return rollBackMigration(id, reason)
     case 'revert':

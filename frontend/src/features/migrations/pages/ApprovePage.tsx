@@ -1,5 +1,7 @@
+import { TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { IconCheck, IconHistory } from '@tabler/icons-react'
+import { useState } from 'react'
 import { sessionQuery } from '@/api/session'
 import type { MigrationDetail } from '@/api/types'
 import { ShowCall } from '@/components/actions/ShowCall'
@@ -10,7 +12,7 @@ import { Moment } from '@/components/ui/Time'
 import { ToneBadge } from '@/components/ui/ToneBadge'
 import { dropDraft } from '@/components/editor/draft'
 import { watchCall } from '@/domain/migrationCalls'
-import { plural } from '@/lib/format'
+import { count, plural } from '@/lib/format'
 import { refusalOf } from '../choices'
 import { DeedButton } from '../DeedButton'
 import classes from '../migrations.module.css'
@@ -19,7 +21,7 @@ import type { StepProps } from './props'
 /** Who has to approve this plan, who has, and the button that starts it. */
 export function ApprovePage({ migration, readOnly }: StepProps) {
   const { data: session } = useQuery(sessionQuery)
-  const { approvers_needed, created_by, pipeline } = migration
+  const { approvers_needed, created_by } = migration
   const own = approvers_needed > 0 && session?.user === created_by
   const others = `You requested this migration. ${plural(approvers_needed, 'other user has', 'other users have')} to approve it.`
   return (
@@ -42,16 +44,7 @@ export function ApprovePage({ migration, readOnly }: StepProps) {
               Approve plan
             </DeedButton>
           </Panel>
-          <Panel title="Start migration" note="the old agent keeps running until the pause">
-            <DeedButton
-              migration={migration}
-              deed="advance"
-              reason={readOnly ?? refusalOf(migration, 'advance')}
-              onDone={() => dropDraft(pipeline)}
-            >
-              Start migration
-            </DeedButton>
-          </Panel>
+          <Start migration={migration} readOnly={readOnly} />
         </>
       )}
       {migration.steps.length > 0 && (
@@ -63,6 +56,47 @@ export function ApprovePage({ migration, readOnly }: StepProps) {
         <ShowCall call={watchCall(migration)} subject="Get migration" />
       )}
     </>
+  )
+}
+
+/** A plan that predicts a loss is started by who types how many records it is. */
+function Start({ migration, readOnly }: StepProps) {
+  const [typed, setTyped] = useState('')
+  const number = migration.plan?.to_acknowledge ?? null
+  const isTyped = number === null || typed === String(number)
+  return (
+    <Panel title="Start migration" note="the old agent keeps running until the pause">
+      <div className={classes.form}>
+        {number !== null && (
+          <>
+            <p className={classes.note}>
+              {count(number)} records that are delivered now would not be delivered any more, of the records
+              that the plan has previewed.
+            </p>
+            <TextInput
+              label={`Type ${number} to acknowledge`}
+              value={typed}
+              onChange={(event) => setTyped(event.currentTarget.value)}
+              inputMode="numeric"
+              autoComplete="off"
+            />
+          </>
+        )}
+        <DeedButton
+          migration={migration}
+          deed="advance"
+          reason={
+            readOnly ??
+            refusalOf(migration, 'advance') ??
+            (isTyped ? null : 'Type the number of records first.')
+          }
+          acknowledge={number ?? undefined}
+          onDone={() => dropDraft(migration.pipeline)}
+        >
+          Start migration
+        </DeedButton>
+      </div>
+    </Panel>
   )
 }
 

@@ -17,6 +17,7 @@ import { CONSEQUENCES, STAGES } from '@/domain/migrations'
 import { count, duration } from '@/lib/format'
 import { ConsequenceBadge } from '@/components/migrations/ConsequenceBadge'
 import { DeedButton } from '../DeedButton'
+import { Predictions } from '../Predictions'
 import { SinkEnds, Translation } from '../Translation'
 import { moves, summary } from '../translations'
 import { useDeed } from '../useMigration'
@@ -24,7 +25,7 @@ import classes from '../migrations.module.css'
 import type { StepProps } from './props'
 
 const COUNT_AGAIN_MS = 1_500
-const COUNTS = 40
+const COUNTS = 120
 
 /** Everything that is decided before anything is changed; approve and start name it by its digest. */
 export function PlanPage({ migration, readOnly }: StepProps) {
@@ -36,6 +37,7 @@ export function PlanPage({ migration, readOnly }: StepProps) {
         <>
           <Blockers plan={plan} />
           <Figures plan={plan} />
+          <Predictions plan={plan} />
           <Changes plan={plan} />
           {plan.guarantees.length > 0 && (
             <Panel title="Delivery guarantees" note="of each channel afterwards" flush>
@@ -81,7 +83,7 @@ export function PlanPage({ migration, readOnly }: StepProps) {
   )
 }
 
-/** Where the host has yet to count, the plan is made again until it has, for a minute. */
+/** Where the host has yet to count or to preview, the plan is made again until it has, for three minutes. */
 function useCounting(migration: StepProps['migration'], readOnly: string | null) {
   const { mutate, isPending } = useDeed(migration)
   const tries = useRef(0)
@@ -97,7 +99,8 @@ function useCounting(migration: StepProps['migration'], readOnly: string | null)
 }
 
 export function isCounting(plan: MigrationPlan | null): boolean {
-  return plan?.blockers.length === 1 && plan.blockers[0]?.code === 'COUNTING'
+  const codes = new Set(plan?.blockers.map(({ code }) => code))
+  return codes.size === 1 && (codes.has('COUNTING') || codes.has('PREDICTING'))
 }
 
 function Blockers({ plan }: { plan: MigrationPlan }) {

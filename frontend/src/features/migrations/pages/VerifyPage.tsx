@@ -66,7 +66,7 @@ function Checks({ observed }: { observed: Observed }) {
         <>
           <th>Rule</th>
           <th>Result</th>
-          <th className="num">Before</th>
+          <th className="num">Before or predicted</th>
           <th className="num">Current</th>
         </>
       }

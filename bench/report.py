@@ -18,7 +18,16 @@ SYSTEMS = {
     "flume": "Flume",
     "connect": "Kafka Connect",
 }
-COLUMNS = {"recovery_parts": {victim.name: victim.title for victim in VICTIMS}}
+COLUMNS = {
+    "recovery_parts": {victim.name: victim.title for victim in VICTIMS},
+    "sql_interceptor": {
+        "regex_filter": "regex_filter",
+        "sql_pattern": "sql, RLIKE",
+        "regex_extractor": "and regex_extractor",
+        "sql_get": "sql, get_json_object",
+        "sql_fields": "sql, schema",
+    },
+}
 """Those of a case whose columns are not the systems."""
 TITLES = {
     "kafka_to_kafka": "Kafka to Kafka, and latency at 100 records/s",
@@ -33,6 +42,7 @@ TITLES = {
     "failover_group": "A failover group",
     "multiplexing_3": "Multiplexing to three channels",
     "python_interceptor": "A Python interceptor: parse JSON, add a field, dump",
+    "sql_interceptor": "The same work by patterns and in SQL",
     "parquet_sink": "Parquet files",
     "postgres_sink": "PostgreSQL",
 }

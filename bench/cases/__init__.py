@@ -19,6 +19,7 @@ CASES: dict[str, Callable[[Bench], list[Result]]] = {
     "failover_group": throughput.failover_group,
     "multiplexing_3": throughput.multiplexing_3,
     "python_interceptor": throughput.python_interceptor,
+    "sql_interceptor": throughput.sql_interceptor,
     "parquet_sink": sinks.parquet_sink,
     "postgres_sink": sinks.postgres_sink,
 }

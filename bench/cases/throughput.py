@@ -72,6 +72,26 @@ def python_interceptor(bench: Bench) -> list[Result]:
     )
 
 
+def sql_interceptor(bench: Bench) -> list[Result]:
+    """The same work by patterns and in SQL, by turns: a filter, and a filter with a header out of the body."""
+    pattern = {"type": "regex_filter", "regex": PATTERN}
+    extractor = {"type": "regex_extractor", "regex": r'"amount":(\d+)', "serializers": [{"name": "amount"}]}
+    fields = {"schema": "n STRING, amount BIGINT", "where": "json.amount > 0", "set": {"headers.amount": "json.amount"}}
+    variants: dict[str, list[dict[str, Any]]] = {
+        "regex_filter": [pattern],
+        "sql_pattern": [{"type": "sql", "where": f"body RLIKE r'{PATTERN}'"}],
+        "regex_extractor": [pattern, extractor],
+        "sql_get": [{"type": "sql", "set": {"headers.amount": "get_json_object(body, '$.amount')"}}],
+        "sql_fields": [{"type": "sql", **fields}],
+    }
+    systems = [
+        Headgate(graph=lambda _, own=own: {"interceptors": [{"type": "timestamp"}, *own]}, variant=name)  # type: ignore[misc]
+        for name, own in variants.items()
+    ]
+    (count,) = bench.options.sizes(SMALL)
+    return compare(bench, "sql_interceptor", bench.able("sql_interceptor", systems), count)
+
+
 def _headgate(
     bench: Bench, case: str, graph: Callable[[Work], Mapping[str, Any]], more: Sequence[str] = ()
 ) -> list[Result]:

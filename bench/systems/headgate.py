@@ -91,7 +91,7 @@ class Agent(Running):
 class Headgate(System):
     """An agent with one definition. `graph` gives what differs for a piece of work: interceptors and selector of the
     source, channels, sinks, sink_groups. `delivery`: instead of what suits the mode. `ledger` off: see
-    `bench.without_ledger`.
+    `bench.without_ledger`. `variant`: what a report calls it where a case compares definitions.
     """
 
     mode: str = "micro_batch"
@@ -99,11 +99,12 @@ class Headgate(System):
     ledger: bool = True
     delivery: Mapping[str, Any] | None = None
     graph: Callable[[Work], Mapping[str, Any]] = lambda work: {}
+    variant: str = ""
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """One of the two modes."""
-        return f"headgate_{self.mode}"
+        """The variant, or one of the two modes."""
+        return self.variant or f"headgate_{self.mode}"
 
     def definition(self, work: Work) -> dict[str, Any]:
         """The pipeline that does the work."""

@@ -32,7 +32,7 @@ def _can_be_dropped(name: str) -> str:
     return _is_target(name)
 
 
-Expression = Annotated[str, Field(min_length=1, max_length=LONGEST)]
+Expression = Annotated[str, Field(max_length=LONGEST)]
 
 
 def _with_functions(schema: JsonDict) -> None:

@@ -69,6 +69,7 @@ ATTACKS = {
     "the catalog": "current_catalog",
     "the version": "version()",
     "the time zone": "current_timezone()",
+    "the time zone by a default": "convert_timezone('UTC', TIMESTAMP_NTZ'2026-01-31')",
     "a setting": "getconf('spark.app.name')",
     "the file that is read": "input_file_name()",
     "its block": "input_file_block_start()",

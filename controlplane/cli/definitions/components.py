@@ -94,6 +94,9 @@ def _print(spec: type[ComponentSpec]) -> None:
         for key in keys(spec)
     ]
     output.table(("key", "type", "default", "unit", "example", "description"), rows, empty="No keys.")
+    if functions := spec.model_json_schema().get("functions"):
+        signatures = [(each["signature"], each["description"]) for each in functions]
+        output.table(("function", "description"), signatures, empty="No functions.")
 
 
 def _description(spec: type[ComponentSpec]) -> str:

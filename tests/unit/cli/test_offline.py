@@ -36,6 +36,12 @@ def run(*arguments: object, text: str | None = None) -> Result:
     return CliRunner().invoke(app, [str(argument) for argument in arguments], input=text)
 
 
+def test_the_functions_of_expressions_are_shown_with_their_component() -> None:
+    shown = " ".join(run("components", "show", "sql").stdout.split())
+    assert "date_trunc(unit, time)" in shown
+    assert "reflect" not in shown
+
+
 def test_an_import_prints_a_definition_that_validate_accepts_and_its_findings_on_stderr(tmp_path: Path) -> None:
     imported = run("flume", "import", ORDERS)
     assert imported.exit_code == ExitCode.OK

@@ -9,6 +9,7 @@ export const keys = {
   tokens: ['tokens'] as const,
   users: ['users'] as const,
   teams: ['teams'] as const,
+  componentTypes: ['component-types'] as const,
   bindings: (team: string) => ['teams', team, 'bindings'] as const,
   receivers: ['receivers'] as const,
   deliveries: (receiver: number, state?: string) =>

@@ -3,10 +3,13 @@ import { HighlightStyle, syntaxHighlighting } from '@codemirror/language'
 import { lintGutter, setDiagnostics, type Diagnostic } from '@codemirror/lint'
 import { EditorView } from '@codemirror/view'
 import { tags } from '@lezer/highlight'
+import { useQuery } from '@tanstack/react-query'
 import CodeMirror, { type ReactCodeMirrorRef } from '@uiw/react-codemirror'
-import { useEffect, useImperativeHandle, useRef, type Ref } from 'react'
+import { useEffect, useImperativeHandle, useMemo, useRef, type Ref } from 'react'
+import { sqlFunctionsQuery } from '@/api/componentTypes'
 import type { Finding } from '@/api/types'
 import { locate } from './locate'
+import { sqlCompletion } from './sqlCompletion'
 import classes from './editor.module.css'
 
 export interface EditorHandle {
@@ -47,10 +50,14 @@ const theme = EditorView.theme({
   },
 })
 
+const EXTENSIONS = [yaml(), lintGutter(), theme, syntaxHighlighting(highlight)]
+
 /** The text with line numbers, colours and a mark at every finding. Tab leaves it, as everywhere else on the page. */
 export function YamlEditor({ value, onChange, findings, label, ref }: YamlEditorProps) {
   const editor = useRef<ReactCodeMirrorRef>(null)
   useImperativeHandle(ref, () => ({ show: (finding) => showFinding(editor.current?.view, finding) }))
+  const { data: functions } = useQuery({ ...sqlFunctionsQuery, enabled: value.includes('sql') })
+  const extensions = useMemo(() => [...EXTENSIONS, sqlCompletion(functions ?? [])], [functions])
   useEffect(() => {
     const view = editor.current?.view
     if (view) view.dispatch(setDiagnostics(view.state, diagnostics(view.state.doc.toString(), findings)))
@@ -65,13 +72,7 @@ export function YamlEditor({ value, onChange, findings, label, ref }: YamlEditor
       height="100%"
       indentWithTab={false}
       basicSetup={{ foldGutter: false, highlightActiveLine: true, autocompletion: false }}
-      extensions={[
-        yaml(),
-        lintGutter(),
-        theme,
-        syntaxHighlighting(highlight),
-        EditorView.contentAttributes.of({ 'aria-label': label, tabindex: '0' }),
-      ]}
+      extensions={[...extensions, EditorView.contentAttributes.of({ 'aria-label': label, tabindex: '0' })]}
     />
   )
 }

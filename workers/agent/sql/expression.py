@@ -64,7 +64,7 @@ def _require(found: list[Problem]) -> None:
 
 def _unfit(code: str, error: Exception, text: str) -> Unfit:
     at = permitted.offset(text, place_of_error(error))
-    return Unfit([Problem(code, message_of(error), "Spark has read the expression: correct it there.", at)])
+    return Unfit([Problem(code, message_of(error), "Correct the expression there.", at)])
 
 
 def _bound(catalyst: Catalyst, node: Node, inputs: Mapping[str, Column]) -> Node:

@@ -12,7 +12,7 @@ import yaml
 from rest_framework.test import APIClient
 
 from pipelines.domain.base.roles import Role
-from pipelines.domain.base.states import HostTaskState
+from pipelines.domain.base.states import DesiredState, HostTaskState, Phase
 from pipelines.domain.preview.protocol import CaseFailure, CaseResult, CasesAnswer, CasesRequest, CasesResult
 from pipelines.models import AuditRow, CaseRun, Host, Pipeline, Revision
 from pipelines.selectors.preview.testing import open_runs
@@ -20,7 +20,16 @@ from pipelines.services.base import host_tasks
 from pipelines.services.preview import testing
 from tests.db.conftest import CommandLine
 from tests.db.test_previews import a_launcher
-from tests.factories import HostFactory, PipelineFactory, TeamFactory, UserFactory, definition_data, now
+from tests.factories import (
+    HostFactory,
+    PipelineFactory,
+    RunFactory,
+    TeamFactory,
+    UserFactory,
+    definition,
+    definition_data,
+    now,
+)
 from tests.fakes.previews import FakePreviews
 from workers.ports import PreviewFailed
 from workers.supervisor.launch.launch import Launcher
@@ -149,6 +158,44 @@ def test_a_change_request_is_made_once_the_tests_have_passed(operator: APIClient
     assert operator.post(address, body, format="json").status_code == 201
 
 
+def planned(client: APIClient, **more: Any) -> list[tuple[str, str]]:
+    answer = client.post("/api/v1/migrations", {"pipeline": "orders", "reason": "why", **more}, format="json")
+    assert answer.status_code == 201, answer.json()
+    found = answer.json()
+    client.post(f"/api/v1/migrations/{found['id']}/abort", {}, format="json")
+    return [(each["path"], each["code"]) for each in found["plan"]["blockers"]]
+
+
+def test_a_migration_to_a_definition_is_planned_once_its_tests_have_passed(
+    operator: APIClient, orders: Pipeline
+) -> None:
+    Pipeline.objects.update(phase=Phase.RUNNING, desired_state=DesiredState.RUNNING)
+    RunFactory.create(pipeline=orders)
+    asked = {"kind": "revision", "spec": {"definition": with_tests()}}
+    assert planned(operator, **asked) == [("tests", "TESTS_NOT_RUN")]
+    requested(operator)
+    carry_out(answering(FAILURE))
+    assert planned(operator, **asked) == [("tests[1].expect[0]", "TESTS_FAILED")]
+    requested(operator)
+    carry_out(answering())
+    assert planned(operator, **asked) == []
+
+
+def test_a_move_to_another_host_runs_no_tests(operator: APIClient, orders: Pipeline) -> None:
+    HostFactory.create(name="beta", responding=True)
+    Pipeline.objects.update(phase=Phase.RUNNING, desired_state=DesiredState.RUNNING)
+    RunFactory.create(pipeline=orders)
+    pinned = definition("orders", placement={"host": "alpha"}, tests=with_tests()["tests"])
+    Revision.objects.update(definition=pinned.plain(), digest=pinned.digest())
+    asked = {"pipeline": "orders", "reason": "why", "kind": "host", "spec": {"host": "beta"}}
+    made = operator.post("/api/v1/migrations", asked, format="json").json()
+    assert made["plan"]["blockers"] == []
+    for action in ("approve", "advance"):
+        answer = operator.post(f"/api/v1/migrations/{made['id']}/{action}", {"hash": made["plan_hash"]}, format="json")
+        assert answer.status_code < 300, answer.json()
+    assert Revision.objects.count() == 2
+
+
 def test_what_keeps_tests_from_being_run_is_said(operator: APIClient, orders: Pipeline) -> None:
     assert requested(operator, definition_data("orders"), 422)["code"] == "no_tests"
     assert requested(operator, with_tests(labels=3), 422)["code"] == "definition_invalid"
@@ -183,9 +230,9 @@ def test_a_run_that_failed_says_why_where_it_is_needed(operator: APIClient, orde
 
 
 def test_an_interceptor_that_is_not_allowed_is_a_finding_and_no_process(operator: APIClient, orders: Pipeline) -> None:
-    definition = with_tests()
-    definition["sources"]["shop"]["interceptors"] = [{"type": "python", "class": "shop.interceptors:Enrich"}]
-    asked = requested(operator, definition)
+    data = with_tests()
+    data["sources"]["shop"]["interceptors"] = [{"type": "python", "class": "shop.interceptors:Enrich"}]
+    asked = requested(operator, data)
     made = answering()
     carry_out(made)
     error = operator.get(f"{RUNS}/{asked['id']}").json()["error"]
@@ -194,8 +241,8 @@ def test_an_interceptor_that_is_not_allowed_is_a_finding_and_no_process(operator
 
 
 def test_tests_of_pipelines_to_come_share_no_process_with_others(operator: APIClient, orders: Pipeline) -> None:
-    for definition in (with_tests(), with_tests("new")):
-        requested(operator, definition)
+    for each in (with_tests(), with_tests("new")):
+        requested(operator, each)
     users: list[tuple[str, str]] = []
     launcher = a_launcher()
     object.__setattr__(launcher, "user", lambda name, key: users.append((name, key)))
@@ -210,9 +257,9 @@ def test_tests_of_pipelines_to_come_share_no_process_with_others(operator: APICl
 
 
 def test_no_reference_is_resolved(operator: APIClient, orders: Pipeline) -> None:
-    definition = with_tests()
-    definition["sources"]["shop"]["interceptors"] = [{"type": "static", "key": "k", "value": "${env:HOME}"}]
-    requested(operator, definition)
+    data = with_tests()
+    data["sources"]["shop"]["interceptors"] = [{"type": "static", "key": "k", "value": "${env:HOME}"}]
+    requested(operator, data)
     made = answering()
     carry_out(made)
     (request,) = made.requests
@@ -289,4 +336,10 @@ def test_the_command_runs_tests_and_prints_what_differs(
     runs = CaseRun.objects.count()
     assert run("apply", "-f", file).exit_code == 0
     assert CaseRun.objects.count() == runs, "what is published already needs no tests"
+    changed = a_file(tmp_path, with_tests(description="new"))
+    plan = run("migrations", "plan", "orders", "--reason", "why", "-f", changed)
+    assert CaseRun.objects.count() == runs + 1, plan.output
+    monkeypatch.setattr("pipelines.services.preview.testing.dispatch.wake", lambda _host: carry_out(answering(FAILURE)))
+    plan = run("migrations", "plan", "orders", "--reason", "why", "-f", changed)
+    assert (plan.exit_code, "tests[1].expect[0]" in plan.output) == (4, True), plan.output
     assert run("test").exit_code == run("test", "-f", file, "--pipeline", "orders").exit_code == 2

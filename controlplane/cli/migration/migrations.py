@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,6 +15,9 @@ from controlplane.cli.base.session import Name, Session
 from controlplane.cli.migration import changes, waiting
 from controlplane.cli.migration.changes import Change, Observation
 from controlplane.cli.migration.output import print_end, print_findings, print_migration
+
+if TYPE_CHECKING:
+    from controlplane.cli.base.client import Client
 
 DEFAULT_TIMEOUT_S = 3600.0
 _OPEN_ELSE_ANY = ("open", None)
@@ -79,10 +82,23 @@ def start(
     _start(session, _create(session, name, reason, change, observation), wait_for, acknowledge)
 
 
+def _run_tests(session: Session, client: Client, body: dict[str, Any]) -> None:
+    """Those of a definition that is sent along. CommandError where one fails; one that is not valid has findings in the
+    plan."""
+    from controlplane.cli.base.testing import require_tests
+    from pipelines.domain.definitions.checks.validate import validate_data, validate_text
+
+    sent = body["spec"].get("definition")
+    found = validate_text(sent) if isinstance(sent, str) else validate_data(sent)
+    if found.definition and found.definition.tests:
+        require_tests(session, client, body["pipeline"], sent, None)
+
+
 def _create(session: Session, name: str, reason: str, change: Change, observation: Observation) -> dict[str, Any]:
     client = session.client()
     kind, spec = change.kind_and_spec()
     body = {"pipeline": name, "kind": kind, "spec": spec | observation.spec(), "reason": reason}
+    _run_tests(session, client, body)
     return changes.create(client, body)
 
 
@@ -109,6 +125,7 @@ def apply(
 
     client = session.client()
     body = migration_of(read_text(file, most=changes.LARGEST_FILE, what="a migration"), file)
+    _run_tests(session, client, body)
     _start(session, changes.create(client, body), wait_for, acknowledge)
 
 

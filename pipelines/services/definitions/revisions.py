@@ -14,7 +14,7 @@ from pipelines.models import Pipeline, Revision
 from pipelines.services.access.secrets import record_users
 from pipelines.services.base import audit, events
 from pipelines.services.base.audit import Actor
-from pipelines.services.definitions.definitions import add_revision, changed_meanwhile, invalid
+from pipelines.services.definitions.definitions import add_revision, changed_meanwhile, invalid, require_tested
 from pipelines.services.governance import governing
 from pipelines.services.lifecycle.holding import require_free
 
@@ -25,8 +25,9 @@ def publish(
 ) -> tuple[Revision, bool]:
     """Publish a definition; returns its revision and whether it is new (the present one again is not).
 
-    Raises Invalid for another name, Conflict while it is not stopped, PreconditionFailed for a stale `version`,
-    Governed where it needs the word of others, Forbidden where its labels would lift what administrators have set.
+    Raises Invalid for another name and for tests that have not passed, Conflict while it is not stopped,
+    PreconditionFailed for a stale `version`, Governed where it needs the word of others, Forbidden where its labels
+    would lift what administrators have set.
     """
     if definition.name != pipeline.name:
         raise invalid([renamed(pipeline, definition)])
@@ -43,6 +44,7 @@ def publish(
 
 
 def _publish(pipeline: Pipeline, definition: Definition, text: str, note: str, actor: Actor) -> Revision:
+    require_tested(definition, pipeline)
     before = pipeline.current_revision.number if pipeline.current_revision else None
     revision = add_revision(pipeline=pipeline, definition=definition, text=text, note=note, actor=actor)
     same = Pipeline.objects.filter(

@@ -34,6 +34,7 @@ from pipelines.selectors.hosts.capacity import need_by, need_of, rooms
 from pipelines.selectors.hosts.hosts import LOST_AFTER, seen_within, supervised
 from pipelines.selectors.lifecycle.situations import open_operation
 from pipelines.selectors.migration import migrations as selecting
+from pipelines.selectors.preview.testing import not_passed
 
 _LEAST = {
     MigrationKind.HOST: Consequence.NEW_LINEAGE,
@@ -166,6 +167,7 @@ def make(
         blockers=[
             *(finding for finding in blocking.blockers(facts) if finding.is_error),
             *(_uncounted(inspection, seen) if kind in _INSPECTED and new is not None else ()),
+            *(not_passed(new, pipeline) if kind is MigrationKind.REVISION and new is not None else ()),
         ],
         warnings=[
             *(finding for finding in wanted.findings if not finding.is_error),

@@ -8,6 +8,8 @@ import { sessionQuery } from '@/api/session'
 import type { Finding, MigrationKind, PipelineDetail } from '@/api/types'
 import { ShowCall } from '@/components/actions/ShowCall'
 import { PreviewPanel } from '@/components/previews/PreviewPanel'
+import { TestsPanel } from '@/components/previews/TestsPanel'
+import { useTests } from '@/components/previews/useTests'
 import { announce } from '@/components/ui/Announcer'
 import { ErrorNote } from '@/components/ui/Feedback'
 import { FindingList } from '@/components/ui/Findings'
@@ -96,6 +98,7 @@ interface RevisionFormProps extends FieldsProps {
 /** The definition is written here, with the findings beside it, or a stored one is named. */
 function RevisionForm({ pipeline, draft, onChange, findings, before, send }: RevisionFormProps) {
   const state = useValidation(draft.text)
+  const tests = useTests(draft.text, state)
   const unchanged = draft.text === pipeline.definition_yaml ? 'Nothing has changed yet.' : null
   const write = (text: string) => {
     keepDraft(pipeline.name, text)
@@ -131,6 +134,9 @@ function RevisionForm({ pipeline, draft, onChange, findings, before, send }: Rev
           <StoredFields pipeline={pipeline} draft={draft} onChange={onChange} findings={findings} />
           {send(null)}
         </>
+      )}
+      {draft.from === 'text' && (
+        <TestsPanel tests={tests} notYet={unchanged ?? notReady(draft.text, state)} />
       )}
       <PreviewPanel
         key={draft.from}

@@ -130,7 +130,7 @@ def test_without_a_past_it_learns_and_after_an_hour_it_knows(host: Host, orders:
     run = runs(orders, START - timedelta(hours=1))
     host.minutes(run, 5, **FINE)
     assert said(orders) == ("Unknown", "learning")
-    for _ in range(16):
+    for _ in range(18):
         host.minutes(run, 5, **FINE)
     assert said(orders) == ("True", "as_usual")
     host.minutes(run, 5, read=3_000, delivered=600, filtered=2_400, components={GUILTY: {"filtered": 2_400}})

@@ -183,10 +183,20 @@ def _catches_up(window: Window, seen: Seen, limits: RuleSettings, now: datetime)
 
 def comparable(past: Sequence[Bucket], now: datetime) -> list[Bucket]:
     """Buckets of the same hour of the day, where enough days have one, else all; without those that read little."""
-    known = [each for each in past if each.read >= LEAST_READ]
-    same = [each for each in known if now - each.at > SAME_HOUR * 2 and _apart(each.at, now) <= SAME_HOUR]
+    return _same_hour(past, now) or [each for each in past if each.read >= LEAST_READ]
+
+
+def knows_hour(past: Sequence[Bucket], now: datetime) -> bool:
+    """Whether enough days have read at this hour of the day."""
+    return bool(_same_hour(past, now))
+
+
+def _same_hour(past: Sequence[Bucket], now: datetime) -> list[Bucket]:
+    """Buckets of this hour of the day; none where too few days have one."""
+    known = [each for each in past if each.read >= LEAST_READ and now - each.at > SAME_HOUR * 2]
+    same = [each for each in known if _apart(each.at, now) <= SAME_HOUR]
     days = {round((now - each.at) / timedelta(days=1)) for each in same}
-    return same if len(days) >= LEAST_DAYS else known
+    return same if len(days) >= LEAST_DAYS else []
 
 
 def _apart(at: datetime, now: datetime) -> timedelta:

@@ -26,11 +26,12 @@ CHECKED_WITHIN = timedelta(minutes=3)
 DAYS = 14
 """How far back the same hour of the day is read."""
 RECENT = timedelta(hours=3)
-"""How far back all that was read is read, in buckets of `RECENT_STEP` seconds."""
+"""How far back the last hours are read, in buckets of `RECENT_STEP` seconds."""
 RECENT_STEP = 300
 UNMERGED = timedelta(minutes=15)
 """What is younger is no past yet."""
 _HOUR = 3_600
+_COLUMNS = ("pipeline_id", "source", "channel", "done_at", "read", "delivered")
 _LEVELS = (0, 1, 2)
 """Of the rows of the last two weeks, however often they were merged; it is the head of the index."""
 
@@ -79,21 +80,23 @@ def parts(host: str, pipelines: Collection[UUID], start: datetime, end: datetime
     return dict(found)
 
 
-def past(host: str, now: datetime) -> Past:
-    """Buckets of each source: hours around the present one on earlier days, and the last hours in shorter ones."""
-    spans = [
-        (now - timedelta(days=day) - SAME_HOUR, now - timedelta(days=day) + SAME_HOUR) for day in range(1, DAYS + 1)
-    ]
-    recent = now - RECENT
-    columns = ("pipeline_id", "source", "channel", "done_at", "read", "delivered")
-    first, *others = (_finished(host, *span).values_list(*columns) for span in [(recent, now - UNMERGED), *spans])
-    return _buckets(first.union(*others, all=True).iterator(), recent)
+def same_hour(host: str, now: datetime) -> Past:
+    """The hours around the present one on earlier days."""
+    days = [now - timedelta(days=day) for day in range(1, DAYS + 1)]
+    first, *others = (_finished(host, day - SAME_HOUR, day + SAME_HOUR).values_list(*_COLUMNS) for day in days)
+    return _buckets(first.union(*others, all=True).iterator(), _HOUR)
 
 
-def _buckets(rows: Iterable[Any], recent: datetime) -> Past:
+def recent(host: str, pipelines: Collection[UUID], now: datetime) -> Past:
+    """The last hours of some pipelines."""
+    rows = _finished(host, now - RECENT, now - UNMERGED).filter(pipeline_id__in=pipelines)
+    return _buckets(rows.values_list(*_COLUMNS).iterator(), RECENT_STEP)
+
+
+def _buckets(rows: Iterable[Any], step: int) -> Past:
     sums: dict[tuple[UUID, str, datetime], dict[str, list[int]]] = defaultdict(dict)
     for pipeline, source, channel, at, read, delivered in rows:
-        start = window_of(at, _HOUR if at < recent else RECENT_STEP)
+        start = window_of(at, step)
         counted = sums[(pipeline, source, start)].setdefault(channel, [0, 0])
         counted[0] += read
         counted[1] += delivered

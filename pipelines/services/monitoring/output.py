@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import cached_property
 from uuid import UUID
 
 import structlog
@@ -17,7 +18,18 @@ from django.db import transaction
 from pipelines.domain.ledger.ledger import Parts
 from pipelines.domain.lifecycle.conditions import ConditionStatus, ConditionType
 from pipelines.domain.monitoring.alert_rules import AlertRule, Facts, Override, RuleSettings, settings_for
-from pipelines.domain.monitoring.output import UNUSUAL, Checked, Seen, Verdict, checked, verdict, window_seconds
+from pipelines.domain.monitoring.output import (
+    UNUSUAL,
+    Bucket,
+    Checked,
+    Seen,
+    Verdict,
+    Window,
+    checked,
+    knows_hour,
+    verdict,
+    window_seconds,
+)
 from pipelines.foundation import clock
 from pipelines.foundation.availability import is_unavailable
 from pipelines.models import Host, OutputVerdict
@@ -27,7 +39,7 @@ from pipelines.services.base import bulk
 from pipelines.services.monitoring import alerts
 
 CHECK_SECONDS = 60.0
-PAST_SECONDS = 900.0
+PAST_SECONDS = 1_800.0
 """How often the past is read again."""
 
 _WRITTEN = ("status", "reason", "message", "sources", "since")
@@ -70,9 +82,10 @@ class OutputWatch:
         if facts.keys() - self._verdicts.keys():
             self._verdicts = reading.stored(self.host) | self._verdicts
         overrides = [each for each in alerts.load_overrides() if each.rule is AlertRule.OUTPUT]
+        look = _Look(self.host, wall, overrides, facts)
         if now >= self._past_due:
-            self._past, self._past_due = reading.past(self.host, wall), now + PAST_SECONDS
-        found = _Look(self.host, wall, overrides).verdicts(facts, self._past, self._verdicts)
+            self._past, self._past_due = look.past(), now + PAST_SECONDS
+        found = look.verdicts(self._past, self._verdicts)
         known = {pipeline: (each, self._since(pipeline, each, wall)) for pipeline, each in found.items()}
         changed = {pipeline: each for pipeline, each in known.items() if self._verdicts.get(pipeline) != each}
         record(host=self.host, changed=changed, now=wall)
@@ -90,50 +103,79 @@ class _Look:
     host: str
     wall: datetime
     overrides: Sequence[Override]
+    facts: Mapping[UUID, Facts]
 
-    def verdicts(
-        self, facts: Mapping[UUID, Facts], past: Past, before: Mapping[UUID, tuple[Verdict, datetime]]
-    ) -> dict[UUID, Verdict]:
+    @cached_property
+    def limits(self) -> dict[UUID, RuleSettings]:
+        """The settings of each pipeline."""
+        return {
+            pipeline: settings_for(AlertRule.OUTPUT, self.overrides, each.pipeline, each.labels)
+            for pipeline, each in self.facts.items()
+        }
+
+    @cached_property
+    def windows(self) -> dict[UUID, Mapping[str, Window]]:
+        """What was read in the window of each pipeline that has read something."""
+        lengths = {pipeline: window_seconds(each) for pipeline, each in self.limits.items()}
+        found = {
+            length: reading.windows(self.host, self._start(length), self.wall)
+            for length in set(lengths.values())
+            if length is not None
+        }
+        return {
+            pipeline: found[length][pipeline]
+            for pipeline, length in lengths.items()
+            if length is not None and pipeline in found[length]
+        }
+
+    def past(self) -> Past:
+        """The same hour of earlier days; where too few have it, the last hours, too."""
+        days = reading.same_hour(self.host, self.wall)
+        lacking = {
+            pipeline
+            for pipeline, sources in self.windows.items()
+            if not all(knows_hour(days.get(pipeline, {}).get(source, ()), self.wall) for source in sources)
+        }
+        hours = reading.recent(self.host, lacking, self.wall) if lacking else {}
+        return {pipeline: _joined(days.get(pipeline, {}), hours.get(pipeline, {})) for pipeline in {*days, *hours}}
+
+    def verdicts(self, past: Past, before: Mapping[UUID, tuple[Verdict, datetime]]) -> dict[UUID, Verdict]:
         """What is to be said of each."""
-        limits = {pipeline: self._limits(each) for pipeline, each in facts.items()}
-        lengths = {length for each in limits.values() if (length := window_seconds(each)) is not None}
-        windows = {length: reading.windows(self.host, self._start(length), self.wall) for length in lengths}
         seen = {
             pipeline: Seen(
                 each.phase,
                 each.since,
                 each.lag_seconds,
-                windows.get(window_seconds(limits[pipeline]) or 0.0, {}).get(pipeline, {}),
+                self.windows.get(pipeline, {}),
                 past.get(pipeline, {}),
                 *before.get(pipeline, (None, None)),
             )
-            for pipeline, each in facts.items()
+            for pipeline, each in self.facts.items()
         }
-        found = {pipeline: checked(each, limits[pipeline], self.wall) for pipeline, each in seen.items()}
-        taken = self._taken(found, limits)
+        found = {pipeline: checked(each, self.limits[pipeline], self.wall) for pipeline, each in seen.items()}
+        taken = self._taken(found)
         return {
-            pipeline: verdict(each, limits[pipeline], found[pipeline], taken.get(pipeline, {}))
+            pipeline: verdict(each, self.limits[pipeline], found[pipeline], taken.get(pipeline, {}))
             for pipeline, each in seen.items()
         }
-
-    def _limits(self, facts: Facts) -> RuleSettings:
-        return settings_for(AlertRule.OUTPUT, self.overrides, facts.pipeline, facts.labels)
 
     def _start(self, length: float) -> datetime:
         return self.wall - timedelta(seconds=length)
 
-    def _taken(
-        self, found: Mapping[UUID, Mapping[str, Checked]], limits: Mapping[UUID, RuleSettings]
-    ) -> dict[UUID, dict[str, Parts]]:
+    def _taken(self, found: Mapping[UUID, Mapping[str, Checked]]) -> dict[UUID, dict[str, Parts]]:
         """What components have taken of those that are unusual."""
         unusual: dict[float, list[UUID]] = defaultdict(list)
         for pipeline, sources in found.items():
             if any(each.reason in UNUSUAL for each in sources.values()):
-                unusual[window_seconds(limits[pipeline]) or 0.0].append(pipeline)
+                unusual[window_seconds(self.limits[pipeline]) or 0.0].append(pipeline)
         taken: dict[UUID, dict[str, Parts]] = {}
         for length, pipelines in unusual.items():
             taken |= reading.parts(self.host, pipelines, self._start(length), self.wall)
         return taken
+
+
+def _joined(one: Mapping[str, list[Bucket]], other: Mapping[str, list[Bucket]]) -> dict[str, list[Bucket]]:
+    return {source: [*one.get(source, ()), *other.get(source, ())] for source in {*one, *other}}
 
 
 @transaction.atomic

@@ -27,6 +27,7 @@ from pipelines.domain.monitoring.output import (
     band_of,
     checked,
     comparable,
+    knows_hour,
     verdict,
 )
 
@@ -249,6 +250,8 @@ def test_hours_are_compared_with_the_same_hour_where_enough_days_have_one() -> N
 def test_few_days_are_compared_with_all_that_there_is() -> None:
     past = [*days(0.9, 4), *recent(0.5)]
     assert len(comparable(past, NOW)) == len(past)
+    assert not knows_hour(past, NOW)
+    assert knows_hour([*days(0.9, 5), *recent(0.5)], NOW)
     assert len(comparable([*days(0.9, 5), *recent(0.5)], NOW)) == 15
 
 

@@ -119,6 +119,33 @@ def test_one_that_delivers_nothing_in_some_of_its_hours_may_do_so_now() -> None:
     assert said(NOTHING, past) == ("True", "as_usual")
 
 
+def mixed(share: float, other: float) -> list[Bucket]:
+    """A third of the past is otherwise."""
+    return [
+        each if number % 3 else each._replace(delivered=round(each.read * other))
+        for number, each in enumerate(days(share))
+    ]
+
+
+@pytest.mark.parametrize("other", [0.3, 2.0])
+def test_what_a_third_of_the_past_was_like_is_as_usual(other: float) -> None:
+    now = window(50_000, round(50_000 * other))
+    assert said(now, mixed(0.9, other)) == ("True", "as_usual")
+    assert said(now, days(0.9))[0] == "False"
+
+
+def test_of_few_records_chance_makes_more_of_a_difference() -> None:
+    assert said(window(1_000, 30), days(0.05)) == ("True", "as_usual")
+    assert said(window(100_000, 3_000), days(0.05)) == ("False", "below_usual")
+    narrow = LIMITS.model_copy(update={"deviations": 1.0})
+    assert said(window(5_000, 0), days(0.001), limits=narrow) == ("True", "as_usual")
+
+
+def test_of_a_share_that_is_small_a_rise_by_a_few_percent_is_no_news() -> None:
+    assert said(window(50_000, 2_500), days(0.01)) == ("True", "as_usual")
+    assert said(window(50_000, 10_000), days(0.01)) == ("False", "above_usual")
+
+
 @pytest.mark.parametrize("deviations", [6.0, 1.0])
 def test_without_enough_past_it_learns_and_is_not_green(deviations: float) -> None:
     limits = LIMITS.model_copy(update={"deviations": deviations})
@@ -172,6 +199,8 @@ def test_a_rule_that_is_off_judges_nothing(values: dict[str, Any]) -> None:
 def test_a_longer_window_is_said() -> None:
     limits = LIMITS.model_copy(update={"seconds": 90.0})
     assert "in 1.5 min while" in check(NOTHING, limits=limits).message
+    limits = LIMITS.model_copy(update={"seconds": 7_200.0})
+    assert "in 60 min while" in check(window(300_000, 0, since=60 * MINUTE), limits=limits).message
 
 
 def unusual(reason: Reason = Reason.NOTHING_DELIVERED, band: Band | None = None, ago: timedelta = MINUTE) -> Any:
@@ -215,6 +244,7 @@ def test_it_does_not_become_usual_by_lasting() -> None:
     now = window(300_000, 30_000)
     assert said(now, lasting, **unusual(Reason.BELOW_USUAL, band, FROZEN - MINUTE)) == ("False", "below_usual")
     assert said(now, lasting, **unusual(Reason.BELOW_USUAL, band, FROZEN)) == ("True", "as_usual")
+    assert said(NOTHING, recent(0.0, 36), **unusual(ago=FROZEN)) == ("True", "as_usual")
     assert said(NOTHING, recent(0.0, 36), **unusual(ago=FROZEN - MINUTE)) == ("False", "nothing_delivered")
 
 

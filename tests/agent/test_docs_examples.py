@@ -90,7 +90,7 @@ def settings_of_the_page(directory: Path, monkeypatch: pytest.MonkeyPatch) -> En
 
 
 def values_of(topics: Topics) -> list[bytes]:
-    return [message.value() or b"" for message in topics._messages(topics.sink)]
+    return [message.value() or b"" for message in topics.messages(topics.sink)]
 
 
 def test_an_agent_runs_the_interceptor_from_the_directory_that_the_documentation_sets_up(

@@ -13,8 +13,10 @@ from typing import Any
 import psutil
 import pytest
 
-from pipelines.domain.preview.protocol import PreviewRequest
+from pipelines.domain.preview.protocol import HostRequest, PreviewRequest
 from pipelines.domain.runs.protocol import SparkSettings
+from pipelines.domain.trace.protocol import FollowRequest, RevisionLook, SearchRequest
+from pipelines.domain.trace.question import Place, TraceQuestion
 from tests.agent.harness import REACH
 from tests.agent.test_previews import FILTER, definition
 from tests.agent.topics import Topics
@@ -75,6 +77,28 @@ def test_the_second_preview_of_a_pipeline_is_warm(
     assert len(previewers()) == 2
     previews.make("returns", None, asked)
     assert len(previewers()) == 2, "no more than two are kept"
+
+
+def test_traces_are_answered_by_the_same_warm_process(
+    previews: ChildPreviews, topics: Topics, spark_settings: SparkSettings, record_property: RecordProperty
+) -> None:
+    topics.produce(40)
+    previewed = request(topics, spark_settings, FILTER)
+    host = previewed.model_dump(include=set(HostRequest.model_fields))
+    side = previewed.candidate
+    place = Place(topic=topics.source, partition=1, offset=3)
+    follow = FollowRequest(place=place, sides={2: side}, looks=[RevisionLook(revision=2, source="shop")], **host)
+    assert previews.make("orders", None, previewed).result
+    began = time.monotonic()
+    (evaluated,) = previews.make("orders", None, follow).evaluated
+    took = time.monotonic() - began
+    assert [step.effect for step in evaluated.events[0].steps] == ["unchanged"]
+    search = SearchRequest(side=side, question=TraceQuestion(contains=f"{13:010}"), **host)
+    assert previews.make("orders", None, search).place == place
+    refused = search.model_copy(update={"question": TraceQuestion(contains="x", source="no")})
+    assert previews.make("orders", None, refused).findings[0]["code"] == "UNKNOWN_SOURCE"
+    assert len(previewers()) == 1
+    record_property("seconds", round(took, 1))
 
 
 def test_a_previewer_that_is_killed_fails_its_preview_alone(

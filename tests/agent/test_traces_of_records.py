@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import os
+import random
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,22 +17,28 @@ from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
 from pipelines.domain.base.positions import TopicPartition
-from pipelines.domain.base.states import HostTaskState
-from pipelines.domain.ledger.journal import DeadLetters
+from pipelines.domain.base.states import HostTaskState, LedgerState, OperationKind
+from pipelines.domain.ledger.journal import DeadLetters, Done
+from pipelines.domain.reprocessing.range_replay import ORDER, Order
 from pipelines.domain.runs.protocol import AgentUser, SparkSettings
-from pipelines.domain.trace.protocol import TraceResult
+from pipelines.domain.trace.protocol import SearchRequest, TraceResult
 from pipelines.domain.trace.question import Place, TraceQuestion
-from pipelines.models import Host
+from pipelines.models import Host, RecordTrace
 from pipelines.models import Run as RunRow
 from pipelines.services.base.audit import Actor
 from pipelines.services.trace import traces
 from tests.agent.conftest import MakePipeline
 from tests.agent.harness import REACH, Pipeline
 from tests.agent.test_dead_letters import NoSecrets, stored, take_in
+from tests.agent.test_range_replay import entries, order
 from tests.agent.topics import Topics
-from tests.factories import now
+from tests.factories import LedgerBatchFactory, OperationFactory, now
+from tests.figures import RecordProperty
 from tests.waiting import wait_for
 from workers.adapters.secrets import backends
+from workers.agent.base.findings import Refused
+from workers.agent.delivery.range_replay import progress
+from workers.agent.evaluation.search import search
 from workers.agent.evaluation.trace import follow
 from workers.ports import Previews
 from workers.supervisor.launch.launch import Launcher
@@ -36,6 +46,8 @@ from workers.supervisor.launch.references import References
 from workers.supervisor.previewing.traces import TraceContext
 
 pytestmark = pytest.mark.django_db
+RECORDS = int(os.environ.get("HEADGATE_TRACED_RECORDS", "20000"))
+TRACED = 100
 FILTER = {"type": "regex_filter", "regex": "DEBUG", "exclude_events": True}
 CHANGE = {"type": "static", "key": "k", "value": "v"}
 JSON = {"type": "morph_json", "drop": ["secret"]}
@@ -49,7 +61,12 @@ class InThisProcess:
     tmp: Path
 
     def make(self, owner: str, user: AgentUser | None, request: Any) -> Any:
-        return request.answer_of(follow(self.session, request, self.tmp).model_dump_json().encode())
+        try:
+            if isinstance(request, SearchRequest):
+                return search(self.session, request, self.tmp)
+            return request.answer_of(follow(self.session, request, self.tmp).model_dump_json().encode())
+        except Refused as refused:
+            return request.refused([each.model_dump() for each in refused.findings])
 
     def tidy(self) -> None:
         """Nothing ends."""
@@ -66,9 +83,16 @@ class Tracer:
     previews: Previews
 
     def at(self, topic: str, partition: int, offset: int) -> TraceResult:
+        return self.by(at=Place(topic=topic, partition=partition, offset=offset))
+
+    def by(self, **question: Any) -> TraceResult:
+        trace = self.ended(TraceQuestion(**question))
+        assert trace.state == HostTaskState.DONE, trace.error
+        return TraceResult.model_validate(trace.result)
+
+    def ended(self, question: TraceQuestion) -> RecordTrace:
         Host.objects.update(seen_at=now() + timedelta(hours=1))
         self.row.refresh_from_db()
-        question = TraceQuestion(at=Place(topic=topic, partition=partition, offset=offset))
         trace = traces.request(pipeline=self.row.pipeline, question=question, actor=Actor("ana"))
         references = References(backends({}, None, NoSecrets()))
         launcher = Launcher(
@@ -76,8 +100,7 @@ class Tracer:
         )
         TraceContext("alpha", launcher, self.previews).make(trace)
         trace.refresh_from_db()
-        assert trace.state == HostTaskState.DONE, trace.error
-        return TraceResult.model_validate(trace.result)
+        return trace
 
 
 MakeTracer = Callable[[RunRow], Tracer]
@@ -111,6 +134,23 @@ def outcome(found: TraceResult) -> tuple[str, str, str]:
     return channel.outcome, channel.evidence, channel.component
 
 
+def places(found: TraceResult) -> list[tuple[str, int, int]]:
+    """Where it was found in sinks."""
+    searches = [each for channel in found.channels for each in channel.searches]
+    return [(each.topic, each.partition, each.offset) for search in searches for each in search.records]
+
+
+def origins(topics: Topics) -> dict[tuple[int, int], tuple[str, int, int]]:
+    """Where the sink has each record, by partition and offset of the source: its topic read back."""
+    found = {}
+    for message in topics.messages(topics.sink):
+        header = dict(message.headers() or [])["headgate.origin"]
+        assert isinstance(header, bytes)
+        partition, offset = header.decode().split("/")[-2:]
+        found[int(partition), int(offset)] = (topics.sink, message.partition() or 0, message.offset() or 0)
+    return found
+
+
 def codes(found: TraceResult) -> set[str]:
     return {each.code for each in found.unknown}
 
@@ -128,7 +168,8 @@ def test_each_record_of_a_batch_is_traced_to_what_became_of_it(
     trace = tracer(row)
 
     found = trace.at(topics.source, 0, 0)
-    assert outcome(found)[0] == "delivered"
+    assert outcome(found)[:2] == ("delivered", "sink")
+    assert places(found) == [origins(topics)[0, 0]]
     (event,) = found.evaluated[0].events
     assert [(step.type, step.effect) for step in event.steps] == [
         ("regex_filter", "unchanged"),
@@ -162,6 +203,123 @@ def test_each_record_of_a_batch_is_traced_to_what_became_of_it(
     run.stop()
 
 
+def test_a_record_is_found_by_what_it_holds_and_by_its_record_in_the_sink(
+    topics: Topics, make_pipeline: MakePipeline, tracer: MakeTracer
+) -> None:
+    producer = Producer({"bootstrap.servers": topics.servers})
+    for number in range(100):
+        body = json.dumps({"n": number, "card": f"4111-{number:04}"}).encode()
+        at = 1_700_000_000_000 + 1000 * number
+        producer.produce(topics.source, body, key=b"o-%d" % number, partition=number % 4, timestamp=at)
+    assert producer.flush(60) == 0
+    pipeline = make_pipeline()
+    run = pipeline.start()
+    run.wait_read(topics.ends(topics.source))
+    row = known(topics, pipeline)
+    take_in(run, row)
+    trace = tracer(row)
+    groups = topics.groups()
+
+    found = trace.by(key="o-42")
+    assert (str(found.place), outcome(found)[:2]) == (f"{topics.source}/2:10", ("delivered", "sink"))
+    assert found.search
+    assert (found.search.searched, found.search.matched, found.search.notes) == (100, 1, [])
+    ((_, partition, offset),) = places(found)
+    back = trace.by(from_sink=Place(topic=topics.sink, partition=partition, offset=offset))
+    assert back.place == found.place
+
+    assert str(trace.by(contains='"card": "4111-0017"').place) == f"{topics.source}/1:4"
+    many = trace.by(contains="4111").search
+    assert many
+    assert (many.matched, len(many.candidates), many.more) == (100, 20, False)
+    assert trace.by(key="o-100").search.matched == 0  # type: ignore[union-attr]
+    since = trace.by(time=datetime.fromtimestamp(1_700_000_090, UTC)).search
+    assert since
+    assert [each.timestamp for each in since.candidates] == [1_700_000_000_000 + 1000 * n for n in range(90, 100)]
+    assert trace.ended(TraceQuestion(key="k", source="no")).error["code"] == "trace_refused"  # type: ignore[index]
+    for place in (Place(topic=topics.source, partition=0, offset=0), Place(topic=topics.sink, partition=0, offset=999)):
+        assert trace.ended(TraceQuestion(from_sink=place)).error["findings"][0]["code"] == "ORIGIN_UNKNOWN"  # type: ignore[index]
+    assert topics.groups() == groups
+    run.stop()
+
+    revision = row.pipeline.current_revision
+    assert revision
+    revision.definition = {**revision.definition, "masking": {"fields": ["card"]}}
+    revision.save()
+    assert trace.by(contains="4111-0017").search.matched == 0  # type: ignore[union-attr]
+    masked = trace.by(key="o-17")
+    assert str(masked.place) == f"{topics.source}/1:4"
+    assert "4111-0017" not in masked.model_dump_json()
+
+
+def test_a_sink_that_has_deleted_records_is_no_proof(
+    topics: Topics, make_pipeline: MakePipeline, tracer: MakeTracer
+) -> None:
+    produced(topics, b"1", b"DEBUG")
+    pipeline = make_pipeline(source={"interceptors": [FILTER]})
+    run = pipeline.start()
+    run.wait_read({TopicPartition(topics.source, 0): 2})
+    row = known(topics, pipeline)
+    take_in(run, row)
+    ((sink, partition, offset),) = places(tracer(row).at(topics.source, 0, 0))
+    topics.trim(partition, offset + 1, sink)
+    found = tracer(row).at(topics.source, 0, 0)
+    assert outcome(found)[:2] == ("delivered", "evaluation")
+    assert "SINK_NOT_SEARCHED" in codes(found)
+    run.stop()
+
+
+def test_a_record_of_an_open_batch_is_in_flight(
+    topics: Topics, make_pipeline: MakePipeline, tracer: MakeTracer
+) -> None:
+    produced(topics, b"1")
+    pipeline = make_pipeline()
+    run = pipeline.start(crash_at="agent.planned")
+    run.wait_exit()
+    row = known(topics, pipeline)
+    take_in(run, row)
+    found = tracer(row).at(topics.source, 0, 0)
+    assert outcome(found) == ("in_flight", "ledger", "")
+    assert "BATCH_OPEN" in codes(found)
+
+
+def test_a_replay_is_a_second_reading_with_a_record_of_its_own(
+    topics: Topics, make_pipeline: MakePipeline, tracer: MakeTracer, tmp_path: Path
+) -> None:
+    produced(topics, b"0", b"1")
+    pipeline = make_pipeline()
+    run = pipeline.start()
+    run.wait_read({TopicPartition(topics.source, 0): 2})
+    directory = order(tmp_path / "state", topics, 1, 2)
+    wait_for(lambda: progress(directory).over, "the end of the replay", timeout=240)
+    run.stop()
+    row = known(topics, pipeline)
+    take_in(run, row)
+    ordered = Order.load(directory / ORDER)
+    assert ordered
+    operation = OperationFactory.create(
+        id=ordered.operation, pipeline=row.pipeline, kind=OperationKind.REPLAY_RANGE, generation=2
+    )
+    (done,) = (each for each in entries(directory) if isinstance(each, Done))
+    LedgerBatchFactory.create(
+        run=row,
+        source=ordered.source,
+        channel=ordered.channel,
+        state=LedgerState.REPLAYED,
+        operation=operation,
+        ranges=[each.model_dump(mode="json") for each in done.ranges],
+        sink=done.sink,
+    )
+    found = tracer(row).at(topics.source, 0, 1)
+    rows = found.channels[0].ledger.rows
+    assert [(each.state, each.operation) for each in rows] == [("done", None), ("replayed", ordered.operation)]
+    assert outcome(found)[:2] == ("delivered", "sink")
+    both = [(m.partition(), m.offset()) for m in topics.messages(topics.sink) if m.value() == b"1"]
+    assert sorted(place[1:] for place in places(found)) == sorted(both)
+    assert len(both) == 2
+    assert len(places(tracer(row).at(topics.source, 0, 0))) == 1
+
+
 def test_offsets_of_a_topic_that_was_made_again_are_not_read(
     topics: Topics, make_pipeline: MakePipeline, tracer: MakeTracer
 ) -> None:
@@ -177,3 +335,48 @@ def test_offsets_of_a_topic_that_was_made_again_are_not_read(
     found = tracer(row).at(topics.source, 0, 0)
     assert outcome(found)[0] == "unknown"
     assert "TOPIC_RECREATED" in codes(found)
+
+
+def test_records_of_many_are_traced_to_their_offsets_in_the_sink(
+    topics: Topics, make_pipeline: MakePipeline, tracer: MakeTracer, record_property: RecordProperty
+) -> None:
+    """`HEADGATE_TRACED_RECORDS=1000000` has as many records."""
+    producer = Producer(
+        {"bootstrap.servers": topics.servers, "linger.ms": 20, "queue.buffering.max.messages": 2_000_000}
+    )
+    for number in range(RECORDS):
+        producer.produce(topics.source, _body(number), partition=number % 4)
+    assert producer.flush(240) == 0
+    pipeline = make_pipeline(source={"interceptors": [FILTER, JSON]}, max_events_per_batch=max(1000, RECORDS // 20))
+    run = pipeline.start()
+    run.wait_read(topics.ends(topics.source), timeout=600)
+    run.stop()
+    row = known(topics, pipeline)
+    take_in(run, row)
+    there, trace = origins(topics), tracer(row)
+    numbers = random.Random(7).sample(range(RECORDS), TRACED)
+    for each in (3, 7, 1007):  # one of each kind, whatever was drawn
+        numbers.append(each)
+    took = []
+    for number in numbers:
+        began = time.monotonic()
+        found = trace.at(topics.source, number % 4, number // 4)
+        took.append(time.monotonic() - began)
+        assert outcome(found)[0] == _outcome(number), number
+        expected = there.get((number % 4, number // 4))
+        assert places(found) == ([expected] if expected else []), number
+    took.sort()
+    figures = {"records": RECORDS, "median": took[len(took) // 2], "slowest": took[-1]}
+    record_property("seconds of a trace", {name: round(value, 2) for name, value in figures.items()})
+    print(figures)
+
+
+def _body(number: int) -> bytes:
+    kinds = {"filtered": b'{"level":"DEBUG","n":%d}', "dead_lettered": b"no json %d", "delivered": b'{"n":%d}'}
+    return kinds[_outcome(number)] % number
+
+
+def _outcome(number: int) -> str:
+    if number % 10 == 3:
+        return "filtered"
+    return "dead_lettered" if number % 1000 == 7 else "delivered"

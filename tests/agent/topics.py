@@ -166,7 +166,7 @@ class Topics:
     def read(self, topic: str | None = None) -> Out:
         """Everything that the sink's topic holds now."""
         out = Out()
-        for message in self._messages(topic or self.sink):
+        for message in self.messages(topic or self.sink):
             number = _number_in(message)
             out.numbers[number] += 1
             out.headers[number] = dict(message.headers() or [])  # type: ignore[arg-type]
@@ -175,9 +175,10 @@ class Topics:
 
     def numbers(self) -> Counter[int]:
         """How often each number is in the sink's topic now: of a million records, what can be read in seconds."""
-        return Counter(map(_number_in, self._messages(self.sink)))
+        return Counter(map(_number_in, self.messages(self.sink)))
 
-    def _messages(self, topic: str) -> Iterator[Message]:
+    def messages(self, topic: str) -> Iterator[Message]:
+        """Every record that a topic holds now."""
         consumer = Consumer({"bootstrap.servers": self.servers, "group.id": "read", "enable.auto.commit": False})
         ends = self.ends(topic)
         starts = KafkaCluster.of(self.servers, {}, None).earliest(ends)
@@ -190,6 +191,10 @@ class Topics:
                 left -= 1
                 yield message
         consumer.close()
+
+    def groups(self) -> set[str]:
+        """Consumer groups that the broker knows."""
+        return {group.group_id for group in self._admin.list_consumer_groups().result(30).valid}
 
     def ends(self, topic: str) -> dict[TopicPartition, int]:
         """Where the log of each partition ends now."""

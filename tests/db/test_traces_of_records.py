@@ -13,7 +13,19 @@ from pipelines.domain.access.scopes import Scope
 from pipelines.domain.base.roles import Role
 from pipelines.domain.base.states import LedgerState
 from pipelines.domain.preview.outcomes import EventResult
-from pipelines.domain.trace.protocol import Effect, Evaluated, EventRow, FollowAnswer, FollowRequest, StepRow
+from pipelines.domain.trace.protocol import (
+    Candidate,
+    Effect,
+    Evaluated,
+    EventRow,
+    FollowAnswer,
+    FollowRequest,
+    SearchAnswer,
+    SearchRequest,
+    SourceSearch,
+    StepRow,
+)
+from pipelines.domain.trace.question import Place
 from pipelines.models import AuditRow, Host, LedgerBatch, Pipeline, Position, RecordTrace
 from pipelines.selectors.trace.traces import open_traces
 from pipelines.services.access import tokens
@@ -189,6 +201,78 @@ def test_what_records_hold_is_a_right_of_its_own(
     assert (found["shows_records"], found["result"]["channels"][0]["outcome"]) == (False, "filtered")
 
 
+def searching(found: SearchAnswer) -> FakePreviews:
+    return FakePreviews(lambda request: found if isinstance(request, SearchRequest) else filtered(request))
+
+
+def searched(client: APIClient, question: dict[str, Any], found: SearchAnswer) -> Any:
+    answer = client.post(ORDERS, question, format="json")
+    assert answer.status_code == 202, answer.content
+    carry_out(searching(found))
+    return client.get(f"{ORDERS}/{answer.json()['id']}").json()
+
+
+PLACE = Place(topic="orders-in", partition=3, offset=7)
+CANDIDATE = Candidate(place=PLACE, size=9, event=shown())
+
+
+def test_a_search_with_one_match_is_followed(operator: APIClient, orders: Pipeline) -> None:
+    one = SourceSearch(source="shop", searched=100, matched=1, candidates=[CANDIDATE])
+    result = searched(operator, {"key": "o-7"}, SearchAnswer(search=one, place=PLACE))["result"]
+    assert (result["place"]["offset"], result["search"]["searched"]) == (7, 100)
+    assert [each["outcome"] for each in result["channels"]] == ["filtered"]
+
+
+def test_several_matches_are_listed_and_shown_to_those_who_may_see_records(
+    operator: APIClient, viewer: APIClient, orders: Pipeline
+) -> None:
+    two = SourceSearch(source="shop", searched=100, matched=2, candidates=[CANDIDATE, CANDIDATE])
+    found = searched(operator, {"contains": BODY, "time": "2026-01-01T00:00:00Z"}, SearchAnswer(search=two))
+    assert (found["result"]["place"], found["result"]["channels"]) == (None, [])
+    assert len(found["result"]["search"]["candidates"]) == 2
+    assert BODY in str(found["result"]["search"])
+    assert BODY not in viewer.get(ORDERS).content.decode()
+    assert BODY not in str(AuditRow.objects.get(action="trace.requested").after)
+
+
+def test_a_search_that_cannot_be_made_is_refused_with_its_findings(operator: APIClient, orders: Pipeline) -> None:
+    finding = {"path": "source", "code": "UNKNOWN_SOURCE", "message": "Name one.", "suggestion": ""}
+    found = searched(operator, {"time": "2026-01-01T00:00:00Z"}, SearchAnswer(findings=[finding]))
+    assert (found["state"], found["error"]["code"], found["error"]["findings"][0]["code"]) == (
+        "FAILED",
+        "trace_refused",
+        "UNKNOWN_SOURCE",
+    )
+
+
+@pytest.mark.parametrize("question", [{"key": "o-7"}, {"contains": "x"}])
+def test_who_may_not_see_records_may_not_search_their_content(question: dict[str, str], orders: Pipeline) -> None:
+    user = UserFactory.create(role=Role.OPERATOR)
+    text = tokens.create(user=user, name="t", expires=None, scope=Scope(records=False)).text
+    client = APIClient(headers={"Authorization": f"Token {text}"})
+    answer = client.post(ORDERS, question, format="json")
+    assert (answer.status_code, answer.json()["code"]) == (403, "records_not_shown")
+    assert client.post(ORDERS, {"time": "2026-01-01T00:00:00Z"}, format="json").status_code == 202
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        {},
+        {"source": "shop"},
+        {"key": ""},
+        {"key": "a\0"},
+        {"time": "soon"},
+        {"time": "2026-01-01T00:00:00"},
+        {"key": "a", "at": {"topic": "t", "partition": 0, "offset": 0}},
+    ],
+)
+def test_questions_without_sense_are_findings(operator: APIClient, orders: Pipeline, question: dict[str, Any]) -> None:
+    answer = operator.post(ORDERS, question, format="json")
+    assert answer.status_code == 422
+    assert answer.json()["findings"]
+
+
 @pytest.mark.parametrize("offset", [-1, 2**63, "x", None])
 def test_places_without_sense_are_findings(operator: APIClient, orders: Pipeline, offset: Any) -> None:
     assert requested(operator, offset, 422)["findings"]
@@ -228,4 +312,10 @@ def test_the_command_shows_evidence_by_its_kind(
         assert words in found.output
     for_programs = run("trace", "orders", "--at", "orders-in/3:7", "-o", "json")
     assert '"outcome": "filtered"' in for_programs.output
-    assert run("trace", "orders", "--at", "orders-in:7").exit_code == 2
+    for wrong in (["--at", "orders-in:7"], [], ["--key", "k", "--at", "orders-in/3:7"]):
+        assert run("trace", "orders", *wrong).exit_code == 2
+    two = SourceSearch(source="shop", searched=100, matched=2, candidates=[CANDIDATE, CANDIDATE])
+    made.answer = lambda _request: SearchAnswer(search=two)
+    listed = run("trace", "orders", "--key", "o-7")
+    for words in ("100 offsets of sources.shop searched", "2 records match", "orders-in/3:7"):
+        assert words in listed.output

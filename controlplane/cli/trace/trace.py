@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import typer
@@ -21,21 +23,55 @@ _EVIDENCE = {
 }
 
 
+@dataclass(frozen=True)
+class Wanted:
+    """Which record."""
+
+    at: Annotated[
+        str | None, typer.Option("--at", help="Its place in the source.", metavar="TOPIC/PARTITION:OFFSET")
+    ] = None
+    from_sink: Annotated[
+        str | None,
+        typer.Option(
+            "--from-sink", help="The place of a record of a sink that was made of it.", metavar="TOPIC/PARTITION:OFFSET"
+        ),
+    ] = None
+    key: Annotated[str | None, typer.Option("--key", help="Search the source for this key.", metavar="KEY")] = None
+    contains: Annotated[
+        str | None, typer.Option("--contains", help="Search the source for this text in bodies.", metavar="TEXT")
+    ] = None
+    time: Annotated[
+        str | None,
+        typer.Option("--time", help="Search from this time on, such as 2026-03-01T09:00:00Z.", metavar="TIME"),
+    ] = None
+    source: Annotated[
+        str | None, typer.Option("--source", help="The source to search, where the pipeline has several.")
+    ] = None
+
+    def body(self) -> dict[str, Any]:
+        """The question as the API takes it. CommandError where it has another form."""
+        searched = {"key": self.key, "contains": self.contains, "time": self.time}
+        if sum((self.at is not None, self.from_sink is not None, any(searched.values()))) != 1:
+            raise CommandError.of_usage("Give one of --at, --from-sink, and a search by --key, --contains or --time.")
+        places = {"at": self.at, "from_sink": self.from_sink}
+        given = {name: _place(text) for name, text in places.items() if text is not None}
+        return {**given, **{name: text for name, text in searched.items() if text}, "source": self.source or ""}
+
+
 def trace(
     session: Session,
     name: Name,
-    at: Annotated[str, typer.Option("--at", help="Its place in the source.", metavar="TOPIC/PARTITION:OFFSET")],
+    wanted: Wanted,
     timeout: Annotated[float, typer.Option("--timeout", min=1, help="Seconds to wait for the trace.")] = 60.0,
 ) -> None:
     """Find out where a record went. Commits and delivers nothing.
 
     Shows which batch, run and revision had it, what each component did to it, and what became of it in each channel.
-    What cannot be known any more is said with the reason.
+    What cannot be known any more is said with the reason. A search that several records match lists them.
     """
     client = session.client()
-    body = {"at": _place(at)}
     running = "Reading the record beside the pipeline."
-    made = host_tasks.made(session, client, "trace", name, body, running=running, timeout=timeout)
+    made = host_tasks.made(session, client, "trace", name, wanted.body(), running=running, timeout=timeout)
     if not session.printed(made):
         _print(made)
 
@@ -51,8 +87,11 @@ def _print(made: dict[str, Any]) -> None:
     from controlplane.cli.base import output
 
     result = made["result"]
-    place = result["place"]
-    output.print_line(f"{place['topic']}/{place['partition']}:{place['offset']}")
+    if result["search"]:
+        _print_search(result["search"])
+    if result["place"] is None:
+        return
+    output.print_line(_written(result["place"]))
     columns = ("channel", "outcome", "by", "evidence")
     rows = [
         (f"{each['source']}.{each['channel']}", each["outcome"], each["component"] or "-", _EVIDENCE[each["evidence"]])
@@ -60,12 +99,36 @@ def _print(made: dict[str, Any]) -> None:
     ]
     output.table(columns, rows, empty="No channel of this pipeline has read this partition.")
     _print_ledger(result)
+    _print_sinks(result)
     for each in result["evaluated"]:
         _print_evaluated(each)
     for unknown in result["unknown"]:
         output.note(f"Not known{_of(unknown['about'])}: {unknown['reason']}")
     if not made["shows_records"]:
         output.note("Your role or token does not show what records hold.")
+
+
+def _written(place: dict[str, Any]) -> str:
+    return f"{place['topic']}/{place['partition']}:{place['offset']}"
+
+
+def _print_search(search: dict[str, Any]) -> None:
+    from controlplane.cli.base import output
+
+    searched = output.counted(search["searched"], "offset", "offsets")
+    matched = output.counted(search["matched"], "record matches", "records match")
+    output.print_line(f"{searched} of sources.{search['source']} searched; {matched}{' at least' * search['more']}.")
+    for note in search["notes"]:
+        output.note(note)
+    if search["matched"] != 1 or search["more"]:
+        rows = [(_written(each["place"]), _at(each["timestamp"]), each["size"]) for each in search["candidates"]]
+        output.table(("record", "written", "bytes"), rows, empty="No record.")
+        if rows:
+            output.note("Trace one of them by --at.")
+
+
+def _at(milliseconds: int | None) -> str:
+    return "-" if milliseconds is None else datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat()
 
 
 def _of(about: str) -> str:
@@ -85,6 +148,16 @@ def _print_ledger(result: dict[str, Any]) -> None:
             settled = f", {letter['settled_at']} by {letter['settled_by']}" if letter["settled_at"] else ""
             words = f"{letter['id']} of {letter['component']}: {letter['cause']} ({letter['state']}{settled})"
             output.print_line(f"Dead letter {words}")
+
+
+def _print_sinks(result: dict[str, Any]) -> None:
+    from controlplane.cli.base import output
+
+    for search in (each for channel in result["channels"] for each in channel["searches"]):
+        places = [_written(each) for each in search["records"]]
+        searched = output.counted(search["searched"], "record", "records")
+        found = f"found at {', '.join(places)}" if places else "not found"
+        output.print_line(f"Sink {search['sink']}: {found}; {searched} searched by origin.")
 
 
 def _ledger_row(channel: dict[str, Any], row: dict[str, Any]) -> tuple[object, ...]:

@@ -2949,6 +2949,30 @@ export interface components {
          */
         By: "mapping" | "timestamp" | "given" | "same_log" | "cut";
         /**
+         * Candidate
+         * @description A record that matches. `event` is for those who may see records; `timestamp`: milliseconds.
+         */
+        Candidate: {
+            place: components["schemas"]["Place"];
+            /**
+             * Timestamp
+             * @default null
+             */
+            timestamp: number | null;
+            /**
+             * Size
+             * @default 0
+             */
+            size: number;
+            /**
+             * Event
+             * @default null
+             */
+            event: {
+                [key: string]: unknown;
+            } | null;
+        };
+        /**
          * CaseFailure
          * @description A place of a test that is not as expected: what was expected and what is there, None where there is nothing.
          *     `component`: path of what decided it, empty where none did.
@@ -3234,6 +3258,11 @@ export interface components {
              */
             component: string;
             ledger: components["schemas"]["ChannelLedger"];
+            /**
+             * Searches
+             * @default []
+             */
+            searches: components["schemas"]["SinkSearch"][];
         };
         /**
          * Checking
@@ -4958,7 +4987,8 @@ export interface components {
         /**
          * LedgerRow
          * @description A row of the ledger that holds the record. `merged`: it is of several batches, and which of them had the record
-         *     is not known. `proves`: the one outcome that all of its records have. `operation`: the replay that read it again.
+         *     is not known. `proves`: the one outcome that all of its records have. `operation`: the replay that read it again,
+         *     asked for at `planned_at`.
          */
         LedgerRow: {
             /** Id */
@@ -8060,6 +8090,58 @@ export interface components {
             topic_id: string;
         };
         /**
+         * SinkRecord
+         * @description A record of a sink that says that it was made of the one that is traced. `timestamp`: milliseconds.
+         */
+        SinkRecord: {
+            /** Topic */
+            topic: string;
+            /** Partition */
+            partition: number;
+            /** Offset */
+            offset: number;
+            /**
+             * Timestamp
+             * @default null
+             */
+            timestamp: number | null;
+            /**
+             * Copy Number
+             * @default 0
+             */
+            copy_number: number;
+        };
+        /**
+         * SinkSearch
+         * @description What a sink has of the record. `row`: of the ledger; `searched`: records that were looked at; `complete`: nothing
+         *     of the sink was left out, so that what was not found is not there.
+         */
+        SinkSearch: {
+            /** Row */
+            row: number;
+            /** Channel */
+            channel: string;
+            /** Sink */
+            sink: string;
+            /**
+             * Records
+             * @default []
+             */
+            records: components["schemas"]["SinkRecord"][];
+            /**
+             * Searched
+             * @default 0
+             */
+            searched: number;
+            /**
+             * Complete
+             * @default false
+             */
+            complete: boolean;
+            /** @default null */
+            unknown: components["schemas"]["Unknown"] | null;
+        };
+        /**
          * Snapshot
          * @description One measurement of a group, or a window of them.
          */
@@ -8098,6 +8180,34 @@ export interface components {
          * @enum {string}
          */
         SourceOfTruth: "host" | "database";
+        /**
+         * SourceSearch
+         * @description What was searched, and what of it matched: `matched` with the first of them in `candidates`; `more`: others may
+         *     match, too. `notes`: what was not searched.
+         */
+        SourceSearch: {
+            /** Source */
+            source: string;
+            /** Searched */
+            searched: number;
+            /** Matched */
+            matched: number;
+            /**
+             * More
+             * @default false
+             */
+            more: boolean;
+            /**
+             * Candidates
+             * @default []
+             */
+            candidates: components["schemas"]["Candidate"][];
+            /**
+             * Notes
+             * @default []
+             */
+            notes: string[];
+        };
         /**
          * StackFile
          * @description One text of a dump. `process`: driver, workers or jvm; `text` is empty where it cannot be read here, or where
@@ -8611,10 +8721,34 @@ export interface components {
         };
         /**
          * TraceBody
-         * @description Which record: `at` its place in the source.
+         * @description Which record: `at` its place in the source, by the place of a record `from_sink`, or searched for by `key`, by
+         *     what its body `contains`, and from a `time` on, in one `source` where there are several.
          */
         TraceBody: {
-            at: components["schemas"]["Place"];
+            /** @default null */
+            at: components["schemas"]["Place"] | null;
+            /** @default null */
+            from_sink: components["schemas"]["Place"] | null;
+            /**
+             * Key
+             * @default null
+             */
+            key: string | null;
+            /**
+             * Contains
+             * @default null
+             */
+            contains: string | null;
+            /**
+             * Time
+             * @default null
+             */
+            time: string | null;
+            /**
+             * Source
+             * @default
+             */
+            source: string;
         };
         /**
          * TraceOutcome
@@ -8632,17 +8766,44 @@ export interface components {
         };
         /**
          * TraceQuestion
-         * @description The record `at` a place of a source.
+         * @description Which record: the one `at` a place of a source, the one that a record `from_sink` was made of, or one that is
+         *     searched for in a source, by its `key`, by what its body `contains`, and from a `time` on.
          */
         TraceQuestion: {
-            at: components["schemas"]["Place"];
+            /** @default null */
+            at: components["schemas"]["Place"] | null;
+            /** @default null */
+            from_sink: components["schemas"]["Place"] | null;
+            /**
+             * Key
+             * @default null
+             */
+            key: string | null;
+            /**
+             * Contains
+             * @default null
+             */
+            contains: string | null;
+            /**
+             * Time
+             * @default null
+             */
+            time: string | null;
+            /**
+             * Source
+             * @default
+             */
+            source: string;
         };
         /**
          * TraceResult
-         * @description The whole answer. `unknown`: what cannot be known, with the reason.
+         * @description The whole answer. `place`: of the record, where it is known which one is meant; `search`: where it was searched
+         *     for; `unknown`: what cannot be known, with the reason.
          */
         TraceResult: {
-            place: components["schemas"]["Place"];
+            place: components["schemas"]["Place"] | null;
+            /** @default null */
+            search: components["schemas"]["SourceSearch"] | null;
             /**
              * Channels
              * @default []
@@ -12602,7 +12763,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": components["schemas"]["TraceBody"];
             };

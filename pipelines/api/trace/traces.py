@@ -14,16 +14,16 @@ from rest_framework.response import Response
 from pipelines.api.http.base import PipelineView, answer, idempotent
 from pipelines.api.http.paging import Page, PageQuery, each, page
 from pipelines.api.http.requests import Shape
-from pipelines.domain.trace.question import Place, TraceQuestion
+from pipelines.domain.trace.question import TraceQuestion
+from pipelines.foundation.errors import Forbidden
 from pipelines.models import RecordTrace
 from pipelines.selectors.trace.traces import TraceSchema, get_trace, trace_schema, traces
 from pipelines.services.trace import traces as service
 
 
-class TraceBody(Shape):
-    """Which record: `at` its place in the source."""
-
-    at: Place
+class TraceBody(TraceQuestion, Shape):
+    """Which record: `at` its place in the source, by the place of a record `from_sink`, or searched for by `key`, by
+    what its body `contains`, and from a `time` on, in one `source` where there are several."""
 
 
 class TraceView(PipelineView):
@@ -56,8 +56,13 @@ class TraceList(TraceView):
         """Find out where a record went: which batches had it, what each component did to it, and what became of it. It
         is read beside the pipeline; nothing is committed and nothing delivered. The address of the trace is in
         Location."""
-        body = self.body(TraceBody)
-        question = TraceQuestion(at=body.at)
+        question = self.body(TraceBody)
+        if question.asks_for_content and not self.shows_records:
+            raise Forbidden(
+                "A search by key or content shows what records hold, which your role or token does not allow.",
+                code="records_not_shown",
+                hint="Search by time, or ask an operator who may see records.",
+            )
         trace = service.request(pipeline=self.pipeline, question=question, actor=self.actor)
         return answer(self.shown(trace), 202, Location=f"/api/v1/pipelines/{name}/traces/{trace.pk}")
 

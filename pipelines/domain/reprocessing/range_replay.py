@@ -23,6 +23,7 @@ from pipelines.domain.positions.resets import topics_read
 from pipelines.domain.runs.protocol import Document
 
 ORDER = "order.json"
+REPLAYED = ".replay-"
 MOST_OFFSETS = 1_000_000_000
 MOST_BATCHES = 10_000
 """Of one replay."""
@@ -71,7 +72,12 @@ class Order(Document):
     @property
     def alias(self) -> str:
         """The source under which sinks know these batches, so that they are never taken for those of the query."""
-        return f"{self.source}.replay-{self.operation.hex[:12]}"
+        return alias(self.source, self.operation)
+
+
+def alias(source: str, operation: UUID) -> str:
+    """The source under which sinks know the batches of a replay."""
+    return f"{source}{REPLAYED}{operation.hex[:12]}"
 
 
 def journal_name(run: int) -> str:

@@ -11,6 +11,7 @@ from pipelines.domain.trace.protocol import (
     Evaluated,
     Evidence,
     LedgerRow,
+    SinkSearch,
     TraceOutcome,
     Unknown,
 )
@@ -26,10 +27,14 @@ def proven(state: LedgerState, counts: Mapping[str, int]) -> TraceOutcome | None
     return TraceOutcome(found[0]) if len(found) == 1 else None
 
 
-def concluded(channel: ChannelLedger, evaluated: Sequence[Evaluated]) -> tuple[ChannelTrace, list[Unknown]]:
+def concluded(
+    channel: ChannelLedger, evaluated: Sequence[Evaluated], searches: Sequence[SinkSearch] = ()
+) -> tuple[ChannelTrace, list[Unknown]]:
     """What became of the record in one channel, and what of that cannot be known."""
     unknown: list[Unknown] = []
-    outcome, evidence, component = _outcome(channel, {each.revision: each for each in evaluated}, unknown)
+    rows = {row.id for row in channel.rows}
+    own = [each for each in searches if each.row in rows]
+    outcome, evidence, component = _outcome(channel, {each.revision: each for each in evaluated}, own, unknown)
     found = ChannelTrace(
         source=channel.source,
         channel=channel.channel,
@@ -37,6 +42,7 @@ def concluded(channel: ChannelLedger, evaluated: Sequence[Evaluated]) -> tuple[C
         evidence=evidence,
         component=component,
         ledger=channel,
+        searches=own,
     )
     return found, [*unknown, *_merged(channel)]
 
@@ -44,7 +50,14 @@ def concluded(channel: ChannelLedger, evaluated: Sequence[Evaluated]) -> tuple[C
 Outcome = tuple[TraceOutcome, Evidence, str]
 
 
-def _outcome(channel: ChannelLedger, evaluated: Mapping[int, Evaluated], unknown: list[Unknown]) -> Outcome:
+def _outcome(
+    channel: ChannelLedger,
+    evaluated: Mapping[int, Evaluated],
+    searches: Sequence[SinkSearch],
+    unknown: list[Unknown],
+) -> Outcome:
+    if any(each.records for each in searches):
+        return TraceOutcome.DELIVERED, Evidence.SINK, ""
     if channel.letters:
         return TraceOutcome.DEAD_LETTERED, Evidence.LEDGER, channel.letters[-1].component
     if not channel.rows:
@@ -61,7 +74,7 @@ def _outcome(channel: ChannelLedger, evaluated: Mapping[int, Evaluated], unknown
         words = f"A user continued elsewhere while the batch {row.first_batch} was open; the sink may hold some of it."
         unknown.append(Unknown(about=channel.channel, code="BATCH_ABANDONED", reason=words))
         return TraceOutcome.UNKNOWN, Evidence.NONE, ""
-    return _of_finished(channel, row, again, unknown)
+    return _of_finished(channel, row, again, [each for each in searches if each.row == row.id], unknown)
 
 
 def _decisive(rows: Sequence[LedgerRow]) -> LedgerRow:
@@ -90,11 +103,23 @@ def _unread(channel: ChannelLedger, unknown: list[Unknown]) -> Outcome:
     return TraceOutcome.SKIPPED, Evidence.LEDGER, ""
 
 
-def _of_finished(channel: ChannelLedger, row: LedgerRow, again: Evaluated | None, unknown: list[Unknown]) -> Outcome:
+def _of_finished(
+    channel: ChannelLedger,
+    row: LedgerRow,
+    again: Evaluated | None,
+    searches: Sequence[SinkSearch],
+    unknown: list[Unknown],
+) -> Outcome:
     verdict, component = _verdict(channel.channel, again)
+    absent = any(each.complete for each in searches)
+    if absent:
+        words = f"The sink {row.sink} does not have the record: all {searches[0].searched} records were searched."
+        unknown.append(Unknown(about=channel.channel, code="NOT_IN_SINK", reason=words))
     if row.proves is not None:
         return row.proves, Evidence.LEDGER, component if verdict is row.proves else ""
     if verdict is None:
+        return TraceOutcome.UNKNOWN, Evidence.NONE, ""
+    if absent and verdict is TraceOutcome.DELIVERED:
         return TraceOutcome.UNKNOWN, Evidence.NONE, ""
     if not row.counts.get(verdict):
         words = (

@@ -14,7 +14,7 @@ from pipelines.domain.base.states import DeadLetterState, LedgerState
 from pipelines.domain.definitions.document.spec import Masking
 from pipelines.domain.preview.outcomes import EventResult
 from pipelines.domain.preview.protocol import HostRequest, Side
-from pipelines.domain.trace.question import Place
+from pipelines.domain.trace.question import Place, TraceQuestion
 
 
 class TraceOutcome(StrEnum):
@@ -63,7 +63,8 @@ class Unknown(Frozen):
 
 class LedgerRow(Frozen):
     """A row of the ledger that holds the record. `merged`: it is of several batches, and which of them had the record
-    is not known. `proves`: the one outcome that all of its records have. `operation`: the replay that read it again."""
+    is not known. `proves`: the one outcome that all of its records have. `operation`: the replay that read it again,
+    asked for at `planned_at`."""
 
     id: int
     run: int
@@ -114,17 +115,54 @@ class RevisionLook(Frozen):
     """A revision that has read the record, and the source by which it did."""
 
     revision: int
-    side: Side
     source: str
 
 
+class SinkWindow(Frozen):
+    """A batch whose sink may have the record: written between two instants, in milliseconds; without `until`, up to
+    now. `source`: as the sink knows it."""
+
+    row: int
+    revision: int
+    source: str
+    channel: str
+    sink: str
+    since: int | None
+    until: int | None
+
+
+class SinkRecord(Frozen):
+    """A record of a sink that says that it was made of the one that is traced. `timestamp`: milliseconds."""
+
+    topic: str
+    partition: Offset
+    offset: Offset
+    timestamp: int | None = None
+    copy_number: Offset = 0
+
+
+class SinkSearch(Frozen):
+    """What a sink has of the record. `row`: of the ledger; `searched`: records that were looked at; `complete`: nothing
+    of the sink was left out, so that what was not found is not there."""
+
+    row: int
+    channel: str
+    sink: str
+    records: list[SinkRecord] = []
+    searched: int = 0
+    complete: bool = False
+    unknown: Unknown | None = None
+
+
 class FollowRequest(HostRequest):
-    """Evaluate one record again. `identities`: the logs that the ledger's offsets are of; `masking`: of every revision
-    that counts."""
+    """Evaluate one record again, and look for it in sinks. `sides`: by the number of the revision; `identities`: the
+    logs that the ledger's offsets are of; `masking`: of every revision that counts."""
 
     kind: Literal["follow"] = "follow"
     place: Place
-    looks: list[RevisionLook]
+    sides: dict[int, Side]
+    looks: list[RevisionLook] = []
+    windows: list[SinkWindow] = []
     identities: list[SourceIdentity] = []
     masking: list[Masking] = []
 
@@ -140,6 +178,57 @@ class FollowRequest(HostRequest):
     def refused(self, findings: list[dict[str, Any]]) -> FollowAnswer:
         """The answer where these stand in its way."""
         return FollowAnswer(findings=findings)
+
+
+class Candidate(Frozen):
+    """A record that matches. `event` is for those who may see records; `timestamp`: milliseconds."""
+
+    place: Place
+    timestamp: int | None = None
+    size: int = 0
+    event: dict[str, Any] | None = None
+
+
+class SourceSearch(Frozen):
+    """What was searched, and what of it matched: `matched` with the first of them in `candidates`; `more`: others may
+    match, too. `notes`: what was not searched."""
+
+    source: str
+    searched: int
+    matched: int
+    more: bool = False
+    candidates: list[Candidate] = []
+    notes: list[str] = []
+
+
+class SearchRequest(HostRequest):
+    """Find the record that a question means, with the present revision."""
+
+    kind: Literal["search"] = "search"
+    side: Side
+    question: TraceQuestion
+    masking: list[Masking] = []
+
+    @property
+    def noun(self) -> str:
+        """What texts and codes call it."""
+        return "trace"
+
+    def answer_of(self, line: bytes) -> SearchAnswer:
+        """Raises ValueError for a line that is no answer to it."""
+        return SearchAnswer.model_validate_json(line)
+
+    def refused(self, findings: list[dict[str, Any]]) -> SearchAnswer:
+        """The answer where these stand in its way."""
+        return SearchAnswer(findings=findings)
+
+
+class SearchAnswer(Frozen):
+    """What was searched, and the one record that is meant, if it is known; or the findings that stand in its way."""
+
+    search: SourceSearch | None = None
+    place: Place | None = None
+    findings: list[dict[str, Any]] = []
 
 
 class StepRow(Frozen):
@@ -186,6 +275,7 @@ class FollowAnswer(Frozen):
     """What could be found out, or the findings that stand in its way."""
 
     evaluated: list[Evaluated] = []
+    searches: list[SinkSearch] = []
     findings: list[dict[str, Any]] = []
 
 
@@ -198,12 +288,15 @@ class ChannelTrace(Frozen):
     evidence: Evidence
     component: str = ""
     ledger: ChannelLedger
+    searches: list[SinkSearch] = []
 
 
 class TraceResult(Frozen):
-    """The whole answer. `unknown`: what cannot be known, with the reason."""
+    """The whole answer. `place`: of the record, where it is known which one is meant; `search`: where it was searched
+    for; `unknown`: what cannot be known, with the reason."""
 
-    place: Place
+    place: Place | None
+    search: SourceSearch | None = None
     channels: list[ChannelTrace] = []
     evaluated: list[Evaluated] = []
     unknown: list[Unknown] = []
@@ -212,7 +305,12 @@ class TraceResult(Frozen):
 
 def without_events(result: TraceResult) -> TraceResult:
     """A trace without what its record holds."""
-    return result.model_copy(update={"evaluated": [_hidden(each) for each in result.evaluated]})
+    search = result.search
+    if search is not None:
+        candidates = [each.model_copy(update={"event": None}) for each in search.candidates]
+        search = search.model_copy(update={"candidates": candidates})
+    evaluated = [_hidden(each) for each in result.evaluated]
+    return result.model_copy(update={"evaluated": evaluated, "search": search})
 
 
 def _hidden(found: Evaluated) -> Evaluated:

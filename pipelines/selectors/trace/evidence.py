@@ -25,7 +25,7 @@ def ledger_of(pipeline: Pipeline, place: Place, known: list[Query]) -> list[Chan
     covered = covering(_rows(pipeline), place)
     found: dict[Query, list[LedgerRow]] = defaultdict(list)
     newest = sorted(covered.rows)[-MOST_ROWS:]
-    for batch in LedgerBatch.objects.filter(pk__in=newest).select_related("run__revision").order_by("pk"):
+    for batch in LedgerBatch.objects.filter(pk__in=newest).select_related("run__revision", "operation").order_by("pk"):
         found[(batch.source, batch.channel)].append(_row(batch))
     positions, letters = _positions(pipeline, place), _letters(pipeline, place)
     queries = dict.fromkeys([*known, *sorted({*positions, *found, *letters})])
@@ -68,7 +68,7 @@ def _row(batch: LedgerBatch) -> LedgerRow:
         counts=counts,
         sink=batch.sink,
         attempts=batch.attempts,
-        planned_at=batch.planned_at,
+        planned_at=batch.operation.created_at if batch.operation else batch.planned_at,
         done_at=batch.done_at,
         operation=batch.operation_id,
         proves=proven(state, counts),

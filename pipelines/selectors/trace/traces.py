@@ -58,10 +58,11 @@ def get_trace(pipeline: Pipeline, trace_id: UUID) -> RecordTrace:
 def trace_schema(trace: RecordTrace, *, shows_records: bool) -> TraceSchema:
     """A trace as the API shows it."""
     result = TraceResult.model_validate(trace.result) if trace.result else None
+    question = TraceQuestion.model_validate(trace.question)
     return TraceSchema(
         id=trace.pk,
         pipeline=trace.pipeline.name,
-        question=TraceQuestion.model_validate(trace.question),
+        question=question if shows_records else question.without_content(),
         state=HostTaskState(trace.state),
         requested_by=trace.requested_by,
         requested_at=trace.requested_at,

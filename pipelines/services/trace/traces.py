@@ -22,7 +22,7 @@ def request(*, pipeline: Pipeline, question: TraceQuestion, actor: Actor) -> Rec
         raise NotFound("The pipeline has no definition.", hint="Publish a revision.")
     asked = question.model_dump(mode="json")
     trace = RecordTrace.objects.create(**host_tasks.asked(RecordTrace, pipeline, actor.name), question=asked)
-    after = {"trace": str(trace.pk), "question": asked}
+    after = {"trace": str(trace.pk), "question": question.without_content().model_dump(mode="json", exclude_none=True)}
     audit.record(actor=actor, action="trace.requested", pipeline_name=pipeline.name, after=after)
     dispatch.wake(pipeline.host_id)
     return trace

@@ -57,7 +57,7 @@ class Evaluation:
         made = compiler.intercept(frame, event, self.interceptors, self.selector)
         found = self._classifications(made)
         verdicts = [_verdict(each).alias(f"in {name}") for name, each in found.items()]
-        columns = [*_content(made.columns, most_body), *verdicts, self._reason(found).alias("reason")]
+        columns = [*content_columns(made.columns, most_body), *verdicts, self._reason(found).alias("reason")]
         return [_outcome(row.asDict(recursive=True), found) for row in made.select(*columns).collect()]
 
     def _classifications(self, made: DataFrame) -> dict[str, Classification]:
@@ -77,9 +77,11 @@ class Evaluation:
         made = compiler.intercept(frame, event, self.interceptors[:count], None)
         kept = f.col("filtered_by").isNull() if "filtered_by" in made.columns else f.lit(True)
         problem = f.col("problem.cause") if "problem" in made.columns else f.lit(None)
-        rows = made.select(*_content(made.columns, most_body), kept.alias("kept"), problem.alias("problem")).collect()
+        rows = made.select(
+            *content_columns(made.columns, most_body), kept.alias("kept"), problem.alias("problem")
+        ).collect()
         found = [row.asDict(recursive=True) for row in rows]
-        return {_origin(row): State(_content_of(row), bool(row["kept"]), row["problem"] or "") for row in found}
+        return {_origin(row): State(content_of(row), bool(row["kept"]), row["problem"] or "") for row in found}
 
 
 States = dict[Origin, State]
@@ -131,7 +133,8 @@ def _verdict(classification: Classification) -> Column:
     return f.lit(IS_DELIVERED) if classification.chosen is None else classification.chosen
 
 
-def _content(columns: Sequence[str], most_body: int | None) -> list[Column]:
+def content_columns(columns: Sequence[str], most_body: int | None) -> list[Column]:
+    """What `content_of` needs of an event, and its origin."""
     body = f.coalesce(f.col("body"), f.lit(b""))
     size = f.octet_length(body)
     kept = body if most_body is None else f.when(size > most_body, f.substring(body, 1, most_body)).otherwise(body)
@@ -148,14 +151,15 @@ def _outcome(row: dict[str, Any], channels: dict[str, Classification]) -> Outcom
     bad = not filtered and {"dead_lettered", "unrouted"}.intersection(counters.values())
     reason = (row["reason"] if bad else None) or {}
     component = filtered or reason.get("component") or ""
-    return Outcome(_origin(row), counters, _content_of(row), component, reason.get("cause") or "")
+    return Outcome(_origin(row), counters, content_of(row), component, reason.get("cause") or "")
 
 
 def _origin(row: dict[str, Any]) -> Origin:
     return Origin(row["topic"], int(row["partition"]), int(row["offset"]), int(row["copy"]))
 
 
-def _content_of(row: dict[str, Any]) -> Content:
+def content_of(row: dict[str, Any]) -> Content:
+    """An event as it was collected."""
     headers = tuple((pair["key"], bytes(pair["value"] or b"")) for pair in row["headers"] or [])
     key, body = row["key"], bytes(row["body"])
     digest = row["digest"] or hashlib.sha256(body).hexdigest()

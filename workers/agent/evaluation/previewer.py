@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from pipelines.domain.preview.protocol import CasesRequest, PreviewRequest
-    from pipelines.domain.trace.protocol import FollowRequest
+    from pipelines.domain.trace.protocol import FollowRequest, SearchRequest
 
-    Asked = PreviewRequest | CasesRequest | FollowRequest
+    Asked = PreviewRequest | CasesRequest | FollowRequest | SearchRequest
 
 IDLE_SECONDS = 600.0
 MOST_PREVIEWS = 50
@@ -112,20 +112,28 @@ class Previewer:
 
 def _request(line: bytes) -> Asked:
     from pipelines.domain.preview.protocol import CasesRequest, PreviewRequest
-    from pipelines.domain.trace.protocol import FollowRequest
+    from pipelines.domain.trace.protocol import FollowRequest, SearchRequest
 
-    kinds: dict[str, type[Asked]] = {"preview": PreviewRequest, "tests": CasesRequest, "follow": FollowRequest}
+    kinds: dict[str, type[Asked]] = {
+        "preview": PreviewRequest,
+        "tests": CasesRequest,
+        "follow": FollowRequest,
+        "search": SearchRequest,
+    }
     return kinds[json.loads(line)["kind"]].model_validate_json(line)
 
 
 def _made(request: Asked, spark: SparkSession, directory: Path) -> BaseModel:
     from pipelines.domain.preview.protocol import CasesAnswer, CasesRequest, PreviewAnswer, PreviewRequest
-    from workers.agent.evaluation import preview, testing, trace
+    from pipelines.domain.trace.protocol import SearchRequest
+    from workers.agent.evaluation import preview, search, testing, trace
 
     if isinstance(request, PreviewRequest):
         return PreviewAnswer(result=preview.preview(spark, request, directory))
     if isinstance(request, CasesRequest):
         return CasesAnswer(result=testing.run_tests(spark, request, directory))
+    if isinstance(request, SearchRequest):
+        return search.search(spark, request, directory)
     return trace.follow(spark, request, directory)
 
 

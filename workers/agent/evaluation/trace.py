@@ -6,14 +6,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from confluent_kafka import KafkaException
 from pyspark.sql import functions as f
 
 from pipelines.domain.access.reach import ReachPolicy
+from pipelines.domain.base.causes import explain
 from pipelines.domain.base.positions import SourceIdentity
 from pipelines.domain.preview.chains import State
 from pipelines.domain.preview.comparing import differing_headers
 from pipelines.domain.preview.masking import Rules, Shown
 from pipelines.domain.preview.outcomes import Outcome
+from pipelines.domain.reprocessing.range_replay import REPLAYED
 from pipelines.domain.trace.protocol import (
     Effect,
     Evaluated,
@@ -21,32 +24,44 @@ from pipelines.domain.trace.protocol import (
     FollowAnswer,
     FollowRequest,
     RevisionLook,
+    SinkRecord,
+    SinkSearch,
+    SinkWindow,
     StepRow,
     Unknown,
 )
 from pipelines.domain.trace.question import Place
 from workers.agent.base.findings import Refused, refuse
+from workers.agent.base.located import Wanted
 from workers.agent.evaluation import reading
 from workers.agent.evaluation.outcomes import Evaluation, definition_of, evaluation, states_of
 from workers.agent.evaluation.reading import MOST_BODY
+from workers.agent.graph import compile as compiler
+from workers.agent.graph.component import SinkBuilder, Unverifiable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from workers.agent.base.event import Event
 
+DELIVERED = "delivered"
+SEARCH_SECONDS = 8.0
+"""For one sink."""
+
 
 def follow(spark: SparkSession, request: FollowRequest, tmp: Path) -> FollowAnswer:
     """Evaluate the record with each revision. What one of them cannot be asked for is said in its place."""
     rules = Rules.of_all(request.masking, request.masked)
-    return FollowAnswer(evaluated=[_evaluated(spark, request, look, rules, tmp) for look in request.looks])
+    evaluated = [_evaluated(spark, request, look, rules, tmp) for look in request.looks]
+    searches = [_searched(spark, request, each, tmp) for each in request.windows if _may_have(each, evaluated)]
+    return FollowAnswer(evaluated=evaluated, searches=searches)
 
 
 def _evaluated(spark: SparkSession, request: FollowRequest, look: RevisionLook, rules: Rules, tmp: Path) -> Evaluated:
     try:
         side = evaluation(
             spark,
-            definition_of(look.side),
+            definition_of(request.sides[look.revision]),
             look.source,
             tmp,
             classes=frozenset(request.interceptors),
@@ -59,6 +74,75 @@ def _evaluated(spark: SparkSession, request: FollowRequest, look: RevisionLook, 
         first = refused.findings[0]
         unknown = Unknown(about=f"revision {look.revision}", code=first.code, reason=first.message)
         return Evaluated(revision=look.revision, source=look.source, unknown=unknown)
+
+
+def _may_have(window: SinkWindow, evaluated: list[Evaluated]) -> bool:
+    """Whether a sink may have been given the record, as far as that is known."""
+    own = next((each for each in evaluated if each.revision == window.revision), None)
+    if own is None or not own.events:
+        return own is None or not own.missing
+    verdicts = [each.verdicts.get(window.channel, DELIVERED) for each in own.events]
+    return DELIVERED in verdicts
+
+
+def _searched(spark: SparkSession, request: FollowRequest, window: SinkWindow, tmp: Path) -> SinkSearch:
+    fields = {"row": window.row, "channel": window.channel, "sink": window.sink}
+    try:
+        search = _sink(request, window, tmp).locate(spark, _wanted(request.place, window), SEARCH_SECONDS)
+    except Refused as refused:
+        return SinkSearch(**fields, unknown=_not_searched(window, refused.findings[0].message))
+    except (Unverifiable, KafkaException) as error:
+        return SinkSearch(**fields, unknown=_not_searched(window, explain(error)))
+    left_out = _not_searched(window, search.left_out) if search.left_out and not search.found else None
+    return SinkSearch(
+        **fields,
+        records=[
+            SinkRecord(
+                topic=each.key.topic,
+                partition=each.key.partition,
+                offset=each.offset,
+                timestamp=each.at,
+                copy_number=each.copy,
+            )
+            for each in search.found
+        ],
+        searched=search.searched,
+        complete=not search.left_out,
+        unknown=left_out,
+    )
+
+
+def _sink(request: FollowRequest, window: SinkWindow, tmp: Path) -> SinkBuilder:
+    graph = compiler.build(
+        definition_of(request.sides[window.revision]),
+        lineage=1,
+        state=tmp,
+        classes=frozenset(request.interceptors),
+        directories=request.interceptor_path,
+        reach=ReachPolicy.model_validate(request.reach),
+    )
+    source = window.source.partition(REPLAYED)[0]
+    found = graph.sinks_of(source, window.channel).get(window.sink)
+    if found is None:
+        raise Unverifiable(f"revision {window.revision} has no sink {window.sink}")
+    return found
+
+
+def _wanted(place: Place, window: SinkWindow) -> Wanted:
+    return Wanted(
+        window.source,
+        window.channel,
+        place.topic,
+        place.partition,
+        place.offset,
+        window.since,
+        window.until,
+    )
+
+
+def _not_searched(window: SinkWindow, reason: str) -> Unknown:
+    words = f"The record was not found, and may be there: {reason}."
+    return Unknown(about=f"sinks.{window.sink}", code="SINK_NOT_SEARCHED", reason=words)
 
 
 def _record(

@@ -16,6 +16,7 @@ from pipelines.domain.ledger.journal import Planned, SinkPosition
 from pipelines.domain.ledger.ledger import Cause, Counts
 from pipelines.domain.runs.protocol import AgentFinding, IngestBufferStatus
 from workers.agent.base.batch_limits import BatchLimits
+from workers.agent.base.located import Search, Wanted
 from workers.agent.positions.checkpoint import Offsets
 from workers.agent.positions.guard import LogRange, Mirrored, within_log
 from workers.agent.positions.held import Held
@@ -293,6 +294,16 @@ class SinkBuilder(Builder, ABC):
         Raises Unverifiable where nobody can know it, any exception where the sink does not answer now.
         """
         raise NotImplementedError
+
+    def origin_at(self, key: TopicPartition, offset: int) -> bytes | None:
+        """What one of its records tells about where it came from. Raises Unverifiable where it has no such record, any
+        exception where the sink does not answer."""
+        raise Unverifiable
+
+    def locate(self, spark: SparkSession, wanted: Wanted, seconds: float) -> Search:
+        """Where the sink has one record, bounded. Raises Unverifiable where that cannot be asked, any exception where
+        the sink does not answer."""
+        raise Unverifiable(f"records cannot be looked for in a sink of the type {self.spec.type}")
 
     def abandon(self, spark: SparkSession) -> float:
         """An attempt has failed: have nothing of it sent any more. Returns the seconds in which that may happen all the

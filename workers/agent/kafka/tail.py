@@ -27,7 +27,7 @@ _SLICE = 250_000
 """Records in one job: after each of them progress is told."""
 WIDEST = 1 << 29
 """Offsets of a partition that a batch without an end may have: what a forged origin says may not fill the memory."""
-_READER = {
+READER = {
     "failOnDataLoss": "true",
     "includeHeaders": "true",
     "kafkaConsumer.pollTimeoutMs": "10000",
@@ -89,10 +89,10 @@ class Tail:
     def _events(self, spark: SparkSession, part: Mapping[TopicPartition, tuple[int, int]]) -> DataFrame:
         """The origin of each record in columns topic, partition, offset and copy; null where it tells none of this
         read."""
-        reader = spark.read.format("kafka").options(**{**_READER, **self.options})
-        reader = reader.option("assign", _by_topic(dict.fromkeys(part)))
-        reader = reader.option("startingOffsets", _by_topic({key: start for key, (start, _) in part.items()}))
-        reader = reader.option("endingOffsets", _by_topic({key: end for key, (_, end) in part.items()}))
+        reader = spark.read.format("kafka").options(**{**READER, **self.options})
+        reader = reader.option("assign", by_topic(dict.fromkeys(part)))
+        reader = reader.option("startingOffsets", by_topic({key: start for key, (start, _) in part.items()}))
+        reader = reader.option("endingOffsets", by_topic({key: end for key, (_, end) in part.items()}))
         reader = reader.option("minPartitions", str(spark.sparkContext.defaultParallelism))
         whole, prefix = event_values.header(ORIGIN_HEADER), f"{self.prefix}/"
         own = f.when(whole.startswith(prefix), f.substring(whole, len(prefix) + 1, 1000))
@@ -131,7 +131,7 @@ def _part(start: int, end: int, number: int, of: int) -> tuple[int, int]:
     return start + length * number // of, start + length * (number + 1) // of
 
 
-def _by_topic(values: Mapping[TopicPartition, int | None]) -> str:
+def by_topic(values: Mapping[TopicPartition, int | None]) -> str:
     """As Spark's options want it: partitions by topic, with their offsets where they have any."""
     topics: dict[str, Any] = {}
     for (topic, number), value in sorted(values.items()):

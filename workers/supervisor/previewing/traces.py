@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import time
+from datetime import datetime
 from typing import Any
 
+from pipelines.domain.base.states import LedgerState
 from pipelines.domain.definitions.document.spec import BUFFER, Definition, Masking
+from pipelines.domain.preview.protocol import Side
+from pipelines.domain.reprocessing.range_replay import alias
 from pipelines.domain.trace.conclusion import concluded
 from pipelines.domain.trace.protocol import (
     ChannelLedger,
     FollowAnswer,
     FollowRequest,
+    LedgerRow,
     RevisionLook,
+    SearchAnswer,
+    SearchRequest,
+    SinkWindow,
     TraceResult,
     Unknown,
 )
@@ -38,19 +46,38 @@ class TraceContext(TaskContext[RecordTrace]):
     def _make(self, task: RecordTrace) -> None:
         began = time.monotonic()
         question = TraceQuestion.model_validate(task.question)
-        result = self._followed(task.pipeline, question.at)
-        result = result.model_copy(update={"seconds": round(time.monotonic() - began, 3)})
-        host_tasks.finish(task, result.model_dump(mode="json"))
+        found = SearchAnswer(place=question.at) if question.at else self._searched(task.pipeline, question)
+        if found.findings:
+            self._refuse(task, found.findings)
+            return
+        result = TraceResult(place=None) if found.place is None else self._followed(task.pipeline, found.place)
+        more = {"search": found.search, "seconds": round(time.monotonic() - began, 3)}
+        host_tasks.finish(task, result.model_copy(update=more).model_dump(mode="json"))
+
+    def _searched(self, pipeline: Pipeline, question: TraceQuestion) -> SearchAnswer:
+        """With the present revision, as far as an agent with it could be started here."""
+        present = _present(pipeline)
+        side = self.launcher.side(pipeline, present)
+        if isinstance(side, list):
+            return SearchAnswer(findings=[each.model_dump() for each in side])
+        request = SearchRequest(
+            side=side[0],
+            question=question,
+            masking=_masking([present]),
+            **self.launcher.of_host(pipeline.team_id, side[1], SECONDS),
+        )
+        return self._asked(pipeline, request)
 
     def _followed(self, pipeline: Pipeline, place: Place) -> TraceResult:
         ledgers = ledger_of(pipeline, place, _queries(pipeline, place))
         answer, unknown = self._evaluated(pipeline, place, ledgers)
         channels = []
         for ledger in ledgers:
-            found, more = concluded(ledger, answer.evaluated)
+            found, more = concluded(ledger, answer.evaluated, answer.searches)
             channels.append(found)
             unknown += more
         unknown += [each.unknown for each in answer.evaluated if each.unknown]
+        unknown += [each.unknown for each in answer.searches if each.unknown]
         return TraceResult(place=place, channels=channels, evaluated=answer.evaluated, unknown=unknown)
 
     def _evaluated(
@@ -59,20 +86,26 @@ class TraceContext(TaskContext[RecordTrace]):
         """By each revision that has read the record, as far as an agent with it could be started here."""
         wanted, unknown = _revisions(ledgers)
         known = definitions(pipeline, [number for number, _ in wanted])
-        looks, masked = [], set[str]()
-        for number, source in wanted:
-            found = self.launcher.side(pipeline, known[number])
+        sides, masked = dict[int, Side](), set[str]()
+        for number, data in known.items():
+            found = self.launcher.side(pipeline, data)
             if isinstance(found, list):
                 words = f"It could not be started here: {found[0].message}"
                 unknown.append(Unknown(about=f"revision {number}", code=found[0].code, reason=words))
                 continue
-            looks.append(RevisionLook(revision=number, side=found[0], source=source))
+            sides[number] = found[0]
             masked.update(found[1])
-        if not looks:
+        if not sides:
             return FollowAnswer(), unknown
         request = FollowRequest(
             place=place,
-            looks=looks,
+            sides=sides,
+            looks=[
+                RevisionLook(revision=number, source=source)
+                for number, source in wanted
+                if number in sides and not source.startswith(BUFFER)
+            ],
+            windows=[window for row in _rows(ledgers) if row.revision in sides and (window := _window(row))],
             identities=identities(pipeline.pk),
             masking=_masking([*known.values(), _present(pipeline)]),
             **self.launcher.of_host(pipeline.team_id, masked, SECONDS),
@@ -97,8 +130,7 @@ def _present(pipeline: Pipeline) -> dict[str, Any]:
 def _revisions(ledgers: list[ChannelLedger]) -> tuple[list[tuple[int, str]], list[Unknown]]:
     """Those that have read the record, each with its source, and what is left out. The store of a channel holds events
     behind the interceptors, with which nothing is done any more."""
-    rows = [row for ledger in ledgers for row in ledger.rows]
-    found = {(row.revision, row.source) for row in rows if not row.source.startswith(BUFFER)}
+    found = {(row.revision, row.source) for row in _rows(ledgers)}
     newest = sorted(found, reverse=True)
     left_out = [
         Unknown(
@@ -109,6 +141,29 @@ def _revisions(ledgers: list[ChannelLedger]) -> tuple[list[tuple[int, str]], lis
         for number, _ in newest[MOST_REVISIONS:]
     ]
     return newest[:MOST_REVISIONS], left_out
+
+
+def _rows(ledgers: list[ChannelLedger]) -> list[LedgerRow]:
+    return [row for ledger in ledgers for row in ledger.rows]
+
+
+def _window(row: LedgerRow) -> SinkWindow | None:
+    """Where a batch may have left the record; None for one that has delivered nothing."""
+    if row.state is LedgerState.DONE and not row.counts["delivered"]:
+        return None
+    return SinkWindow(
+        row=row.id,
+        revision=row.revision,
+        source=alias(row.source, row.operation) if row.operation else row.source,
+        channel=row.channel,
+        sink=row.sink,
+        since=_milliseconds(row.planned_at),
+        until=_milliseconds(row.done_at),
+    )
+
+
+def _milliseconds(at: datetime | None) -> int | None:
+    return None if at is None else round(at.timestamp() * 1000)
 
 
 def _masking(found: list[dict[str, Any]]) -> list[Masking]:

@@ -17,6 +17,8 @@ from pipelines.domain.trace.protocol import (
     Evidence,
     LedgerRow,
     LetterRow,
+    SinkRecord,
+    SinkSearch,
     TraceOutcome,
 )
 
@@ -137,6 +139,27 @@ def test_the_batch_that_moved_the_position_decides_and_not_its_replay() -> None:
     replay = row(LedgerState.REPLAYED, counts={"read": 9, "delivered": 9}, revision=4)
     ledger = channel(row(counts={"read": 9, "filtered": 9}), replay)
     assert outcome(ledger)[0] == "filtered"
+
+
+def test_what_the_sink_holds_is_more_than_an_evaluation_or_an_open_batch() -> None:
+    there = SinkRecord(topic="out", partition=2, offset=9)
+    search = SinkSearch(row=1, channel="lake", sink="lake", records=[there], searched=3, complete=True)
+    for ledger in (channel(row()), channel(row(LedgerState.PLANNED)), channel(row(LedgerState.ABANDONED))):
+        found, unknown = concluded(ledger, [again("delivered")], [search])
+        assert (found.outcome, found.evidence, found.searches, unknown) == ("delivered", Evidence.SINK, [search], [])
+    other = search.model_copy(update={"row": 8})
+    assert concluded(channel(row()), [again()], [other])[0].outcome == "filtered", "a search for another channel's row"
+
+
+def test_a_record_that_the_whole_sink_does_not_have_is_not_delivered_by_evaluation() -> None:
+    nothing = SinkSearch(row=1, channel="lake", sink="lake", searched=3, complete=True)
+    found, unknown = concluded(channel(row()), [again("delivered")], [nothing])
+    assert (found.outcome, [each.code for each in unknown]) == ("unknown", ["NOT_IN_SINK"])
+    found, unknown = concluded(channel(row(counts={"read": 3, "delivered": 3})), [], [nothing])
+    assert (found.outcome, found.evidence, [each.code for each in unknown]) == ("delivered", "ledger", ["NOT_IN_SINK"])
+    in_part = nothing.model_copy(update={"complete": False})
+    found, unknown = concluded(channel(row()), [again("delivered")], [in_part])
+    assert (found.outcome, found.evidence, unknown) == ("delivered", "evaluation", [])
 
 
 def test_merged_batches_are_said() -> None:

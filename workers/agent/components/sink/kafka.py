@@ -18,11 +18,21 @@ from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.ledger.journal import Planned, SinkPosition
 from pipelines.domain.ledger.ledger import Counts
 from pipelines.domain.runs.protocol import AgentFinding
+from workers.agent.base.event import ORIGIN_HEADER
+from workers.agent.base.located import Search, Wanted
 from workers.agent.graph.batch import Attempt
-from workers.agent.graph.component import REACH_TIMEOUT, Look, Place, Resolution, SinkBuilder, Unverifiable
+from workers.agent.graph.component import (
+    REACH_TIMEOUT,
+    Look,
+    Place,
+    Resolution,
+    SinkBuilder,
+    Unverifiable,
+)
 from workers.agent.kafka import producers
 from workers.agent.kafka import records as kafka_records
 from workers.agent.kafka.admin import KafkaCluster
+from workers.agent.kafka.locating import Locator
 from workers.agent.kafka.short_tail import SHORT, ShortTail, records
 from workers.agent.kafka.tail import Tail
 from workers.agent.positions.checkpoint import Offsets
@@ -83,13 +93,16 @@ class Builder(SinkBuilder):
 
     def _check(self) -> list[TopicPartition]:
         self._checked = time.monotonic()
-        named = {self.spec.topic, *self.spec.allowed_topics}
-        prefix = self.spec.allowed_topic_prefix
-        also = self._starting_with(prefix) if prefix else []
-        topics = sorted({*named, *also})
+        topics = self._topics()
         found = self._cluster.partitions(topics, self.place.path, "WRITE")
         self._ids = self._cluster.topic_ids(topics)
         return found
+
+    def _topics(self) -> list[str]:
+        named = {self.spec.topic, *self.spec.allowed_topics}
+        prefix = self.spec.allowed_topic_prefix
+        also = self._starting_with(prefix) if prefix else []
+        return sorted({*named, *also})
 
     def _starting_with(self, prefix: str) -> list[str]:
         try:
@@ -246,6 +259,25 @@ class Builder(SinkBuilder):
         now = self._cluster.topic_ids(known)
         if others := sorted(topic for topic, each in known.items() if now.get(topic) != each):
             raise TopicGone(f"the topic {', '.join(others)} was deleted since, with what it had of the batch")
+
+    def origin_at(self, key: TopicPartition, offset: int) -> bytes | None:
+        """By the header that says where a record came from."""
+        if key.topic not in self._topics():
+            raise Unverifiable
+        first, end = self._cluster.earliest([key])[key], self._cluster.latest([key])[key]
+        if not first <= offset < end:
+            raise Unverifiable(f"{key.topic}/{key.partition} has the offsets from {first} to {end}")
+        for message in records(self._cluster.settings, {key: offset}, {key: offset + 1}, _ENDS_TIMEOUT):
+            return dict(message.headers() or []).get(ORIGIN_HEADER)
+        raise Unverifiable("there is no record at this offset")
+
+    def locate(self, spark: SparkSession, wanted: Wanted, seconds: float) -> Search:
+        """By the header that says where a record came from."""
+        prefix = _origin_prefix(self.place.pipeline, wanted.source, wanted.channel)
+        origin = f"{prefix}/{wanted.topic}/{wanted.partition}/{wanted.offset}"
+        options = self._cluster.jvm_options(self.spec.options)
+        partitions = self._cluster.partitions(self._topics(), self.place.path, "READ")
+        return Locator(self._cluster, options, origin, seconds).search(spark, partitions, wanted.since, wanted.until)
 
     def _is_compacted(self, topics: set[str]) -> bool:
         found = self._cluster.settings_of(sorted(topics))

@@ -1,0 +1,117 @@
+"""One record in the topics of a sink, by the header that says where it came from."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as f
+
+from pipelines.domain.base.positions import TopicPartition
+from workers.agent.base import event_values
+from workers.agent.base.event import COPY_MARK, ORIGIN_HEADER
+from workers.agent.base.located import Located, Search
+from workers.agent.kafka.short_tail import SHORT, records
+from workers.agent.kafka.tail import READER, by_topic
+from workers.agent.positions.checkpoint import Offsets
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from workers.agent.kafka.admin import KafkaCluster
+
+MOST = 3_000_000
+"""Records that one search looks at."""
+MARGIN = 5_000
+"""Milliseconds that clocks of hosts and brokers may differ by, before the rest of the log is looked at, too."""
+
+
+@dataclass(frozen=True)
+class Locator:
+    """Looks for the records of one `origin`. `options`: of Spark's reader."""
+
+    cluster: KafkaCluster
+    options: dict[str, str]
+    origin: str
+    seconds: float
+
+    def search(
+        self, spark: SparkSession, partitions: list[TopicPartition], since: int | None, until: int | None
+    ) -> Search:
+        """What was written between two instants comes first, then what was written later, and before. It ends with the
+        part in which something was found. Raises KafkaException."""
+        deadline, searched = time.monotonic() + self.seconds, 0
+        firsts, ends = self.cluster.earliest(partitions), self.cluster.latest(partitions)
+        parts = self._parts(firsts, ends, since, until)
+        for starts, stops in parts:
+            size = sum(end - starts[key] for key, end in stops.items())
+            if searched + size > MOST:
+                return Search([], searched, f"{size} more records would have to be searched")
+            try:
+                found = self._looked_at(spark, starts, stops, size, deadline)
+            except TimeoutError:
+                return Search([], searched, f"the search ended after {self.seconds:g} s")
+            searched += size
+            if found:
+                return Search(sorted(found, key=lambda each: (each.copy, each.key, each.offset)), searched)
+        return Search([], searched, self._deleted(firsts, parts[0][0]))
+
+    def _deleted(self, firsts: Offsets, starts: Offsets) -> str:
+        """What retention or compaction may have taken of the part in which the record was written."""
+        if any(first and starts[key] <= first for key, first in firsts.items()):
+            return "the topic has deleted records of that time"
+        settings = self.cluster.settings_of(sorted({topic for topic, _ in firsts}))
+        compacted = any("compact" in each.get("cleanup.policy", "") for each in settings.values())
+        return "the topic is compacted" if compacted else ""
+
+    def _parts(
+        self, firsts: Offsets, ends: Offsets, since: int | None, until: int | None
+    ) -> list[tuple[Offsets, Offsets]]:
+        starts = firsts if since is None else {**ends, **self.cluster.at(list(ends), since - MARGIN)}
+        stops = ends if until is None else {**ends, **self.cluster.at(list(ends), until + MARGIN)}
+        stops = {key: max(starts[key], stop) for key, stop in stops.items()}
+        return [(starts, stops), (stops, ends), (firsts, starts)]
+
+    def _looked_at(
+        self, spark: SparkSession, starts: Offsets, ends: Offsets, size: int, deadline: float
+    ) -> list[Located]:
+        if not size:
+            return []
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        return [*(self._by_client(starts, ends, left) if size <= SHORT else self._by_spark(spark, starts, ends))]
+
+    def _by_client(self, starts: Offsets, ends: Offsets, seconds: float) -> Iterator[Located]:
+        for message in records(self.cluster.settings, starts, ends, seconds):
+            copy = self.copy_of(dict(message.headers() or []).get(ORIGIN_HEADER) or b"")
+            if copy is not None:
+                key = TopicPartition(message.topic(), message.partition())
+                yield Located(key, message.offset(), message.timestamp()[1], copy)
+
+    def _by_spark(self, spark: SparkSession, starts: Offsets, ends: Offsets) -> Iterator[Located]:
+        own = {key: end for key, end in ends.items() if end > starts[key]}
+        reader = spark.read.format("kafka").options(
+            **READER,
+            **self.options,
+            assign=by_topic(dict.fromkeys(own)),
+            startingOffsets=by_topic({key: starts[key] for key in own}),
+            endingOffsets=by_topic(dict(own)),
+            minPartitions=str(spark.sparkContext.defaultParallelism),
+        )
+        header = event_values.header(ORIGIN_HEADER)
+        mine = reader.load().where((header == self.origin) | header.startswith(f"{self.origin}{COPY_MARK}"))
+        at = f.unix_millis("timestamp").alias("at")
+        for row in mine.select("topic", "partition", "offset", at, header.alias("header")).collect():
+            copy = self.copy_of(row["header"].encode())
+            if copy is not None:
+                yield Located(TopicPartition(row["topic"], row["partition"]), row["offset"], row["at"], copy)
+
+    def copy_of(self, header: bytes) -> int | None:
+        """Which event of the record this is; None where it is of another one."""
+        own, mark, number = header.partition(COPY_MARK.encode())
+        if own != self.origin.encode() or (mark and not number.isdigit()):
+            return None
+        return int(number or 0)

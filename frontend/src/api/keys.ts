@@ -48,6 +48,7 @@ export const keys = {
   preview: (name: string, id: string) => ['preview', name, id] as const,
   previewDifferences: (name: string, id: string, filter: object) =>
     ['preview', name, id, 'differences', filter] as const,
+  trace: (name: string, id: string) => ['trace', name, id] as const,
   quarantine: (name: string) => ['pipeline', name, 'quarantine'] as const,
   rangeReplays: (name: string) => ['pipeline', name, 'range-replays'] as const,
   lag: (name: string, minutes: number) => ['lag', name, minutes] as const,

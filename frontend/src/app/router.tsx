@@ -86,6 +86,13 @@ const deadLetters = createRoute({
   }),
 })
 
+const trace = createRoute({
+  getParentRoute: () => pipeline,
+  path: 'trace',
+  component: lazyRouteComponent(() => import('@/features/pipeline/trace/TraceTab'), 'TraceTab'),
+  validateSearch: (search): { at?: string } => ({ at: text(search.at) }),
+})
+
 const runs = createRoute({
   getParentRoute: () => pipeline,
   path: 'runs',
@@ -280,6 +287,7 @@ const pipelineTabs = pipeline.addChildren([
   ledgerTotals,
   positions,
   deadLetters,
+  trace,
   runs,
   pipelineEvents,
   log,

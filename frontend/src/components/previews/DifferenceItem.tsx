@@ -1,25 +1,10 @@
 import type { Difference, DifferenceSide } from '@/api/types'
-import { CodeBlock } from '@/components/ui/CodeBlock'
 import { ReasonButton } from '@/components/ui/ReasonButton'
 import { Table } from '@/components/ui/Table'
 import { notSavable } from './savedTest'
+import { ShownEvent } from './ShownEvent'
 import { KINDS, placeOf, sideWords } from './words'
 import classes from './previews.module.css'
-
-interface Event {
-  key: string | null
-  headers: [string, string][]
-  bytes: number
-  body?: string | null
-  body_base64?: string
-  note: '' | 'truncated' | 'withheld'
-}
-
-const NOTES = {
-  '': '',
-  truncated: 'The beginning of the body.',
-  withheld: 'The body is not shown: its masked fields cannot be found in it.',
-}
 
 interface DifferenceItemProps {
   found: Difference
@@ -85,20 +70,13 @@ function Changes({ found }: { found: Difference }) {
 }
 
 function Side({ label, side }: { label: string; side: DifferenceSide | null }) {
-  const event = side?.event as Event | null | undefined
   return (
     <div className={classes.side}>
       <div>
         <span className="dim">{label}</span> {sideWords(side)}
       </div>
       {side?.cause && <p>{side.cause}</p>}
-      {event && <CodeBlock code={textOf(event)} label={`${label}: event`} maxHeight={260} />}
-      {event?.note && <p className="dim">{NOTES[event.note]}</p>}
+      <ShownEvent event={side?.event} label={`${label}: event`} />
     </div>
   )
-}
-
-function textOf({ key, headers, body, body_base64 }: Event): string {
-  const lines = [...(key === null ? [] : [`key: ${key}`]), ...headers.map((pair) => pair.join(': '))]
-  return [...lines, '', body ?? body_base64 ?? ''].join('\n').trim()
 }

@@ -1,0 +1,184 @@
+import { Button } from '@mantine/core'
+import { Link } from '@tanstack/react-router'
+import type { ChannelTrace, EvaluatedRecord, SourceSearch, Trace, TraceResult } from '@/api/types'
+import { ShownEvent } from '@/components/previews/ShownEvent'
+import { Table } from '@/components/ui/Table'
+import { Moment } from '@/components/ui/Time'
+import { written } from './question'
+import { outcomeWords } from './words'
+import classes from './trace.module.css'
+
+interface TraceOutcomeProps {
+  name: string
+  trace: Trace
+  result: TraceResult
+  onFollow: (place: string) => void
+}
+
+/** A record from its source to its sinks: what the ledger proves, what was evaluated again, what was found. */
+export function TraceOutcome({ name, trace, result, onFollow }: TraceOutcomeProps) {
+  return (
+    <>
+      {result.search && <Searched search={result.search} onFollow={onFollow} />}
+      {result.place && (
+        <>
+          <p role="status">
+            {written(result.place)}:{' '}
+            {result.channels.map(inChannel).join('; ') || 'no channel has read this partition'}
+          </p>
+          <ol className={classes.timeline} aria-label="Timeline">
+            {result.channels.map((each) => (
+              <Read key={`${each.source} ${each.channel}`} name={name} found={each} />
+            ))}
+            {result.evaluated.map((each) => (
+              <Evaluation key={`${each.revision} ${each.source}`} found={each} />
+            ))}
+            {result.channels.map((each) => (
+              <Sinks key={`${each.source} ${each.channel}`} found={each} />
+            ))}
+          </ol>
+        </>
+      )}
+      {result.unknown.length > 0 && (
+        <ul aria-label="Not known">
+          {result.unknown.map(({ about, code, reason }) => (
+            <li key={`${about} ${code} ${reason}`}>
+              Not known{about ? ` (${about})` : ''}: {reason}
+            </li>
+          ))}
+        </ul>
+      )}
+      {!trace.shows_records && <p className="dim">Your role or token does not show what records hold.</p>}
+    </>
+  )
+}
+
+const inChannel = (found: ChannelTrace) => `${found.source}.${found.channel} ${outcomeWords(found)}`
+
+function Searched({ search, onFollow }: { search: SourceSearch; onFollow: (place: string) => void }) {
+  const several = search.matched !== 1 || search.more
+  return (
+    <>
+      <p>
+        {search.searched} offsets of {search.source} were searched, {search.matched}
+        {search.more ? ' or more' : ''} match. {search.notes?.join(' ')}
+      </p>
+      {several && (search.candidates?.length ?? 0) > 0 && (
+        <Table label="Records that match" head={<CandidateHead />}>
+          {search.candidates?.map(({ place, timestamp, size }) => (
+            <tr key={written(place)}>
+              <td>{written(place)}</td>
+              <td>{timestamp ? <Moment at={new Date(timestamp).toISOString()} /> : '-'}</td>
+              <td>{size}</td>
+              <td>
+                <Button size="compact-sm" variant="default" onClick={() => onFollow(written(place))}>
+                  Trace {written(place)}
+                </Button>
+              </td>
+            </tr>
+          ))}
+        </Table>
+      )}
+    </>
+  )
+}
+
+function CandidateHead() {
+  return (
+    <>
+      <th>Record</th>
+      <th>Written</th>
+      <th>Bytes</th>
+      <th aria-label="Action" />
+    </>
+  )
+}
+
+function Read({ name, found }: { name: string; found: ChannelTrace }) {
+  return (
+    <li>
+      <strong>
+        Ledger of {found.source}.{found.channel}
+      </strong>
+      {found.ledger.rows?.map((row) => (
+        <div key={row.id}>
+          Batch {row.merged ? `${row.first_batch} to ${row.last_batch}` : row.first_batch} of{' '}
+          <Link
+            to="/pipelines/$name/ledger"
+            params={{ name }}
+            search={{ run: row.run, channel: row.channel }}
+          >
+            run {row.run}
+          </Link>
+          , revision {row.revision}, {row.state} <Moment at={row.done_at} />
+        </div>
+      ))}
+      {(found.ledger.rows?.length ?? 0) === 0 && <div className="dim">No batch has the record.</div>}
+      {found.ledger.letters?.map((letter) => (
+        <div key={letter.id}>
+          <Link to="/pipelines/$name/dead-letters" params={{ name }} search={{ component: letter.component }}>
+            Dead letter
+          </Link>{' '}
+          of {letter.component}: {letter.cause} ({letter.state})
+        </div>
+      ))}
+    </li>
+  )
+}
+
+function Evaluation({ found }: { found: EvaluatedRecord }) {
+  if ((found.events?.length ?? 0) === 0) return null
+  return (
+    <li>
+      <strong>Evaluated again with revision {found.revision}</strong>
+      <ShownEvent event={found.read} label="Record as it was read" />
+      {found.events?.map((event) => (
+        <div key={event.copy_number}>
+          <Table label={`Components, event ${event.copy_number + 1}`} head={<StepHead />}>
+            {event.steps?.map(({ component, type, effect, headers, key, body, cause }) => (
+              <tr key={component}>
+                <td>{component}</td>
+                <td>{type}</td>
+                <td>{effect}</td>
+                <td>
+                  {cause ||
+                    [...(headers ?? []), ...(key ? ['key'] : []), ...(body ? ['body'] : [])].join(', ') ||
+                    '-'}
+                </td>
+              </tr>
+            ))}
+          </Table>
+          <div>
+            {Object.entries(event.verdicts)
+              .map(([channel, verdict]) => `${channel}: ${verdict}`)
+              .join(', ')}
+          </div>
+          <ShownEvent event={event.event} label="Event behind the interceptors" />
+        </div>
+      ))}
+    </li>
+  )
+}
+
+function StepHead() {
+  return (
+    <>
+      <th>Component</th>
+      <th>Type</th>
+      <th>Effect</th>
+      <th>What</th>
+    </>
+  )
+}
+
+function Sinks({ found }: { found: ChannelTrace }) {
+  return found.searches?.map((search) => (
+    <li key={search.row}>
+      <strong>Sink {search.sink}</strong>
+      <div>
+        {search.records?.length ? `Found at ${search.records.map(written).join(', ')}` : 'Not found'};{' '}
+        {search.searched} records were searched by their origin.
+      </div>
+    </li>
+  ))
+}

@@ -56,6 +56,8 @@ def ask(page: Page, stream: Stream, release: str, *, sink: str = "", rules: dict
     press(page, "Next: Plan migration", role="button")
     at(page, "plan")
     expect(page.get_by_role("row", name=re.compile("interceptors")).first).to_be_visible()
+    expect(page.get_by_role("row", name=re.compile("^Delivered")).first).to_be_visible(timeout=LONG_MS)
+    assert violations(page) == []
     press(page, "Next: Approve", role="button")
     press(page, "Approve plan", role="button")
     press(page, "Start migration", role="button")

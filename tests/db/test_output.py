@@ -155,6 +155,16 @@ def test_merged_rows_say_the_same_of_the_past(host: Host, orders: Pipeline) -> N
     assert said(orders) == ("True", "as_usual")
 
 
+def test_a_standby_reads_from_its_promotion_on(host: Host, orders: Pipeline) -> None:
+    run = runs(orders, START - timedelta(days=1))
+    Run.objects.filter(pk=run.pk).update(promoted_at=START + timedelta(minutes=1))
+    host.minutes(run, 5, **BAD)
+    assert said(orders) == ("Unknown", "catching_up")
+    host.minutes(run, 1, **BAD)
+    assert said(orders) == ("False", "nothing_delivered")
+    assert OutputVerdict.objects.get().since == host.now
+
+
 def test_what_a_replay_reads_beside_the_stream_is_not_checked(host: Host, orders: Pipeline) -> None:
     run = runs(orders, START - timedelta(days=1))
     host.minutes(run, 6, **BAD, state=LedgerState.REPLAYED)

@@ -81,8 +81,8 @@ function Test({ test }: { test: TestResult }) {
         <span className="visually-hidden">{passed ? 'Passed' : 'Failed'}</span>
       </span>{' '}
       {test.name}
-      {test.failures?.map((failure, number) => (
-        <dl key={number} className={classes.failure}>
+      {test.failures?.map((failure) => (
+        <dl key={`${failure.path} ${failure.message}`} className={classes.failure}>
           <dt>{failure.path}</dt>
           <dd>{failure.message}</dd>
           <dt>Expected</dt>

@@ -9,7 +9,7 @@ interface Tested {
 
 /** The tests of a definition that is being written, and their last run. */
 export function useTests(text: string, state: ValidationState, team: string | null = null) {
-  const run = useMutation({ mutationFn: ({ definition, team }: Tested) => runTests(definition, team) })
+  const run = useMutation({ mutationFn: (tested: Tested) => runTests(tested.definition, tested.team) })
   const defined = state.validation?.definition?.tests
   const count = Array.isArray(defined) ? defined.length : 0
   return {

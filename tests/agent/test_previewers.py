@@ -105,9 +105,11 @@ def test_a_previewer_that_is_killed_fails_its_preview_alone(
     previews: ChildPreviews, topics: Topics, spark_settings: SparkSettings
 ) -> None:
     topics.produce(100)
+    jvms: list[psutil.Process] = []
 
     def kill() -> None:
         wait_for(lambda: any(each.children() for each in previewers()), "a JVM of a previewer")
+        jvms.extend(previewers()[0].children())
         os.kill(previewers()[0].pid, signal.SIGKILL)
 
     threading.Thread(target=kill).start()
@@ -115,6 +117,7 @@ def test_a_previewer_that_is_killed_fails_its_preview_alone(
         previews.make("orders", None, request(topics, spark_settings, FILTER))
     assert (failure.value.code, bool(failure.value.hint)) == ("preview_failed", True)
     assert previews.make("orders", None, request(topics, spark_settings, FILTER)).result
+    wait_for(lambda: not any(each.is_running() for each in jvms), "the JVM to end with its previewer", 10)
 
 
 def test_a_definition_that_never_ends_is_ended(

@@ -20,7 +20,7 @@ from typing import IO
 from pipelines.domain.access.secrets import Mask
 from pipelines.domain.preview.protocol import MOST_ANSWER
 from pipelines.domain.runs.protocol import AgentUser
-from workers.adapters.processes import start_child
+from workers.adapters.processes import Child
 from workers.ports import AnswerT, PreviewFailed, PreviewInterrupted, Question
 
 AT_ONCE = 2
@@ -39,16 +39,12 @@ class _Child:
 
     owner: str
     user: AgentUser | None
-    process: subprocess.Popen[bytes]
+    process: Child
     requests: IO[bytes]
     answers: IO[bytes]
     log: IO[bytes]
     used_at: float = 0.0
     busy: bool = True
-
-    @property
-    def lives(self) -> bool:
-        return self.process.poll() is None
 
 
 class ChildPreviews:
@@ -76,14 +72,14 @@ class ChildPreviews:
 
     def tidy(self) -> None:
         with self._lock:
-            self._forget([each for each in self._children if not each.busy and not each.lives])
+            self._forget([each for each in self._children if not each.busy and not each.process.lives])
 
     def close(self) -> None:
         """Who waits for a busy one sees its end, and lets go of it."""
         with self._lock:
             self._closed = True
             for child in self._children:
-                _kill(child)
+                child.process.end()
             self._forget([each for each in self._children if not each.busy])
 
     def _child_for(self, owner: str, user: AgentUser | None) -> _Child:
@@ -91,7 +87,9 @@ class ChildPreviews:
             if self._closed:
                 raise PreviewInterrupted
             idle = [each for each in self._children if not each.busy]
-            self._forget([each for each in idle if not each.lives or (each.owner == owner and each.user != user)])
+            self._forget(
+                [each for each in idle if not each.process.lives or (each.owner == owner and each.user != user)]
+            )
             idle = [each for each in self._children if not each.busy]
             own = next((each for each in idle if each.owner == owner), None)
             if own is None:
@@ -118,7 +116,7 @@ class ChildPreviews:
 def _started(argv: tuple[str, ...], owner: str, user: AgentUser | None) -> _Child:
     log = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the child
     (theirs, requests), (answers, said) = os.pipe(), os.pipe()
-    process = start_child(argv, user, passed_on=_PASSED_ON, stdin=theirs, stdout=said, stderr=log)
+    process = Child(argv, user, passed_on=_PASSED_ON, stdin=theirs, stdout=said, stderr=log)
     for descriptor in (theirs, said):
         os.close(descriptor)
     return _Child(owner, user, process, os.fdopen(requests, "wb"), os.fdopen(answers, "rb"), log)
@@ -185,17 +183,8 @@ def _timed_out(request: Question[object]) -> PreviewFailed:
     return PreviewFailed(f"{request.noun}_timed_out", message, hint)
 
 
-def _kill(child: _Child) -> None:
-    """It is our child and not waited for yet, so that its number is still its own. The JVM is of a group of its own and
-    ends with its standard input."""
-    if child.lives:
-        with suppress(ProcessLookupError):
-            os.killpg(child.process.pid, signal.SIGKILL)
-
-
 def _end(child: _Child) -> None:
-    _kill(child)
-    child.process.wait()
+    child.process.end()
     for each in (child.requests, child.answers, child.log):
         with suppress(OSError):
             each.close()

@@ -6,11 +6,13 @@ A run is recognised by its token in /proc/PID/environ, never by a pid alone: pid
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,10 @@ from workers.ports import TokenHolders
 
 _PROC = Path("/proc")
 _MARK = f"\0{TOKEN_VARIABLE}=".encode()
+_CHILD_VARIABLE = "HEADGATE_CHILD"
+_CHILD_MARK = f"\0{_CHILD_VARIABLE}=".encode()
+_LOOKS = 2
+"""A process shows no environment while it executes another program: it is looked for again."""
 _PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "JAVA_HOME", "LD_LIBRARY_PATH")
 """Variables that a keeper inherits. Anything else could hold a secret."""
 _PROJECT = Path(workers.__file__).resolve().parent.parent
@@ -34,21 +40,53 @@ _HALTED = frozenset({"T", "t"})
 """States of a process that a signal or a debugger has stopped."""
 
 
-def start_child(
-    argv: Sequence[str], user: AgentUser | None, *, passed_on: Collection[str], **streams: Any
-) -> subprocess.Popen[bytes]:
+class Child(subprocess.Popen[bytes]):
     """A child in a session of its own, as the pipeline's user where it has one. `passed_on`: the only variables of the
-    worker's that it has; `streams`: those of `Popen`."""
-    switch: dict[str, Any] = {} if user is None else {"user": user.uid, "group": user.gid, "extra_groups": user.groups}
-    environment = {name: os.environ[name] for name in passed_on if name in os.environ}
-    return subprocess.Popen(
-        argv,
-        start_new_session=True,
-        cwd=_PROJECT,
-        env={**environment, "PYTHONPATH": str(_PROJECT)},
-        **streams,
-        **switch,
-    )
+    worker's that it has; `streams`: those of `Popen`. It has a token, which what it starts inherits."""
+
+    def __init__(
+        self, argv: Sequence[str], user: AgentUser | None, *, passed_on: Collection[str], **streams: Any
+    ) -> None:
+        self._mark = secrets.token_hex(16)
+        switch: dict[str, Any] = (
+            {} if user is None else {"user": user.uid, "group": user.gid, "extra_groups": user.groups}
+        )
+        environment = {name: os.environ[name] for name in passed_on if name in os.environ}
+        super().__init__(
+            argv,
+            start_new_session=True,
+            cwd=_PROJECT,
+            env={**environment, "PYTHONPATH": str(_PROJECT), _CHILD_VARIABLE: self._mark},
+            **streams,
+            **switch,
+        )
+
+    @property
+    def lives(self) -> bool:
+        """Whether it has not ended."""
+        return self.poll() is None
+
+    def end(self) -> None:
+        """Kill it and what it has started, processes of groups of their own included, and wait for it."""
+        self.kill()
+        self.wait()
+        for _ in range(_LOOKS):
+            for entry in _PROC.iterdir():
+                if entry.name.isdigit():
+                    _kill_marked(int(entry.name), self._mark)
+
+
+def _kill_marked(pid: int, mark: str) -> None:
+    """The pidfd is opened before the check, so that the process checked is the process signalled."""
+    if _token(pid, _CHILD_MARK) != mark:
+        return
+    with suppress(OSError):
+        descriptor = os.pidfd_open(pid)
+        try:
+            if _token(pid, _CHILD_MARK) == mark:
+                signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+        finally:
+            os.close(descriptor)
 
 
 class HostProcesses:
@@ -166,11 +204,11 @@ def _read(pid: int, name: str) -> bytes:
         os.close(descriptor)
 
 
-def _token(pid: int) -> str | None:
+def _token(pid: int, mark: bytes = _MARK) -> str | None:
     """The run token of a process; None where it has none, has ended, or belongs to somebody else."""
     try:
         environment = b"\0" + _read(pid, "environ")
     except OSError:
         return None
-    _, mark, rest = environment.partition(_MARK)
-    return rest.partition(b"\0")[0].decode(errors="replace") if mark else None
+    _, found, rest = environment.partition(mark)
+    return rest.partition(b"\0")[0].decode(errors="replace") if found else None

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
 import sys
 import threading
-from contextlib import suppress
 
 from pipelines.domain.positions.plan import InspectionRequest, InspectionResult
 from pipelines.domain.runs.protocol import AgentUser
-from workers.adapters.processes import start_child
+from workers.adapters.processes import Child
 from workers.ports import InspectionFailed
 
 SECONDS = 45.0
@@ -27,14 +24,14 @@ class ChildSurveys:
 
     def __init__(self, seconds: float = SECONDS) -> None:
         self._seconds = seconds
-        self._waiting: subprocess.Popen[bytes] | None = None
+        self._waiting: Child | None = None
         self._lock = threading.Lock()
 
     def get_ready(self) -> None:
         """Keep a child that has imported everything, which takes it half a second, and waits for its question. It ends
         with the worker, whose end closes its pipe."""
         with self._lock:
-            if not _lives(self._waiting):
+            if self._waiting is None or not self._waiting.lives:
                 self._waiting = _child(_TRANSLATING)
 
     def stand_down(self) -> None:
@@ -43,13 +40,13 @@ class ChildSurveys:
         if waiting is not None:
             _end(waiting)
 
-    def _child_for(self, question: InspectionRequest) -> subprocess.Popen[bytes]:
+    def _child_for(self, question: InspectionRequest) -> Child:
         if question.move is None:
             user = question.launch.get("user")
             return _child(_SURVEY, user and AgentUser.model_validate(user))
         with self._lock:
             waiting, self._waiting = self._waiting, None
-        return waiting if waiting is not None and _lives(waiting) else _child(_TRANSLATING)
+        return waiting if waiting is not None and waiting.lives else _child(_TRANSLATING)
 
     def inspect(self, question: InspectionRequest) -> InspectionResult:
         child = self._child_for(question)
@@ -72,19 +69,12 @@ class ChildSurveys:
             ) from None
 
 
-def _child(module: str, user: AgentUser | None = None) -> subprocess.Popen[bytes]:
+def _child(module: str, user: AgentUser | None = None) -> Child:
     argv = [sys.executable, "-m", "workers.keeper.lowered", module]
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    return start_child(argv, user, passed_on=_PASSED_ON, **pipes)
+    return Child(argv, user, passed_on=_PASSED_ON, **pipes)
 
 
-def _lives(child: subprocess.Popen[bytes] | None) -> bool:
-    return child is not None and child.poll() is None
-
-
-def _end(child: subprocess.Popen[bytes]) -> None:
-    """It is our child and not waited for yet, so that its number is still its own."""
-    if _lives(child):
-        with suppress(ProcessLookupError):
-            os.killpg(child.pid, signal.SIGKILL)
+def _end(child: Child) -> None:
+    child.end()
     child.communicate()

@@ -44,7 +44,6 @@ _UNUSED_OF_PIPELINE = (
     "description",
     "labels",
     "created_at",
-    "updated_at",
     "archived_at",
     "restart_at",
     "restart_cause",

@@ -301,6 +301,27 @@ def test_a_tick_over_many_quiet_pipelines_costs_a_fixed_number_of_queries(stage:
     assert queries() == few
 
 
+def test_statuses_of_many_pipelines_are_stored_by_a_fixed_number_of_queries(stage: Stage) -> None:
+    def most() -> int:
+        """Of the ticks in which every status is stored once."""
+        counts = []
+        for _ in range(12):
+            with CaptureQueriesContext(connection) as captured:
+                stage.pass_time(1)
+            counts.append(len(captured))
+        return max(counts)
+
+    def start(count: int) -> None:
+        for pipeline in PipelineFactory.create_batch(count):
+            stage.ask(pipeline, OperationKind.START)
+        stage.pass_time(30)
+
+    start(1)
+    one = most()
+    start(8)
+    assert most() == one
+
+
 def test_a_running_pipeline_whose_status_did_not_change_costs_nothing_more(stage: Stage) -> None:
     pipeline = PipelineFactory.create()
     stage.ask(pipeline, OperationKind.START)

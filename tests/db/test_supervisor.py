@@ -69,7 +69,9 @@ def test_a_start_becomes_a_run_and_a_stop_its_end(stage: Stage) -> None:
     started.refresh_from_db()
     run = Run.objects.get()
     assert (phase(pipeline), started.state) == ("RUNNING", "SUCCEEDED")
-    assert (run.state, run.number, run.lineage, run.first_record_at) == ("LIVE", 1, 1, datetime.fromtimestamp(1, UTC))
+    assert (run.state, run.number, run.lineage) == ("LIVE", 1, 1)
+    assert run.first_record_at is not None
+    assert started.created_at <= run.first_record_at <= datetime.now(UTC)
     assert run.start_requested_at == started.created_at
     assert Sample.objects.filter(pipeline=pipeline).exists()
 

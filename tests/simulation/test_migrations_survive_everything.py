@@ -27,6 +27,7 @@ from pipelines.domain.base.states import (
     RunRole,
     RunState,
 )
+from pipelines.domain.migration.observation import FIRST_RESULT_SECONDS
 from pipelines.domain.monitoring.alert_rules import AlertRule
 from pipelines.domain.positions.plan import InspectionRequest, InspectionResult, PartitionSurvey, Survey
 from pipelines.domain.runs import protocol
@@ -479,7 +480,10 @@ def test_a_new_agent_that_reads_nothing_waits_for_a_person(world: World) -> None
     world.run_until(lambda: present(world).stage == MigrationStage.VERIFYING, within=60, step=0.2)
     world.agent.slow = True
     LedgerBatch.objects.filter(run=present(world).new_run).update(read=0, delivered=0)
-    world.run_until(lambda: selecting.waits(selecting.get_migration(present(world).pk)) == "COMMITTED", within=100)
+    world.run_until(
+        lambda: selecting.waits(selecting.get_migration(present(world).pk)) == "COMMITTED",
+        within=20 + FIRST_RESULT_SECONDS + 20,
+    )
     assert "Nothing was delivered yet" in present(world).message
 
 

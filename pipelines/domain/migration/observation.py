@@ -140,21 +140,26 @@ def evaluate(
     outcome = _outcome(rules, expected, now, left) if flows and expected is not None and rules.window > 0 else []
     checks = [*_fatal(rules, now, repeats, skips), *moving, *outcome, *_settled(rules, before, now)]
     found = Observed(conclusion=Conclusion.WAIT, checks=checks, seconds=seconds, left=left)
-    return found.model_copy(update={"conclusion": _conclusion(rules, found, away=bool(now.away), changed=changed)})
+    return found.model_copy(update={"conclusion": _conclusion(rules, found, now, changed=changed)})
 
 
-def _conclusion(rules: ObservationRules, found: Observed, *, away: bool, changed: bool) -> Conclusion:
+def _conclusion(rules: ObservationRules, found: Observed, now: Sample, *, changed: bool) -> Conclusion:
     if any(check.fatal for check in found.breaches):
         return rules.otherwise
-    if found.left > 0 or (away and found.seconds < rules.window + RETURN_SECONDS):
+    if found.left > 0 or (now.away and found.seconds < rules.window + RETURN_SECONDS):
         return Conclusion.WAIT
     if found.breaches:
         return rules.otherwise
-    return Conclusion.ASK if changed and found.waiting else rules.then
+    if not (changed and found.waiting):
+        return rules.then
+    return Conclusion.WAIT if now.lag and found.seconds < rules.window + FIRST_RESULT_SECONDS else Conclusion.ASK
 
 
 RETURN_SECONDS = 25.0
 """Beyond the window, for a new side that is on its way back; less than what its step may take longer."""
+FIRST_RESULT_SECONDS = 90.0
+"""Beyond the window, for a new side that has records to read and has finished too few to be judged: a pause leaves a
+large first batch. Less than what its step may take longer."""
 _BATCHES = 2
 """The one that is waited for, and the one that is worked at."""
 

@@ -161,7 +161,7 @@ def forward(
         StepName.END_OLD_RUN: stop_seconds(life),
         StepName.SET_POSITIONS: 2 * FIRST_BATCH_SECONDS,
         StepName.PROMOTE: FIRST_BATCH_SECONDS,
-        StepName.OBSERVE: window + MARGIN_SECONDS,
+        StepName.OBSERVE: window + FIRST_BATCH_SECONDS,
     }
     return ordered(_step(name, _STAGE_OF[name], seconds.get(name, MARGIN_SECONDS), gates) for name in names)
 

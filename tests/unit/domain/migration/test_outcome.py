@@ -13,6 +13,7 @@ from pipelines.domain.definitions.document.spec import Definition
 from pipelines.domain.migration import outcome as outcomes
 from pipelines.domain.migration.observation import (
     CERTAIN_RECORDS,
+    FIRST_RESULT_SECONDS,
     JUDGED_RECORDS,
     Check,
     Conclusion,
@@ -43,12 +44,12 @@ NONE = of(main=counts(1000, 0, by=1000))
 
 
 def judged(
-    wanted: Outcome, found: Outcome, seconds: float = 60, rules: ObservationRules = RULES, **more: Any
+    wanted: Outcome, found: Outcome, seconds: float = 60, rules: ObservationRules = RULES, lag: int = 10, **more: Any
 ) -> Observed:
     return evaluate(
         rules,
         Sample(rate=100.0, lag=10),
-        Sample(rate=100.0, lag=10, outcome=found, span=seconds),
+        Sample(rate=100.0, lag=lag, outcome=found, span=seconds),
         seconds=seconds,
         expected=Expected(outcome=wanted, predicted=frozenset({"shop"})),
         **more,
@@ -84,14 +85,24 @@ def test_nothing_delivered_never_holds_even_where_it_was_predicted() -> None:
     assert found.conclusion is Conclusion.ROLL_BACK
 
 
-def test_without_a_record_the_outcome_is_neither_good_nor_bad_and_a_user_decides() -> None:
-    empty = of(main=counts(0, 0))
-    for seconds, conclusion in ((10, Conclusion.WAIT), (60, Conclusion.ASK)):
-        found = judged(ALL, empty, seconds=seconds)
-        assert found.conclusion is conclusion
-        assert check(found, "delivering").waits
-        assert not check(found, "delivering").holds
-        assert not found.breaches
+@pytest.mark.parametrize(
+    ("lag", "seconds", "conclusion"),
+    [
+        (0, 10, Conclusion.WAIT),
+        (0, 60, Conclusion.ASK),
+        (10, 60, Conclusion.WAIT),
+        (10, 60 + FIRST_RESULT_SECONDS, Conclusion.ASK),
+    ],
+)
+def test_without_a_record_the_outcome_is_neither_good_nor_bad_and_a_user_decides(
+    lag: int, seconds: float, conclusion: Conclusion
+) -> None:
+    """Where there are records to read, the first batch of the new side is waited for."""
+    found = judged(ALL, of(main=counts(0, 0)), seconds=seconds, lag=lag)
+    assert found.conclusion is conclusion
+    assert check(found, "delivering").waits
+    assert not check(found, "delivering").holds
+    assert not found.breaches
 
 
 def test_a_source_without_records_keeps_no_migration_that_leaves_the_definition_as_it_is() -> None:

@@ -16,6 +16,7 @@ from pipelines.domain.trace.protocol import (
     Unknown,
 )
 
+TOPIC_RECREATED = "TOPIC_RECREATED"
 VERDICTS = ("delivered", "routed_elsewhere", "filtered", "unrouted", "dead_lettered", "dropped_optional")
 
 
@@ -56,6 +57,8 @@ def _outcome(
     searches: Sequence[SinkSearch],
     unknown: list[Unknown],
 ) -> Outcome:
+    if any(each.unknown and each.unknown.code == TOPIC_RECREATED for each in evaluated.values()):
+        return TraceOutcome.UNKNOWN, Evidence.NONE, ""  # ledger and sinks tell of another record
     if any(each.records for each in searches):
         return TraceOutcome.DELIVERED, Evidence.SINK, ""
     if channel.letters:

@@ -9,7 +9,7 @@ import pytest
 
 from pipelines.domain.base.states import DeadLetterState, LedgerState
 from pipelines.domain.preview.outcomes import EventResult
-from pipelines.domain.trace.conclusion import concluded, proven
+from pipelines.domain.trace.conclusion import TOPIC_RECREATED, concluded, proven
 from pipelines.domain.trace.protocol import (
     ChannelLedger,
     Evaluated,
@@ -20,6 +20,7 @@ from pipelines.domain.trace.protocol import (
     SinkRecord,
     SinkSearch,
     TraceOutcome,
+    Unknown,
 )
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -63,6 +64,21 @@ def again(verdict: str = "filtered", revision: int = 2, component: str = "source
 def outcome(ledger: ChannelLedger, *evaluated: Evaluated) -> tuple[TraceOutcome, Evidence, list[str]]:
     found, unknown = concluded(ledger, evaluated)
     return found.outcome, found.evidence, [each.code for each in unknown]
+
+
+def test_what_is_known_of_the_topic_before_says_nothing_of_the_record() -> None:
+    """The ledger's batch, all delivered, and what a sink has were of another record at the same offset."""
+    changed = Unknown(about="revision 2", code=TOPIC_RECREATED, reason="It was created again.")
+    ledger = channel(row(counts={"read": 9, "delivered": 9}))
+    search = SinkSearch(
+        row=1,
+        channel="lake",
+        sink="lake",
+        records=[SinkRecord(topic="out", partition=0, offset=7, timestamp=None, copy_number=0)],
+    )
+    found, _ = concluded(ledger, [Evaluated(revision=2, source="shop", unknown=changed)], [search])
+    assert (found.outcome, found.evidence) == (TraceOutcome.UNKNOWN, Evidence.NONE)
+    assert found.searches == [search]
 
 
 def test_a_dead_letter_is_a_proof() -> None:

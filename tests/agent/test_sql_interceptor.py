@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from tests.agent.expressions import PATH, SCHEMA, In, Out, made, sent
 from workers.agent.base.event import Event
 from workers.agent.base.findings import Refused, blocked_by
+from workers.agent.spark.session import generate_code
 
 FIELDS = "id BIGINT, amount DECIMAL(18, 2), name STRING, tags ARRAY<STRING>, customer STRUCT<id: BIGINT>"
 
@@ -315,6 +316,7 @@ def test_it_runs_as_generated_code(session: SparkSession) -> None:
     )
     builder = made(**spec)
     builder.initialise(session)
+    generate_code(session, True)
     rows = session.createDataFrame([In(body=b"{}").row()] * 2, SCHEMA)
     event = Event(key=rows["key"], body=rows["body"], carried=rows["headers"])
     frame, event = builder.through(rows, event)

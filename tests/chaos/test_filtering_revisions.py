@@ -16,7 +16,6 @@ from tests.figures import RecordProperty
 
 @pytest.fixture(scope="module")
 def filtered(installation: Installation) -> Iterator[Stream]:
-    installation.rest()
     with streaming(installation, name="filtered") as stream:
         yield stream
 

@@ -11,8 +11,8 @@ import signal
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -71,22 +71,11 @@ class Child(subprocess.Popen[bytes]):
         self.kill()
         self.wait()
         for _ in range(_LOOKS):
-            for entry in _PROC.iterdir():
-                if entry.name.isdigit():
-                    _kill_marked(int(entry.name), self._mark)
+            for pid in filter(self._has_started, _pids()):
+                _kill_if(pid, partial(self._has_started, pid))
 
-
-def _kill_marked(pid: int, mark: str) -> None:
-    """The pidfd is opened before the check, so that the process checked is the process signalled."""
-    if _token(pid, _CHILD_MARK) != mark:
-        return
-    with suppress(OSError):
-        descriptor = os.pidfd_open(pid)
-        try:
-            if _token(pid, _CHILD_MARK) == mark:
-                signal.pidfd_send_signal(descriptor, signal.SIGKILL)
-        finally:
-            os.close(descriptor)
+    def _has_started(self, pid: int) -> bool:
+        return _token(pid, _CHILD_MARK) == self._mark
 
 
 class HostProcesses:
@@ -117,7 +106,7 @@ class HostProcesses:
 
     def pids(self) -> Iterator[int]:
         """Everything that may be a process of a run."""
-        return (int(entry.name) for entry in _PROC.iterdir() if entry.name.isdigit())
+        return _pids()
 
     def is_alive(self, process: ProcessIdentity) -> bool:
         return self._identify(process.pid) == process
@@ -129,20 +118,7 @@ class HostProcesses:
         return identity
 
     def kill(self, process: ProcessIdentity, token: str) -> bool:
-        """The pidfd is opened before the check, so that the process checked is the process signalled."""
-        try:
-            descriptor = os.pidfd_open(process.pid)
-        except OSError:
-            return False
-        try:
-            if not self.is_alive(process) or _token(process.pid) != token:
-                return False
-            signal.pidfd_send_signal(descriptor, signal.SIGKILL)
-        except OSError:
-            return False
-        finally:
-            os.close(descriptor)
-        return True
+        return _kill_if(process.pid, lambda: self.is_alive(process) and _token(process.pid) == token)
 
     def spawn_keeper(self, run_dir: Path, token: str, handover: Handover) -> None:
         """The first process of the keeper only forks and exits, which is waited for, so that no zombie stays."""
@@ -187,6 +163,27 @@ class HostProcesses:
         if known is not None and known.start_time == start_time:
             return state, known
         return state, ProcessIdentity(pid=pid, start_time=start_time, boot_id=self._boot_id)
+
+
+def _pids() -> Iterator[int]:
+    return (int(entry.name) for entry in _PROC.iterdir() if entry.name.isdigit())
+
+
+def _kill_if(pid: int, is_meant: Callable[[], bool]) -> bool:
+    """SIGKILL. The pidfd is opened before the check, so that the process checked is the process signalled."""
+    try:
+        descriptor = os.pidfd_open(pid)
+    except OSError:
+        return False
+    try:
+        if not is_meant():
+            return False
+        signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True
 
 
 def _read(pid: int, name: str) -> bytes:

@@ -309,6 +309,11 @@ class PipelineView(TeamView):
         """The pipeline that the address names; raises NotFound."""
         return get_pipeline(self.kwargs["name"], self.access)
 
+    @property
+    def shows_records(self) -> bool:
+        """Whether the caller may see what its records and events hold."""
+        return self.access.sees_records(self.pipeline.team_id)
+
 
 class RunView(TeamView):
     """An address below one run."""

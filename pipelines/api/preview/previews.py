@@ -62,11 +62,6 @@ class DifferencesQuery(PageQuery):
 class PreviewView(PipelineView):
     """Previews of one pipeline."""
 
-    @property
-    def shows_records(self) -> bool:
-        """Whether the caller may see what events hold."""
-        return self.access.sees_records(self.pipeline.team_id)
-
     def shown(self, preview: Preview) -> PreviewSchema:
         """A preview for the caller."""
         return preview_schema(preview, shows_records=self.shows_records)

@@ -29,11 +29,6 @@ class TraceBody(TraceQuestion, Shape):
 class TraceView(PipelineView):
     """Traces of one pipeline."""
 
-    @property
-    def shows_records(self) -> bool:
-        """Whether the caller may see what records hold."""
-        return self.access.sees_records(self.pipeline.team_id)
-
     def shown(self, trace: RecordTrace) -> TraceSchema:
         """A trace for the caller."""
         return trace_schema(trace, shows_records=self.shows_records)

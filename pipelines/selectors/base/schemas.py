@@ -30,15 +30,6 @@ class StepSchema(Schema):
     message: str
 
 
-class HostTaskErrorSchema(Schema):
-    """Why a preview, a trace or a run of tests could not be made. `findings`: where the definition is the reason."""
-
-    code: str
-    message: str
-    hint: str = ""
-    findings: list[Finding] = []
-
-
 class OperationError(Schema):
     """Why an operation failed, and what to do."""
 

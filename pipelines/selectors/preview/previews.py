@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from django.db.models import QuerySet
 
-from pipelines.domain.base.states import OPEN_HOST_TASK_STATES, HostTaskState
 from pipelines.domain.preview.comparing import DifferenceKind, Totals
 from pipelines.domain.preview.protocol import CountRow, DifferenceRow, NotCompared, RangeRead, without_events
 from pipelines.domain.preview.selection import PreviewSelection
-from pipelines.foundation import clock
-from pipelines.foundation.errors import NotFound
 from pipelines.models import Pipeline, Preview, PreviewDifference
-from pipelines.selectors.base.schemas import HostTaskErrorSchema, Schema
+from pipelines.selectors.base.host_tasks import HostTaskSchema, get_task, open_tasks, task_fields
+from pipelines.selectors.base.schemas import Schema
 
 
 class PreviewResultSchema(Schema):
@@ -39,25 +36,17 @@ class PreviewResultSchema(Schema):
     not_compared: NotCompared
 
 
-class PreviewSchema(Schema):
+class PreviewSchema(HostTaskSchema):
     """A preview: `base` is the number of the revision that the definition with this `digest` is compared with.
     `shows_records`: whether you may see what events hold."""
 
-    id: UUID
     pipeline: str
     base: int
     digest: str
     source: str
     selection: PreviewSelection
-    state: HostTaskState
-    requested_by: str
-    requested_at: datetime
-    started_at: datetime | None
-    ended_at: datetime | None
-    expires_at: datetime
     shows_records: bool
     result: PreviewResultSchema | None
-    error: HostTaskErrorSchema | None
 
 
 class DifferenceSchema(DifferenceRow, Schema):
@@ -68,10 +57,8 @@ class DifferenceSchema(DifferenceRow, Schema):
 
 def open_previews(host: str) -> list[Preview]:
     """What the worker of a host has to make, oldest first."""
-    found = Preview.objects.filter(
-        state__in=OPEN_HOST_TASK_STATES, pipeline__host_id=host, deadline__gt=clock.now(), pipeline__archived_at=None
-    )
-    return list(found.select_related("pipeline", "base").order_by("requested_at")[:20])
+    rows = Preview.objects.filter(pipeline__host_id=host, pipeline__archived_at=None)
+    return open_tasks(rows.select_related("pipeline", "base"))
 
 
 def previews(pipeline: Pipeline) -> QuerySet[Preview]:
@@ -81,31 +68,20 @@ def previews(pipeline: Pipeline) -> QuerySet[Preview]:
 
 def get_preview(pipeline: Pipeline, preview_id: UUID) -> Preview:
     """One of a pipeline; raises NotFound."""
-    found = previews(pipeline).filter(pk=preview_id).first()
-    if found is None:
-        hint = "It does not exist or has expired; request it again."
-        raise NotFound("There is no such preview.", code="preview_not_found", hint=hint)
-    return found
+    return get_task(previews(pipeline), preview_id)
 
 
 def preview_schema(preview: Preview, *, shows_records: bool) -> PreviewSchema:
     """A preview as the API shows it."""
     return PreviewSchema(
-        id=preview.pk,
+        **task_fields(preview),
         pipeline=preview.pipeline.name,
         base=preview.base.number,
         digest=preview.digest,
         source=preview.source or (preview.result or {}).get("source", ""),
         selection=PreviewSelection.model_validate(preview.selection),
-        state=HostTaskState(preview.state),
-        requested_by=preview.requested_by,
-        requested_at=preview.requested_at,
-        started_at=preview.started_at,
-        ended_at=preview.ended_at,
-        expires_at=preview.expires_at,
         shows_records=shows_records,
         result=PreviewResultSchema.model_validate(preview.result) if preview.result else None,
-        error=HostTaskErrorSchema.model_validate(preview.error) if preview.error else None,
     )
 
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from uuid import UUID
 
 from pipelines.domain.access.teams import Access
 from pipelines.domain.base.findings import Finding
-from pipelines.domain.base.states import OPEN_HOST_TASK_STATES, HostTaskState
+from pipelines.domain.base.states import HostTaskState
 from pipelines.domain.definitions.document.spec import Definition
 from pipelines.domain.preview.protocol import CaseResult, CasesResult
-from pipelines.foundation import clock
 from pipelines.foundation.errors import NotFound
 from pipelines.models import CaseRun, Pipeline, Revision
-from pipelines.selectors.base.schemas import HostTaskErrorSchema, Schema
+from pipelines.selectors.base.host_tasks import HostTaskErrorSchema, HostTaskSchema, open_tasks, task_fields
 
 NOT_RUN, FAILED = "TESTS_NOT_RUN", "TESTS_FAILED"
 _RUN_THEM = "Run them: headgate test -f FILE, Run tests in the editor, or POST /api/v1/test-runs."
@@ -21,30 +19,21 @@ _CORRECT = "Correct the definition or the test, and run the tests again."
 _ENDED = (HostTaskState.DONE, HostTaskState.FAILED)
 
 
-class TestRunSchema(Schema):
+class TestRunSchema(HostTaskSchema):
     """A run of the tests of the definition with this `digest`. `passed`: all did; None until it is done. `tests`: how
     each ended, passed without failures."""
 
-    id: UUID
     pipeline: str
     team: str
     host: str
     digest: str
-    state: HostTaskState
     passed: bool | None
-    requested_by: str
-    requested_at: datetime
-    started_at: datetime | None
-    ended_at: datetime | None
-    expires_at: datetime
     tests: list[CaseResult]
-    error: HostTaskErrorSchema | None
 
 
 def open_runs(host: str) -> list[CaseRun]:
     """What the worker of a host has to run, oldest first."""
-    found = CaseRun.objects.filter(host=host, state__in=OPEN_HOST_TASK_STATES, deadline__gt=clock.now())
-    return list(found.select_related("pipeline").order_by("requested_at")[:20])
+    return open_tasks(CaseRun.objects.filter(host=host).select_related("pipeline"))
 
 
 def get_run(run_id: UUID, access: Access) -> CaseRun:
@@ -61,20 +50,13 @@ def run_schema(run: CaseRun) -> TestRunSchema:
     """A run as the API shows it."""
     result = CasesResult.model_validate(run.result) if run.result else None
     return TestRunSchema(
-        id=run.pk,
+        **task_fields(run),
         pipeline=run.candidate["name"],
         team=run.team.name,
         host=run.host_id,
         digest=run.digest,
-        state=HostTaskState(run.state),
         passed=run.passed if result else None,
-        requested_by=run.requested_by,
-        requested_at=run.requested_at,
-        started_at=run.started_at,
-        ended_at=run.ended_at,
-        expires_at=run.expires_at,
         tests=result.tests if result else [],
-        error=HostTaskErrorSchema.model_validate(run.error) if run.error else None,
     )
 
 

@@ -16,7 +16,7 @@ from pipelines.domain.definitions.document.references import substituted
 from pipelines.domain.definitions.document.spec import Definition
 from pipelines.domain.preview.chains import State
 from pipelines.domain.preview.outcomes import Content, Origin, Outcome
-from pipelines.domain.preview.protocol import Side
+from pipelines.domain.preview.protocol import HostRequest, Side
 from workers.agent.base.event import ORIGIN, Event
 from workers.agent.base.findings import Refused, refuse
 from workers.agent.graph import compile as compiler
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 class Evaluation:
     """One source of a definition, with its components initialised."""
 
-    definition: Definition
     graph: compiler.Graph
     source: str
 
@@ -61,7 +60,8 @@ class Evaluation:
         return [_outcome(row.asDict(recursive=True), found) for row in made.select(*columns).collect()]
 
     def _classifications(self, made: DataFrame) -> dict[str, Classification]:
-        classifiers = {name: self.graph.classifier(self.source, name) for name in self.definition.targets(self.source)}
+        targets = self.graph.definition.targets(self.source)
+        classifiers = {name: self.graph.classifier(self.source, name) for name in targets}
         return {name: each.classification(made, "", None) for name, each in classifiers.items()}
 
     def _reason(self, found: dict[str, Classification]) -> Column:
@@ -104,19 +104,21 @@ def definition_of(side: Side) -> Definition:
         raise refuse(place, "INVALID_DEFINITION", f"The value at {place} is not valid ({first['type']}).") from None
 
 
-def evaluation(
-    spark: SparkSession,
-    definition: Definition,
-    source: str,
-    tmp: Path,
-    *,
-    classes: frozenset[str],
-    directories: Sequence[str],
-    reach: ReachPolicy | None = None,
-) -> Evaluation:
-    """A source of a definition, ready to be evaluated; its sinks are not contacted. Raises Refused."""
-    graph = compiler.build(definition, lineage=1, state=tmp, classes=classes, directories=directories, reach=reach)
-    made = Evaluation(definition, graph, source)
+def graph_of(request: HostRequest, side: Side, tmp: Path) -> compiler.Graph:
+    """The components of a revision, which may do what the host lets its agents do. Raises Refused."""
+    return compiler.build(
+        definition_of(side),
+        lineage=1,
+        state=tmp,
+        classes=frozenset(request.interceptors),
+        directories=request.interceptor_path,
+        reach=ReachPolicy.model_validate(request.reach),
+    )
+
+
+def evaluation(spark: SparkSession, graph: compiler.Graph, source: str) -> Evaluation:
+    """A source, ready to be evaluated; the sinks are not contacted. Raises Refused."""
+    made = Evaluation(graph, source)
     findings: list[AgentFinding] = []
     for part in (*made.interceptors, *([made.selector] if made.selector else [])):
         try:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipelines.domain.access.reach import ReachPolicy
 from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.definitions.document.spec import Definition
 from pipelines.domain.preview import chains, comparing, json_changes
@@ -30,7 +29,7 @@ from pipelines.domain.preview.protocol import (
 )
 from workers.agent.base.findings import refuse
 from workers.agent.evaluation import reading
-from workers.agent.evaluation.outcomes import Evaluation, definition_of, evaluation, states_of
+from workers.agent.evaluation.outcomes import Evaluation, evaluation, graph_of, states_of
 from workers.agent.evaluation.reading import MOST_BODY, Records
 
 if TYPE_CHECKING:
@@ -44,20 +43,10 @@ _MOST_SHOWN = 32 * 1024 * 1024
 
 def preview(spark: SparkSession, request: PreviewRequest, tmp: Path) -> PreviewResult:
     """Read, run both, compare. Raises Refused."""
-    definitions = [definition_of(side) for side in (request.base, request.candidate)]
+    graphs = [graph_of(request, side, tmp) for side in (request.base, request.candidate)]
+    definitions = [graph.definition for graph in graphs]
     source = _source(request.source, definitions)
-    old, new = (
-        evaluation(
-            spark,
-            definition,
-            source,
-            tmp,
-            classes=frozenset(request.interceptors),
-            directories=request.interceptor_path,
-            reach=ReachPolicy.model_validate(request.reach),
-        )
-        for definition in definitions
-    )
+    old, new = (evaluation(spark, graph, source) for graph in graphs)
     for each in (old, new):
         reading.require_readable(each.reader)
     _require_one_log(old, new)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from confluent_kafka import KafkaException
 from pyspark.sql import functions as f
 
-from pipelines.domain.access.reach import ReachPolicy
 from pipelines.domain.base.causes import explain
 from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.preview.masking import Rules
@@ -20,7 +19,7 @@ from pipelines.domain.trace.question import Place, TraceQuestion
 from workers.agent.base.event import COPY_MARK, ORIGIN
 from workers.agent.base.findings import refuse
 from workers.agent.evaluation import reading
-from workers.agent.evaluation.outcomes import content_columns, content_of, definition_of
+from workers.agent.evaluation.outcomes import content_columns, content_of, graph_of
 from workers.agent.evaluation.reading import MOST_BODY
 from workers.agent.graph import compile as compiler
 from workers.agent.graph.component import SourceBuilder, Unverifiable
@@ -44,14 +43,7 @@ _ORIGIN_PARTS = 6
 
 def search(spark: SparkSession, request: SearchRequest, tmp: Path) -> SearchAnswer:
     """Find it. Raises Refused."""
-    graph = compiler.build(
-        definition_of(request.side),
-        lineage=1,
-        state=tmp,
-        classes=frozenset(request.interceptors),
-        directories=request.interceptor_path,
-        reach=ReachPolicy.model_validate(request.reach),
-    )
+    graph = graph_of(request, request.side, tmp)
     question = request.question
     if question.from_sink is not None:
         return SearchAnswer(place=_origin(graph, question.from_sink))

@@ -6,13 +6,12 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipelines.domain.access.reach import ReachPolicy
 from pipelines.domain.definitions.document.cases import DefinitionTest
 from pipelines.domain.definitions.document.spec import Definition
 from pipelines.domain.preview.protocol import CaseFailure, CaseResult, CasesRequest, CasesResult
 from pipelines.domain.preview.testing import Mismatch, maker, mismatches
 from workers.agent.evaluation.given import Record, given, topic_of
-from workers.agent.evaluation.outcomes import Evaluation, definition_of, evaluation, states_of
+from workers.agent.evaluation.outcomes import Evaluation, evaluation, graph_of, states_of
 from workers.agent.evaluation.reading import MOST_BODY
 
 if TYPE_CHECKING:
@@ -23,19 +22,12 @@ if TYPE_CHECKING:
 
 def run_tests(spark: SparkSession, request: CasesRequest, tmp: Path) -> CasesResult:
     """Every test of the revision. Raises Refused where a component does not initialise."""
-    definition = definition_of(request.candidate)
+    graph = graph_of(request, request.candidate, tmp)
+    definition = graph.definition
 
     @cache
     def of_source(source: str) -> Evaluation:
-        return evaluation(
-            spark,
-            definition,
-            source,
-            tmp,
-            classes=frozenset(request.interceptors),
-            directories=request.interceptor_path,
-            reach=ReachPolicy.model_validate(request.reach),
-        )
+        return evaluation(spark, graph, source)
 
     tests = definition.tests or []
     return CasesResult(

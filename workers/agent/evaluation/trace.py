@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from confluent_kafka import KafkaException
 from pyspark.sql import functions as f
 
-from pipelines.domain.access.reach import ReachPolicy
 from pipelines.domain.base.causes import explain
 from pipelines.domain.base.positions import SourceIdentity
 from pipelines.domain.preview.chains import State
@@ -34,7 +34,7 @@ from pipelines.domain.trace.question import Place
 from workers.agent.base.findings import Refused, refuse
 from workers.agent.base.located import Wanted
 from workers.agent.evaluation import reading
-from workers.agent.evaluation.outcomes import Evaluation, definition_of, evaluation, states_of
+from workers.agent.evaluation.outcomes import Evaluation, evaluation, graph_of, states_of
 from workers.agent.evaluation.reading import MOST_BODY
 from workers.agent.graph import compile as compiler
 from workers.agent.graph.component import SinkBuilder, Unverifiable
@@ -48,26 +48,28 @@ DELIVERED = "delivered"
 SEARCH_SECONDS = 8.0
 """For one sink."""
 
+GraphOf = Callable[[int], compiler.Graph]
+"""The components of a revision by its number. Raises Refused."""
+
 
 def follow(spark: SparkSession, request: FollowRequest, tmp: Path) -> FollowAnswer:
     """Evaluate the record with each revision. What one of them cannot be asked for is said in its place."""
     rules = Rules.of_all(request.masking, request.masked)
-    evaluated = [_evaluated(spark, request, look, rules, tmp) for look in request.looks]
-    searches = [_searched(spark, request, each, tmp) for each in request.windows if _may_have(each, evaluated)]
+
+    @cache
+    def graph(revision: int) -> compiler.Graph:
+        return graph_of(request, request.sides[revision], tmp)
+
+    evaluated = [_evaluated(spark, request, look, graph, rules) for look in request.looks]
+    searches = [_searched(spark, request, each, graph) for each in request.windows if _may_have(each, evaluated)]
     return FollowAnswer(evaluated=evaluated, searches=searches)
 
 
-def _evaluated(spark: SparkSession, request: FollowRequest, look: RevisionLook, rules: Rules, tmp: Path) -> Evaluated:
+def _evaluated(
+    spark: SparkSession, request: FollowRequest, look: RevisionLook, graph: GraphOf, rules: Rules
+) -> Evaluated:
     try:
-        side = evaluation(
-            spark,
-            definition_of(request.sides[look.revision]),
-            look.source,
-            tmp,
-            classes=frozenset(request.interceptors),
-            directories=request.interceptor_path,
-            reach=ReachPolicy.model_validate(request.reach),
-        )
+        side = evaluation(spark, graph(look.revision), look.source)
         frame, event = _record(spark, side, request.place, request.identities)
         return _Steps(side, frame, event, look.revision).result(rules)
     except Refused as refused:
@@ -85,10 +87,10 @@ def _may_have(window: SinkWindow, evaluated: list[Evaluated]) -> bool:
     return DELIVERED in verdicts
 
 
-def _searched(spark: SparkSession, request: FollowRequest, window: SinkWindow, tmp: Path) -> SinkSearch:
+def _searched(spark: SparkSession, request: FollowRequest, window: SinkWindow, graph: GraphOf) -> SinkSearch:
     fields = {"row": window.row, "channel": window.channel, "sink": window.sink}
     try:
-        search = _sink(request, window, tmp).locate(spark, _wanted(request.place, window), SEARCH_SECONDS)
+        search = _sink(window, graph).locate(spark, _wanted(request.place, window), SEARCH_SECONDS)
     except Refused as refused:
         return SinkSearch(**fields, unknown=_not_searched(window, refused.findings[0].message))
     except (Unverifiable, KafkaException) as error:
@@ -112,17 +114,9 @@ def _searched(spark: SparkSession, request: FollowRequest, window: SinkWindow, t
     )
 
 
-def _sink(request: FollowRequest, window: SinkWindow, tmp: Path) -> SinkBuilder:
-    graph = compiler.build(
-        definition_of(request.sides[window.revision]),
-        lineage=1,
-        state=tmp,
-        classes=frozenset(request.interceptors),
-        directories=request.interceptor_path,
-        reach=ReachPolicy.model_validate(request.reach),
-    )
+def _sink(window: SinkWindow, graph: GraphOf) -> SinkBuilder:
     source = window.source.partition(REPLAYED)[0]
-    found = graph.sinks_of(source, window.channel).get(window.sink)
+    found = graph(window.revision).sinks_of(source, window.channel).get(window.sink)
     if found is None:
         raise Unverifiable(f"revision {window.revision} has no sink {window.sink}")
     return found

@@ -26,6 +26,7 @@ from workers.agent.base.event import Event
 from workers.agent.base.findings import Refused, blocked_by
 from workers.agent.evaluation.given import Record, given, topic_of
 from workers.agent.evaluation.outcomes import evaluation
+from workers.agent.graph import compile as compiler
 from workers.agent.spark import jvm
 from workers.agent.spark import session as sessions
 
@@ -76,7 +77,8 @@ class Request(BaseModel):
 def result(session: SparkSession, definition: Definition, source: str, request: Request, tmp: Path) -> dict[str, Any]:
     """What becomes of the events. Raises Refused, or whatever a batch fails with."""
     classes, directories = frozenset(request.interceptors), request.interceptor_path
-    made = evaluation(session, definition, source, tmp, classes=classes, directories=directories)
+    graph = compiler.build(definition, lineage=1, state=tmp, classes=classes, directories=directories)
+    made = evaluation(session, graph, source)
     records = [Record(sample.content(), sample.headers) for sample in request.events]
     frame = given(session, topic_of(definition, source), records)
     event = Event(key=frame["key"], body=frame["value"], carried=frame["headers"])

@@ -207,9 +207,10 @@ def test_a_record_is_found_by_what_it_holds_and_by_its_record_in_the_sink(
     topics: Topics, make_pipeline: MakePipeline, tracer: MakeTracer
 ) -> None:
     producer = Producer({"bootstrap.servers": topics.servers})
+    first = int(time.time()) - 3600  # older records would be the broker's to delete
     for number in range(100):
         body = json.dumps({"n": number, "card": f"4111-{number:04}"}).encode()
-        at = 1_700_000_000_000 + 1000 * number
+        at = 1000 * (first + number)
         producer.produce(topics.source, body, key=b"o-%d" % number, partition=number % 4, timestamp=at)
     assert producer.flush(60) == 0
     pipeline = make_pipeline()
@@ -233,9 +234,9 @@ def test_a_record_is_found_by_what_it_holds_and_by_its_record_in_the_sink(
     assert many
     assert (many.matched, len(many.candidates), many.more) == (100, 20, False)
     assert trace.by(key="o-100").search.matched == 0  # type: ignore[union-attr]
-    since = trace.by(time=datetime.fromtimestamp(1_700_000_090, UTC)).search
+    since = trace.by(time=datetime.fromtimestamp(first + 90, UTC)).search
     assert since
-    assert [each.timestamp for each in since.candidates] == [1_700_000_000_000 + 1000 * n for n in range(90, 100)]
+    assert [each.timestamp for each in since.candidates] == [1000 * (first + n) for n in range(90, 100)]
     assert trace.ended(TraceQuestion(key="k", source="no")).error["code"] == "trace_refused"  # type: ignore[index]
     for place in (Place(topic=topics.source, partition=0, offset=0), Place(topic=topics.sink, partition=0, offset=999)):
         assert trace.ended(TraceQuestion(from_sink=place)).error["findings"][0]["code"] == "ORIGIN_UNKNOWN"  # type: ignore[index]

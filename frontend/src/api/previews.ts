@@ -28,7 +28,7 @@ export const previewQuery = (name: string, id: string) =>
           signal,
         }),
       ),
-    refetchInterval: ({ state }) => (state.data && ended(state.data.state) ? false : POLL_MS),
+    refetchInterval: untilEnded(POLL_MS),
   })
 
 export interface DifferenceFilter {
@@ -49,3 +49,9 @@ export const differencesQuery = (name: string, id: string, filter: DifferenceFil
   })
 
 export const ended = (state: string) => state === 'DONE' || state === 'FAILED'
+
+/** How often what a host makes is asked for again. */
+export const untilEnded =
+  (ms: number) =>
+  ({ state }: { state: { data?: { state: string } } }) =>
+    state.data && ended(state.data.state) ? false : ms

@@ -6657,15 +6657,6 @@ export interface components {
              * Format: uuid
              */
             id: string;
-            /** Pipeline */
-            pipeline: string;
-            /** Base */
-            base: number;
-            /** Digest */
-            digest: string;
-            /** Source */
-            source: string;
-            selection: components["schemas"]["PreviewSelection"];
             state: components["schemas"]["HostTaskState"];
             /** Requested By */
             requested_by: string;
@@ -6683,10 +6674,19 @@ export interface components {
              * Format: date-time
              */
             expires_at: string;
+            error: components["schemas"]["HostTaskError"] | null;
+            /** Pipeline */
+            pipeline: string;
+            /** Base */
+            base: number;
+            /** Digest */
+            digest: string;
+            /** Source */
+            source: string;
+            selection: components["schemas"]["PreviewSelection"];
             /** Shows Records */
             shows_records: boolean;
             result: components["schemas"]["PreviewResult"] | null;
-            error: components["schemas"]["HostTaskError"] | null;
         };
         /**
          * PreviewBody
@@ -8507,17 +8507,7 @@ export interface components {
              * Format: uuid
              */
             id: string;
-            /** Pipeline */
-            pipeline: string;
-            /** Team */
-            team: string;
-            /** Host */
-            host: string;
-            /** Digest */
-            digest: string;
             state: components["schemas"]["HostTaskState"];
-            /** Passed */
-            passed: boolean | null;
             /** Requested By */
             requested_by: string;
             /**
@@ -8534,9 +8524,19 @@ export interface components {
              * Format: date-time
              */
             expires_at: string;
+            error: components["schemas"]["HostTaskError"] | null;
+            /** Pipeline */
+            pipeline: string;
+            /** Team */
+            team: string;
+            /** Host */
+            host: string;
+            /** Digest */
+            digest: string;
+            /** Passed */
+            passed: boolean | null;
             /** Tests */
             tests: components["schemas"]["CaseResult"][];
-            error: components["schemas"]["HostTaskError"] | null;
         };
         /**
          * TestRunBody
@@ -8694,9 +8694,6 @@ export interface components {
              * Format: uuid
              */
             id: string;
-            /** Pipeline */
-            pipeline: string;
-            question: components["schemas"]["TraceQuestion"];
             state: components["schemas"]["HostTaskState"];
             /** Requested By */
             requested_by: string;
@@ -8714,10 +8711,13 @@ export interface components {
              * Format: date-time
              */
             expires_at: string;
+            error: components["schemas"]["HostTaskError"] | null;
+            /** Pipeline */
+            pipeline: string;
+            question: components["schemas"]["TraceQuestion"];
             /** Shows Records */
             shows_records: boolean;
             result: components["schemas"]["TraceResult"] | null;
-            error: components["schemas"]["HostTaskError"] | null;
         };
         /**
          * TraceBody

@@ -2,7 +2,7 @@ import { queryOptions } from '@tanstack/react-query'
 import { randomKey } from '@/lib/ids'
 import { api, take } from './client'
 import { keys } from './keys'
-import { ended } from './previews'
+import { untilEnded } from './previews'
 import type { TraceRequest } from './types'
 
 const POLL_MS = 500
@@ -29,5 +29,5 @@ export const traceQuery = (name: string, id: string) =>
           signal,
         }),
       ),
-    refetchInterval: ({ state }) => (state.data && ended(state.data.state) ? false : POLL_MS),
+    refetchInterval: untilEnded(POLL_MS),
   })

@@ -1,16 +1,16 @@
 import { NumberInput, SegmentedControl, Select, TextInput } from '@mantine/core'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { ended, previewQuery, requestPreview } from '@/api/previews'
+import { previewQuery, requestPreview } from '@/api/previews'
 import { sessionQuery } from '@/api/session'
 import type { PreviewRequest } from '@/api/types'
 import { ShowCall } from '@/components/actions/ShowCall'
-import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
-import { FindingList } from '@/components/ui/Findings'
+import { Empty, ErrorNote } from '@/components/ui/Feedback'
 import { Panel } from '@/components/ui/Panel'
 import { ReasonButton } from '@/components/ui/ReasonButton'
 import { previewCall } from '@/domain/previewCalls'
 import { cannotWrite } from '@/domain/roles'
+import { MadeByHost } from './MadeByHost'
 import { Outcome } from './Outcome'
 import type { SavedTest } from './savedTest'
 import { type Choice, FIRST, selectionOf } from './selection'
@@ -138,19 +138,9 @@ interface MadeProps {
 }
 
 function Made({ name, id, onSave }: MadeProps) {
-  const { data, error, refetch } = useQuery(previewQuery(name, id))
-  if (error && !data) return <ErrorNote error={error} onRetry={() => void refetch()} />
-  if (!data || !ended(data.state)) {
-    return <Loading label={data?.state === 'RUNNING' ? 'Running both revisions' : 'Waiting for the host'} />
-  }
-  if (data.error) {
-    return (
-      <div role="alert">
-        <strong>{data.error.message}</strong>
-        {data.error.hint && <p>{data.error.hint}</p>}
-        {(data.error.findings?.length ?? 0) > 0 && <FindingList findings={data.error.findings ?? []} />}
-      </div>
-    )
-  }
-  return data.result && <Outcome name={name} preview={data} result={data.result} onSave={onSave} />
+  return (
+    <MadeByHost query={useQuery(previewQuery(name, id))} running="Running both revisions">
+      {(made) => made.result && <Outcome name={name} preview={made} result={made.result} onSave={onSave} />}
+    </MadeByHost>
+  )
 }

@@ -2,11 +2,11 @@ import { IconCircleCheck, IconCircleX } from '@tabler/icons-react'
 import type { TestResult, TestRun } from '@/api/types'
 import { ShowCall } from '@/components/actions/ShowCall'
 import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
-import { FindingList } from '@/components/ui/Findings'
 import { Panel } from '@/components/ui/Panel'
 import { ReasonButton } from '@/components/ui/ReasonButton'
 import { testsCall } from '@/domain/previewCalls'
 import { plural } from '@/lib/format'
+import { NotMade } from './MadeByHost'
 import type { Tests } from './useTests'
 import classes from './previews.module.css'
 
@@ -46,15 +46,7 @@ export function TestsPanel({ tests, notYet }: TestsPanelProps) {
 }
 
 function Ended({ run }: { run: TestRun }) {
-  if (run.error) {
-    return (
-      <div role="alert">
-        <strong>{run.error.message}</strong>
-        {run.error.hint && <p>{run.error.hint}</p>}
-        {(run.error.findings?.length ?? 0) > 0 && <FindingList findings={run.error.findings ?? []} />}
-      </div>
-    )
-  }
+  if (run.error) return <NotMade error={run.error} />
   const failed = run.tests.filter((test) => !hasPassed(test)).length
   const counted = plural(run.tests.length, 'test')
   return (

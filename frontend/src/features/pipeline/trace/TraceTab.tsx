@@ -2,13 +2,12 @@ import { SegmentedControl, TextInput } from '@mantine/core'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { useState } from 'react'
-import { ended } from '@/api/previews'
 import { sessionQuery } from '@/api/session'
 import { requestTrace, traceQuery } from '@/api/traces'
 import type { TraceRequest } from '@/api/types'
 import { ShowCall } from '@/components/actions/ShowCall'
-import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
-import { FindingList } from '@/components/ui/Findings'
+import { MadeByHost } from '@/components/previews/MadeByHost'
+import { Empty, ErrorNote } from '@/components/ui/Feedback'
 import { Panel } from '@/components/ui/Panel'
 import { ReasonButton } from '@/components/ui/ReasonButton'
 import { cannotWrite } from '@/domain/roles'
@@ -87,19 +86,11 @@ interface MadeProps {
 }
 
 function Made({ name, id, onFollow }: MadeProps) {
-  const { data, error, refetch } = useQuery(traceQuery(name, id))
-  if (error && !data) return <ErrorNote error={error} onRetry={() => void refetch()} />
-  if (!data || !ended(data.state)) {
-    return <Loading label={data?.state === 'RUNNING' ? 'Reading the record' : 'Waiting for the host'} />
-  }
-  if (data.error) {
-    return (
-      <div role="alert">
-        <strong>{data.error.message}</strong>
-        {data.error.hint && <p>{data.error.hint}</p>}
-        {(data.error.findings?.length ?? 0) > 0 && <FindingList findings={data.error.findings ?? []} />}
-      </div>
-    )
-  }
-  return data.result && <TraceOutcome name={name} trace={data} result={data.result} onFollow={onFollow} />
+  return (
+    <MadeByHost query={useQuery(traceQuery(name, id))} running="Reading the record">
+      {(made) =>
+        made.result && <TraceOutcome name={name} trace={made} result={made.result} onFollow={onFollow} />
+      }
+    </MadeByHost>
+  )
 }

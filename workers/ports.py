@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 from uuid import UUID
 
 from pipelines.domain.access.audit.export import Exported
@@ -21,6 +21,7 @@ from pipelines.domain.monitoring.receivers import MailServer
 from pipelines.domain.monitoring.spans import Subject, Trace
 from pipelines.domain.monitoring.webhooks import DeliveryResponse
 from pipelines.domain.positions.plan import InspectionRequest, InspectionResult
+from pipelines.domain.preview.protocol import AnswerT, HostRequest
 from pipelines.domain.reprocessing.dead_letters import HttpTarget, TopicLocation
 from pipelines.domain.runs.protocol import (
     AgentUser,
@@ -35,8 +36,6 @@ from pipelines.domain.runs.protocol import (
     Promotion,
     Status,
 )
-
-AnswerT = TypeVar("AnswerT", covariant=True)
 
 
 @dataclass(frozen=True)
@@ -320,32 +319,10 @@ class PreviewInterrupted(Exception):
     """The worker is being stopped: the next one makes it."""
 
 
-class Question(Protocol[AnswerT]):
-    """What a previewer can be asked."""
-
-    @property
-    def noun(self) -> str:
-        """What texts and codes call it."""
-
-    @property
-    def seconds(self) -> float:
-        """In which the previewer ends, with an answer or without one."""
-
-    @property
-    def masked(self) -> list[str]:
-        """Texts that no answer may show."""
-
-    def model_dump_json(self) -> str:
-        """As the previewer is given it."""
-
-    def answer_of(self, line: bytes) -> AnswerT:
-        """Raises ValueError for a line that is no answer to it."""
-
-
 class Previews(Protocol):
     """Runs revisions on records of a source, on this host."""
 
-    def make(self, owner: str, user: AgentUser | None, request: Question[AnswerT]) -> AnswerT:
+    def make(self, owner: str, user: AgentUser | None, request: HostRequest[AnswerT]) -> AnswerT:
         """Have it answered, bounded. `owner`: the pipeline, with which a process is shared by no other. Raises
         PreviewFailed or PreviewInterrupted."""
 

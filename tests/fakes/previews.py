@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from pipelines.domain.preview.protocol import AnswerT, HostRequest
 from pipelines.domain.runs.protocol import AgentUser
-from workers.ports import AnswerT, Question
 
 
 @dataclass
@@ -18,7 +18,7 @@ class FakePreviews:
     requests: list[Any] = field(default_factory=list)
     owners: list[str] = field(default_factory=list)
 
-    def make(self, owner: str, user: AgentUser | None, request: Question[AnswerT]) -> AnswerT:
+    def make(self, owner: str, user: AgentUser | None, request: HostRequest[AnswerT]) -> AnswerT:
         self.requests.append(request)
         self.owners.append(owner)
         answered: AnswerT = self.answer(request)

@@ -15,13 +15,13 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import IO
+from typing import IO, Any
 
 from pipelines.domain.access.secrets import Mask
-from pipelines.domain.preview.protocol import MOST_ANSWER
+from pipelines.domain.preview.protocol import MOST_ANSWER, AnswerT, HostRequest
 from pipelines.domain.runs.protocol import AgentUser
 from workers.adapters.processes import Child
-from workers.ports import AnswerT, PreviewFailed, PreviewInterrupted, Question
+from workers.ports import PreviewFailed, PreviewInterrupted
 
 AT_ONCE = 2
 """Children of a host, each with a JVM."""
@@ -56,7 +56,7 @@ class ChildPreviews:
         self._lock = threading.Lock()
         self._closed = False
 
-    def make(self, owner: str, user: AgentUser | None, request: Question[AnswerT]) -> AnswerT:
+    def make(self, owner: str, user: AgentUser | None, request: HostRequest[AnswerT]) -> AnswerT:
         child = self._child_for(owner, user)
         done = False
         try:
@@ -122,7 +122,7 @@ def _started(argv: tuple[str, ...], owner: str, user: AgentUser | None) -> _Chil
     return _Child(owner, user, process, os.fdopen(requests, "wb"), os.fdopen(answers, "rb"), log)
 
 
-def _asked(child: _Child, request: Question[AnswerT]) -> AnswerT:
+def _asked(child: _Child, request: HostRequest[AnswerT]) -> AnswerT:
     deadline = time.monotonic() + request.seconds + _GRACE
     try:
         _send(child, request.model_dump_json().encode() + b"\n", deadline)
@@ -162,7 +162,7 @@ def _line(child: _Child, deadline: float) -> bytes:
     return b"".join(parts)
 
 
-def _failure(child: _Child, request: Question[object], deadline: float) -> PreviewFailed:
+def _failure(child: _Child, request: HostRequest[Any], deadline: float) -> PreviewFailed:
     """It ended without an answer: by its own alarm, killed, or by an error, whose last words are told."""
     try:
         code = child.process.wait(_GRACE)
@@ -177,7 +177,7 @@ def _failure(child: _Child, request: Question[object], deadline: float) -> Previ
     return PreviewFailed(f"{request.noun}_failed", message, hint)
 
 
-def _timed_out(request: Question[object]) -> PreviewFailed:
+def _timed_out(request: HostRequest[Any]) -> PreviewFailed:
     message = f"The {request.noun} did not end within {request.seconds:g} s."
     hint = "Select fewer records, or correct what never ends."
     return PreviewFailed(f"{request.noun}_timed_out", message, hint)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Generic, Literal, TypeVar, cast
 
 from pydantic import Field
 
@@ -24,9 +24,18 @@ class Side(Frozen):
     values: dict[str, str] = Field(default={}, repr=False)
 
 
-class HostRequest(Frozen):
+class HostAnswer(Frozen):
+    """What could be found out, or the findings that block it."""
+
+    findings: list[dict[str, Any]] = []
+
+
+AnswerT = TypeVar("AnswerT", bound=HostAnswer)
+
+
+class HostRequest(Frozen, Generic[AnswerT]):
     """What the host has for agents. `masked`: texts that no answer may show; `seconds`: in which the previewer ends,
-    with an answer or without one."""
+    with an answer or without one; `noun`: what texts and codes call it."""
 
     spark: dict[str, Any]
     interceptors: list[str] = []
@@ -34,29 +43,16 @@ class HostRequest(Frozen):
     reach: dict[str, Any] = {}
     masked: list[str] = Field(default=[], repr=False)
     seconds: float = Field(gt=0)
+    noun: ClassVar[str]
+    answer: ClassVar[type[HostAnswer]]
 
-
-class PreviewRequest(HostRequest):
-    """Two revisions, and the records that both are given."""
-
-    kind: Literal["preview"] = "preview"
-    base: Side
-    candidate: Side
-    source: str = ""
-    selection: PreviewSelection
-
-    @property
-    def noun(self) -> str:
-        """What texts and codes call it."""
-        return "preview"
-
-    def answer_of(self, line: bytes) -> PreviewAnswer:
+    def answer_of(self, line: bytes) -> AnswerT:
         """Raises ValueError for a line that is no answer to it."""
-        return PreviewAnswer.model_validate_json(line)
+        return cast("AnswerT", self.answer.model_validate_json(line))
 
-    def refused(self, findings: list[dict[str, Any]]) -> PreviewAnswer:
-        """The answer where these stand in its way."""
-        return PreviewAnswer(findings=findings)
+    def refused(self, findings: list[dict[str, Any]]) -> AnswerT:
+        """The answer where these block it."""
+        return cast("AnswerT", self.answer(findings=findings))
 
 
 class RangeRead(Frozen):
@@ -150,11 +146,22 @@ class PreviewResult(Frozen):
     differences: list[DifferenceRow] = []
 
 
-class PreviewAnswer(Frozen):
+class PreviewAnswer(HostAnswer):
     """A result, or the findings that stand in its way."""
 
     result: PreviewResult | None = None
-    findings: list[dict[str, Any]] = []
+
+
+class PreviewRequest(HostRequest[PreviewAnswer]):
+    """Two revisions, and the records that both are given."""
+
+    noun: ClassVar = "preview"
+    answer: ClassVar = PreviewAnswer
+    kind: Literal["preview"] = "preview"
+    base: Side
+    candidate: Side
+    source: str = ""
+    selection: PreviewSelection
 
 
 class CaseFailure(Frozen):
@@ -186,28 +193,16 @@ class CasesResult(Frozen):
         return not any(test.failures for test in self.tests)
 
 
-class CasesRequest(HostRequest):
-    """A revision, whose tests give the events. Its references stay as they are written."""
-
-    kind: Literal["tests"] = "tests"
-    candidate: Side
-
-    @property
-    def noun(self) -> str:
-        """What texts and codes call it."""
-        return "test"
-
-    def answer_of(self, line: bytes) -> CasesAnswer:
-        """Raises ValueError for a line that is no answer to it."""
-        return CasesAnswer.model_validate_json(line)
-
-    def refused(self, findings: list[dict[str, Any]]) -> CasesAnswer:
-        """The answer where these stand in its way."""
-        return CasesAnswer(findings=findings)
-
-
-class CasesAnswer(Frozen):
+class CasesAnswer(HostAnswer):
     """How the tests ended, or the findings that stand in their way."""
 
     result: CasesResult | None = None
-    findings: list[dict[str, Any]] = []
+
+
+class CasesRequest(HostRequest[CasesAnswer]):
+    """A revision, whose tests give the events. Its references stay as they are written."""
+
+    noun: ClassVar = "test"
+    answer: ClassVar = CasesAnswer
+    kind: Literal["tests"] = "tests"
+    candidate: Side

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 from uuid import UUID
 
 from pydantic import Field
@@ -13,7 +13,7 @@ from pipelines.domain.base.positions import Frozen, Offset, SourceIdentity
 from pipelines.domain.base.states import DeadLetterState, LedgerState
 from pipelines.domain.definitions.document.spec import Masking
 from pipelines.domain.preview.outcomes import EventResult
-from pipelines.domain.preview.protocol import HostRequest, Side
+from pipelines.domain.preview.protocol import HostAnswer, HostRequest, Side
 from pipelines.domain.trace.question import Place, TraceQuestion
 
 
@@ -154,32 +154,6 @@ class SinkSearch(Frozen):
     unknown: Unknown | None = None
 
 
-class FollowRequest(HostRequest):
-    """Evaluate one record again, and look for it in sinks. `sides`: by the number of the revision; `identities`: the
-    logs that the ledger's offsets are of; `masking`: of every revision that counts."""
-
-    kind: Literal["follow"] = "follow"
-    place: Place
-    sides: dict[int, Side]
-    looks: list[RevisionLook] = []
-    windows: list[SinkWindow] = []
-    identities: list[SourceIdentity] = []
-    masking: list[Masking] = []
-
-    @property
-    def noun(self) -> str:
-        """What texts and codes call it."""
-        return "trace"
-
-    def answer_of(self, line: bytes) -> FollowAnswer:
-        """Raises ValueError for a line that is no answer to it."""
-        return FollowAnswer.model_validate_json(line)
-
-    def refused(self, findings: list[dict[str, Any]]) -> FollowAnswer:
-        """The answer where these stand in its way."""
-        return FollowAnswer(findings=findings)
-
-
 class Candidate(Frozen):
     """A record that matches. `event` is for those who may see records; `timestamp`: milliseconds."""
 
@@ -201,34 +175,22 @@ class SourceSearch(Frozen):
     notes: list[str] = []
 
 
-class SearchRequest(HostRequest):
-    """Find the record that a question means, with the present revision."""
-
-    kind: Literal["search"] = "search"
-    side: Side
-    question: TraceQuestion
-    masking: list[Masking] = []
-
-    @property
-    def noun(self) -> str:
-        """What texts and codes call it."""
-        return "trace"
-
-    def answer_of(self, line: bytes) -> SearchAnswer:
-        """Raises ValueError for a line that is no answer to it."""
-        return SearchAnswer.model_validate_json(line)
-
-    def refused(self, findings: list[dict[str, Any]]) -> SearchAnswer:
-        """The answer where these stand in its way."""
-        return SearchAnswer(findings=findings)
-
-
-class SearchAnswer(Frozen):
+class SearchAnswer(HostAnswer):
     """What was searched, and the one record that is meant, if it is known; or the findings that stand in its way."""
 
     search: SourceSearch | None = None
     place: Place | None = None
-    findings: list[dict[str, Any]] = []
+
+
+class SearchRequest(HostRequest[SearchAnswer]):
+    """Find the record that a question means, with the present revision."""
+
+    noun: ClassVar = "trace"
+    answer: ClassVar = SearchAnswer
+    kind: Literal["search"] = "search"
+    side: Side
+    question: TraceQuestion
+    masking: list[Masking] = []
 
 
 class StepRow(Frozen):
@@ -271,12 +233,26 @@ class Evaluated(Frozen):
     unknown: Unknown | None = None
 
 
-class FollowAnswer(Frozen):
+class FollowAnswer(HostAnswer):
     """What could be found out, or the findings that stand in its way."""
 
     evaluated: list[Evaluated] = []
     searches: list[SinkSearch] = []
-    findings: list[dict[str, Any]] = []
+
+
+class FollowRequest(HostRequest[FollowAnswer]):
+    """Evaluate one record again, and look for it in sinks. `sides`: by the number of the revision; `identities`: the
+    logs that the ledger's offsets are of; `masking`: of every revision that counts."""
+
+    noun: ClassVar = "trace"
+    answer: ClassVar = FollowAnswer
+    kind: Literal["follow"] = "follow"
+    place: Place
+    sides: dict[int, Side]
+    looks: list[RevisionLook] = []
+    windows: list[SinkWindow] = []
+    identities: list[SourceIdentity] = []
+    masking: list[Masking] = []
 
 
 class ChannelTrace(Frozen):

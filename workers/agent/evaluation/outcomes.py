@@ -104,7 +104,7 @@ def definition_of(side: Side) -> Definition:
         raise refuse(place, "INVALID_DEFINITION", f"The value at {place} is not valid ({first['type']}).") from None
 
 
-def graph_of(request: HostRequest, side: Side, tmp: Path) -> compiler.Graph:
+def graph_of(request: HostRequest[Any], side: Side, tmp: Path) -> compiler.Graph:
     """The components of a revision, which may do what the host lets its agents do. Raises Refused."""
     return compiler.build(
         definition_of(side),

@@ -17,13 +17,13 @@ import structlog
 from django.db import connections
 
 from pipelines.domain.base.causes import explain
-from pipelines.domain.preview.protocol import PreviewAnswer
+from pipelines.domain.preview.protocol import AnswerT, HostRequest, PreviewAnswer
 from pipelines.models import Pipeline, Preview
 from pipelines.models.host_task import HostTask
 from pipelines.selectors.preview.previews import open_previews
 from pipelines.services.base import host_tasks
 from pipelines.services.preview import previews
-from workers.ports import AnswerT, Exclusive, PreviewFailed, PreviewInterrupted, Previews, Question
+from workers.ports import Exclusive, PreviewFailed, PreviewInterrupted, Previews
 from workers.supervisor.background.loop import BackgroundLoop
 from workers.supervisor.launch.launch import Launcher, NotProvisioned
 
@@ -63,7 +63,7 @@ class TaskContext(ABC, Generic[TaskT]):
     def _make(self, task: TaskT) -> None:
         """Have it answered and end it. Raises PreviewFailed, PreviewInterrupted or NotProvisioned."""
 
-    def _asked(self, pipeline: Pipeline, request: Question[AnswerT]) -> AnswerT:
+    def _asked(self, pipeline: Pipeline, request: HostRequest[AnswerT]) -> AnswerT:
         user = self.launcher.user(pipeline.name, str(pipeline.pk))
         return self.previews.make(str(pipeline.pk), user, request)
 

@@ -1,1 +1,1 @@
-"""Migrations as data: what changes, what stands in the way, the steps, and what they prove. Pure."""
+"""Migrations as data: what changes, what blocks it, the steps, and what they prove. Pure."""

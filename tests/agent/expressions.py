@@ -33,6 +33,17 @@ SCHEMA = t.StructType(
 )
 
 
+def whole_plan(frame: DataFrame) -> str:
+    """The physical plan as text, which an agent's session would cut after 200 characters."""
+    conf, limit = frame.sparkSession.conf, "spark.sql.maxPlanStringLength"
+    before = conf.get(limit)
+    conf.set(limit, "200000")
+    try:
+        return str(frame._jdf.queryExecution().executedPlan().treeString())
+    finally:
+        conf.set(limit, before)
+
+
 @dataclass(frozen=True)
 class In:
     """An event to send."""

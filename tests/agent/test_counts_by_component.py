@@ -16,7 +16,7 @@ from pipelines.domain.definitions.document.spec import Definition, Read
 from pipelines.domain.ledger.journal import Planned
 from pipelines.domain.ledger.ledger import Counts
 from pipelines.domain.runs.crashes import Quarantined
-from tests.agent.expressions import SCHEMA, In
+from tests.agent.expressions import SCHEMA, In, whole_plan
 from tests.counts import is_balanced
 from workers.agent.base.event import Event
 from workers.agent.graph import compile as compiler
@@ -235,9 +235,7 @@ def test_to_count_by_component_adds_no_operator_to_the_plan(session: SparkSessio
     pipeline = Pipeline(session, events("{}"), interceptors, BY_HEADER)
     frame = pipeline.frame.unpersist()
     found = pipeline.graph.classifier("shop", "lake").classification(frame, "sinks.lake", None)
-    session.conf.set("spark.sql.maxPlanStringLength", "200000")
-    plan = found.delivered(frame, "counted")._jdf.queryExecution().executedPlan().treeString()
-    session.conf.unset("spark.sql.maxPlanStringLength")
+    plan = whole_plan(found.delivered(frame, "counted"))
     operators = re.findall(r"^\W*?(\*?)(?:\(\d+\) )?([A-Z]\w+)", plan, re.MULTILINE)
     shape = ["".join(each) for each in operators]
     assert shape[:6] == ["*Project", "*Filter", "CollectMetrics", "*Project", "*Project", "Project"], plan

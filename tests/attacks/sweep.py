@@ -13,7 +13,7 @@ import os
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from time import monotonic, sleep
@@ -260,21 +260,36 @@ def run(url: str, token: str, *, seconds: float, every: int = 1) -> tuple[Counte
         threads = [threading.Thread(target=happen, args=(sides, seconds))]
         for own, others in (sides, sides[::-1]):
             for role, client in own.clients.items():
-                who, sweep = f"{own.mark}-{role}", Sweep(others.markers, wrong=wrong)
+                who = f"{own.mark}-{role}"
+                sweep = Sweep(others.markers, wrong=wrong)
                 threads.append(threading.Thread(target=listen, args=(client, sweep, who, seconds, frames)))
+                asking = (sweep, client, description, others.values, every)
+                threads.append(threading.Thread(target=_ask_all, args=(who, asked, *asking)))
         for thread in threads:
             thread.start()
-        for own, others in (sides, sides[::-1]):
-            for role, client in own.clients.items():
-                sweep = Sweep(others.markers, wrong=wrong)
-                sweep.run(client.ask, description, others.values, every=every)
-                asked[f"{own.mark}-{role}"] = sweep.asked
         for thread in threads:
             thread.join()
         wrong += [f"{own.mark} does not see itself" for own in sides if not _sees_itself(own)]
     finally:
         removed(root, sides, seconds)
     return asked, frames, wrong
+
+
+def _ask_all(
+    who: str,
+    asked: Counter[str],
+    sweep: Sweep,
+    client: Client,
+    description: Mapping[str, Any],
+    values: Mapping[str, str],
+    every: int,
+) -> None:
+    """Every question of one user: each has a rate of requests of its own, so that all four ask at once."""
+    try:
+        sweep.run(client.ask, description, values, every=every)
+    except Exception as error:
+        sweep.wrong.append(f"{who} could not ask everything: {error!r}")
+    asked[who] = sweep.asked
 
 
 def _sees_itself(side: Side) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from time import monotonic, sleep
 
 from controlplane.devstack.client import Api, Refused
 from controlplane.devstack.console import Console
@@ -10,6 +11,7 @@ from pipelines.domain.runs.protocol import IDENTITY, Identity
 from workers.adapters.processes import HostProcesses
 
 STOP_TIMEOUT = 60.0  # seconds for one pipeline
+KILL_TIMEOUT = 10.0  # seconds for all processes that were killed
 
 
 def running_pipelines(state: Path) -> dict[str, set[str]]:
@@ -34,11 +36,16 @@ def stop_pipelines(api: Api, state: Path, console: Console) -> None:
 
 
 def end_agents(state: Path, console: Console) -> None:
-    """Kill what is left of the agents of this state directory, each process after its identity was checked."""
+    """Kill what is left of the agents of this state directory, each process after its identity was checked, and wait
+    until the system has taken it away."""
     left = running_pipelines(state)
-    processes = HostProcesses()
+    processes, killed = HostProcesses(), []
     for token, holders in processes.holders().items():
         name = next((name for name, tokens in left.items() if token in tokens), None)
         if name is not None:
-            killed = sum(processes.kill(process, token) for process in holders)
-            console.say(f"Killed {killed} processes of {name} that had not ended.")
+            ended = [process for process in holders if processes.kill(process, token)]
+            killed += ended
+            console.say(f"Killed {len(ended)} processes of {name} that had not ended.")
+    deadline = monotonic() + KILL_TIMEOUT
+    while any(map(processes.is_alive, killed)) and monotonic() < deadline:
+        sleep(0.05)

@@ -15,9 +15,11 @@ IS_OPEN = models.Q(state__in=sorted(OPEN_HOST_TASK_STATES))
 
 class HostTask(models.Model):
     """`attempts`: how often it was started; `deadline`: when it fails unless it is done. `NOUN`: what texts and codes
-    call it. Each kind has a `pipeline`, or a `host` of its own."""
+    call it; `ADVICE`: what may help where its worker ends over it. Each kind has a `pipeline`, or a `host` of its
+    own."""
 
     NOUN: ClassVar[str]
+    ADVICE: ClassVar[str]
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     state = models.CharField(max_length=16, choices=choices(HostTaskState), default=HostTaskState.PENDING)

@@ -12,6 +12,7 @@ class Preview(HostTask):
     (`PreviewResult` without its differences)."""
 
     NOUN = "preview"
+    ADVICE = "Ask for fewer records."
 
     pipeline = models.ForeignKey("pipelines.Pipeline", on_delete=models.CASCADE, related_name="previews")
     base = models.ForeignKey("pipelines.Revision", on_delete=models.CASCADE, related_name="+")
@@ -33,6 +34,7 @@ class CaseRun(HostTask):
     `result`: `CasesResult`."""
 
     NOUN = "test"
+    ADVICE = "Look in the worker's log for why it ended, and run the tests again."
 
     team = models.ForeignKey("pipelines.Team", on_delete=models.CASCADE, related_name="+")
     host = models.ForeignKey("pipelines.Host", on_delete=models.CASCADE, related_name="+")

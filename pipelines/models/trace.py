@@ -11,6 +11,7 @@ class RecordTrace(HostTask):
     """Where one record went. `question`: which one (`TraceQuestion`); `result`: what is known of it (`TraceResult`)."""
 
     NOUN = "trace"
+    ADVICE = "Look in the worker's log for why it ended, and request the trace again."
 
     pipeline = models.ForeignKey("pipelines.Pipeline", on_delete=models.CASCADE, related_name="traces")
     question = models.JSONField()

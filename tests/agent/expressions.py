@@ -41,7 +41,7 @@ def whole_plan(frame: DataFrame) -> str:
     try:
         return str(frame._jdf.queryExecution().executedPlan().treeString())
     finally:
-        conf.set(limit, before)
+        conf.set(limit, str(before))
 
 
 @dataclass(frozen=True)

@@ -198,6 +198,85 @@ def test_each_python_interceptor_counts_what_it_adds_filters_and_fails(session: 
     assert (found.read, found.added, found.delivered) == (6, 6, 7)
 
 
+MORPH = {"type": "morph_json", "drop": ["x"]}
+DAY = {
+    "type": "regex_extractor",
+    "regex": '"day":"([^"]*)"',
+    "serializers": [{"name": "day", "type": "millis", "pattern": "yyyy-MM-dd"}],
+}
+NUMBER = {"type": "sql", "set": {"headers.n": "json:n::INT"}}
+REFUSING: list[dict[str, Any]] = [python(), MORPH, DAY, NUMBER]
+REFUSED = ("raise", "no json", '{"day":"someday"}', '{"n":"x"}')
+"""One of each of them, in their order."""
+
+
+def test_what_is_a_dead_letter_stays_one_whatever_comes_behind(session: SparkSession) -> None:
+    behind: list[dict[str, Any]] = [
+        {"type": "regex_filter", "regex": "nothing has this"},
+        {"type": "sql", "where": "FALSE"},
+        *({**each, "on_error": on_error} for on_error in ("drop", "fail") for each in (MORPH, NUMBER, python())),
+        *REFUSING,
+    ]
+    pipeline = Pipeline(session, events(*REFUSED, "{}"), [*REFUSING, *behind])
+    filtered = {at(4): {"filtered": 1}}
+    parts = {at(number): {"dead_lettered": 1} for number in range(4)}
+    assert pipeline.counted("lake") == Counts(read=5, filtered=1, dead_lettered=4, components={**parts, **filtered})
+    parts = {at(number): {"routed_elsewhere": 1} for number in range(4)}
+    there = Counts(read=5, filtered=1, routed_elsewhere=4, components={**parts, **filtered})
+    assert pipeline.counted("other") == there
+
+
+def test_what_the_source_refuses_or_is_in_quarantine_is_filtered_by_nothing(session: SparkSession) -> None:
+    quarantined = Quarantined(
+        source="shop", channel="lake", topic="t", partition=0, start=1, end=2, cause="It kills the interceptor."
+    )
+    interceptors: list[dict[str, Any]] = [{"type": "regex_filter", "regex": "[{]"}, {**MORPH, "on_error": "fail"}]
+    given = events("unreadable", "no json", "no json", "{}")
+    pipeline = Pipeline(session, given, interceptors, quarantined=[quarantined], parse_as_flume_event=True)
+    parts = {
+        "sources.shop": {"dead_lettered": 1},
+        "quarantine": {"dead_lettered": 1},
+        at(0): {"filtered": 1},
+    }
+    found = Counts(read=4, delivered=1, filtered=1, dead_lettered=2, components=parts)
+    assert pipeline.counted("lake") == found
+
+
+def test_what_is_filtered_has_no_problem_behind_that(session: SparkSession) -> None:
+    behind = [
+        {**each, "on_error": on_error}
+        for on_error in ("fail", "drop", "dead_letter")
+        for each in (MORPH, NUMBER, python())
+    ]
+    pipeline = Pipeline(session, events(*REFUSED), [{**FILTER, "regex": "."}, *behind, DAY])
+    assert pipeline.counted("lake") == Counts(read=4, filtered=4, components={at(0): {"filtered": 4}})
+
+
+def test_a_dead_letter_is_what_was_refused(session: SparkSession) -> None:
+    interceptors: list[dict[str, Any]] = [
+        {"type": "static", "key": "before", "value": "it"},
+        DAY,
+        {"type": "search_replace", "search_pattern": "someday", "replace_string": "today"},
+        {"type": "morph_json", "drop": ["day"]},
+        {"type": "static", "key": "after", "value": "it"},
+        {"type": "static", "key": "before", "value": "other"},
+        {"type": "static", "key": "kept", "value": "it", "preserve_existing": True},
+        {"type": "timestamp"},
+        {"type": "remove_header", "with_name": "own"},
+        {"type": "remove_header", "matching": "o.*"},
+        {"type": "regex_extractor", "regex": "(n)", "serializers": [{"name": "letter"}]},
+        {"type": "sql", "set": {"headers.by": "'sql'", "key": "'k'"}},
+    ]
+    pipeline = Pipeline(session, events('{"day":"someday","n":1}', '{"n":1}', own="o"), interceptors)
+    rows = {row["offset"]: row for row in pipeline.frame.collect()}
+    assert rows[0]["problem"]["component"] == at(1)
+    assert (rows[0]["key"], bytes(rows[0]["body"])) == (None, b'{"day":"someday","n":1}')
+    assert {pair["key"]: bytes(pair["value"]) for pair in rows[0]["headers"]} == {"own": b"o", "before": b"it"}
+    assert (bytes(rows[1]["key"]), bytes(rows[1]["body"])) == (b"k", b'{"n":1}')
+    changed = {pair["key"] for pair in rows[1]["headers"]}
+    assert changed == {"after", "before", "kept", "timestamp", "letter", "by"}
+
+
 def test_the_selector_counts_what_it_routes_elsewhere_and_what_it_leaves_unrouted(session: SparkSession) -> None:
     given = [*events("a", "b", country="CZ"), *events("c", country="US"), *events("d", country="DE")]
     pipeline = Pipeline(session, given, [{**FILTER, "regex": "b"}], BY_HEADER)

@@ -27,6 +27,7 @@ from pipelines.domain.preview.protocol import (
 )
 from pipelines.domain.runs.protocol import SparkSettings
 from pipelines.models import AuditRow, Host, Pipeline, Preview, PreviewDifference
+from pipelines.models.host_task import HostTask
 from pipelines.selectors.preview.previews import open_previews
 from pipelines.services.access import tokens
 from pipelines.services.access.teams import bind
@@ -246,7 +247,13 @@ def test_a_preview_whose_worker_dies_is_made_once_more_and_then_fails(operator: 
         assert len(dying.requests) == attempt
     carry_out(dying)
     assert len(dying.requests) == 2
-    assert operator.get(f"{ORDERS}/{asked['id']}").json()["error"]["code"] == "preview_interrupted"
+    error = operator.get(f"{ORDERS}/{asked['id']}").json()["error"]
+    assert (error["code"], error["hint"]) == ("preview_interrupted", "Ask for fewer records.")
+
+
+@pytest.mark.parametrize("kind", HostTask.__subclasses__(), ids=lambda kind: str(kind.NOUN))
+def test_only_a_preview_that_interrupts_its_worker_is_told_to_read_less(kind: type[HostTask]) -> None:
+    assert ("fewer records" in kind.ADVICE) == (kind is Preview)
 
 
 def test_an_answer_of_an_earlier_attempt_counts_for_nothing(operator: APIClient, orders: Pipeline) -> None:

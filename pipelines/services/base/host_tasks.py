@@ -69,7 +69,7 @@ def start(task: HostTask) -> bool:
     ended, somebody else has it, or it was tried too often, which fails it."""
     if task.attempts >= ATTEMPTS:
         message = f"The worker ended twice while it made this {task.NOUN}."
-        fail(task, {"code": f"{task.NOUN}_interrupted", "message": message, "hint": "Ask for fewer records."})
+        fail(task, {"code": f"{task.NOUN}_interrupted", "message": message, "hint": task.ADVICE})
         return False
     same = _open(task)
     task.attempts += 1

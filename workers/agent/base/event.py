@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import reduce
+from operator import or_
+from typing import Any, Literal, NamedTuple, cast
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
@@ -18,6 +20,8 @@ ORIGIN_HEADER = "headgate.origin"
 COPY_MARK = "+"
 """Between the offset in an origin and the number of the event, where a record has become several."""
 
+_DECIDED: tuple[Literal["filtered_by", "problem"], ...] = ("filtered_by", "problem")
+
 ORIGIN = ("topic", "partition", "offset")
 """Columns that every frame of a source has, beside what its event refers to."""
 
@@ -29,16 +33,26 @@ def _pair(name: str, value: Column) -> Column:
     return f.struct(f.lit(name).alias("key"), value.cast("binary").alias("value"))
 
 
+class Decision(NamedTuple):
+    """What becomes of the events for which `condition` holds: the value of the column `kind`. `event`: as it was."""
+
+    condition: Column
+    kind: Literal["filtered_by", "problem"]
+    value: Column
+    event: Event
+
+
 @dataclass(frozen=True)
 class Event:
     """Columns of an event.
 
     `carried`: headers as they were read, or null. `added`: headers set since, a null value means absent.
-    `replaced`: names among the carried ones that no longer count. `filtered_by`: the number of the interceptor that
-    filtered the event out, null where none did. `problem`: component and cause that make it a dead letter, null where
-    it is fine. `copy`: 0 for the first event made of a record, then 1, 2, …, and `added_by`: the number of the
-    interceptor that added it, null for the first. All None: no event is filtered, none can fail, and each record is one
-    event.
+    `replaced`: names among the carried ones that no longer count. `copy`: 0 for the first event made of a record, then
+    1, 2, …, and `added_by`: the number of the interceptor that added it, null for the first; None where each record is
+    one event.
+
+    `decisions`: which events are filtered and which are dead letters. The first whose condition holds counts; from then
+    on the event is left alone, and a dead letter is what was refused.
     """
 
     key: Column
@@ -47,16 +61,56 @@ class Event:
     added: Mapping[str, Column] = field(default_factory=dict)
     certain: frozenset[str] = frozenset()
     replaced: frozenset[str] = frozenset()
-    filtered_by: Column | None = None
-    problem: Column | None = None
+    decisions: tuple[Decision, ...] = ()
     copy: Column | None = None
     added_by: Column | None = None
 
     @classmethod
     def of(cls, frame: DataFrame) -> Event:
         """The event in a frame that `columns` or a Python interceptor has made."""
-        optional: dict[str, Any] = {name: f.col(name) for name in OPTIONAL if name in frame.columns}
-        return cls(key=f.col("key"), body=f.col("body"), carried=f.col("headers"), **optional)
+        there = {name: f.col(name) for name in OPTIONAL if name in frame.columns}
+        event = cls(key=f.col("key"), body=f.col("body"), carried=f.col("headers"))
+        decisions = [Decision(there[kind].isNotNull(), kind, there[kind], event) for kind in _DECIDED if kind in there]
+        copy, added_by = there.get("copy"), there.get("added_by")
+        return replace(event, decisions=tuple(decisions), copy=copy, added_by=added_by)
+
+    @property
+    def filtered_by(self) -> Column | None:
+        """The number of the interceptor that filtered it out, null where none did; None where none can."""
+        return self._made("filtered_by")
+
+    @property
+    def problem(self) -> Column | None:
+        """Component and cause that make it a dead letter, null where it is fine; None where nothing can."""
+        return self._made("problem")
+
+    @property
+    def undecided(self) -> Column:
+        """Whether it is neither filtered nor a dead letter. Never null."""
+        decided = (f.coalesce(each.condition, f.lit(False)) for each in self.decisions)
+        return ~reduce(or_, decided, f.lit(False))
+
+    def _made(self, kind: str) -> Column | None:
+        return self._where(kind, lambda each: each.value, f.lit(None)) if self._can_be(kind) else None
+
+    def _can_be(self, kind: str) -> bool:
+        return any(each.kind == kind for each in self.decisions)
+
+    def _where(self, kind: str, value: Callable[[Decision], Column], otherwise: Column) -> Column:
+        """A value of the decision that counts where it is of this kind, of which there is one."""
+        last = max(number for number, each in enumerate(self.decisions, 1) if each.kind == kind)
+        found: Any = f
+        for each in self.decisions[:last]:
+            found = found.when(each.condition, value(each) if each.kind == kind else otherwise)
+        return cast("Column", found.otherwise(otherwise))
+
+    def _settled(self, part: Callable[[Event], Column], *fields: str) -> Column:
+        """The part that is made of these fields, of a dead letter as it was when it was refused."""
+        now = part(self)
+        refused = [each.event for each in self.decisions if each.kind == "problem"]
+        if all(getattr(each, name) is getattr(self, name) for each in refused for name in fields):
+            return now
+        return self._where("problem", lambda each: part(each.event), now)
 
     @property
     def text(self) -> Column:
@@ -116,15 +170,16 @@ class Event:
         return replace(self, key=key)
 
     def keep_where(self, condition: Column, interceptor: int) -> Event:
-        """Filter the event out unless `condition` holds. What is filtered out stays so, by the first that did."""
-        own = f.when(~condition, f.lit(interceptor))
-        return replace(self, filtered_by=own if self.filtered_by is None else f.coalesce(self.filtered_by, own))
+        """Filter the event out unless `condition` holds, or is null."""
+        return self._with(Decision(~condition, "filtered_by", f.lit(interceptor), self))
 
     def failed_where(self, condition: Column, component: str, cause: Column) -> Event:
-        """Make a dead letter of the event where `condition` holds; the first problem of an event counts."""
-        own = f.struct(f.lit(component).alias("component"), cause.cast("string").alias("cause"))
-        problem = f.when(f.coalesce(condition, f.lit(False)), own).otherwise(f.lit(None).cast(PROBLEM_TYPE))
-        return replace(self, problem=problem if self.problem is None else f.coalesce(self.problem, problem))
+        """Make a dead letter of the event where `condition` holds."""
+        problem = f.struct(f.lit(component).alias("component"), cause.cast("string").alias("cause"))
+        return self._with(Decision(condition, "problem", problem, self))
+
+    def _with(self, decision: Decision) -> Event:
+        return replace(self, decisions=(*self.decisions, decision))
 
     def headers(self) -> Column:
         """All headers as Kafka writes them. The origin of an earlier pipeline is not passed on."""
@@ -151,9 +206,9 @@ class Event:
         that they refer to. What is None is no column."""
         optional = {name: getattr(self, name) for name in OPTIONAL} | {"targets": targets, "required": required}
         return [
-            self.key.alias("key"),
-            self.body.alias("body"),
-            self.headers().alias("headers"),
+            self._settled(lambda event: event.key, "key").alias("key"),
+            self._settled(lambda event: event.body, "body").alias("body"),
+            self._settled(Event.headers, "carried", "added", "replaced").alias("headers"),
             *map(f.col, ORIGIN),
             *[column.alias(name) for name, column in optional.items() if column is not None],
         ]

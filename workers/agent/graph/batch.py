@@ -1,7 +1,8 @@
 """One batch of a query: what it reads, what becomes of each event, and the attempts to deliver it.
 
-Every attempt counts the verdicts in the same pass as the write. The order of verdicts: filtered, dead, unrouted, routed
-elsewhere, refused by the sink, held by it since an earlier attempt, delivered. What is held counts as delivered.
+Every attempt counts the verdicts in the same pass as the write. The order of verdicts: filtered or dead, whichever came
+first, unrouted, routed elsewhere, refused by the sink, held by it since an earlier attempt, delivered. What is held
+counts as delivered.
 
 A verdict also says which component decides it. In the pass it is a number: that of the interceptor which filters the
 event, or one below zero.

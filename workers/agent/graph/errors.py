@@ -14,12 +14,13 @@ _CAUSE = "cause"
 
 
 def with_errors(event: Event, error: Column, on_error: str, place: Place) -> Event:
-    """The event with its verdict; `error` says what is wrong with it, null where nothing is."""
+    """The event with its verdict; `error` says what is wrong with it, null where nothing is. What was decided before
+    counts."""
     if on_error == "dead_letter":
         return event.failed_where(error.isNotNull(), place.path, error)
     if on_error == "drop":
         return event.keep_where(error.isNull(), place.number)
-    return event.with_body(f.when(error.isNull(), event.body).otherwise(_failing(error, place)))
+    return event.with_body(f.when(error.isNotNull() & event.undecided, _failing(error, place)).otherwise(event.body))
 
 
 def _failing(error: Column, place: Place) -> Column:

@@ -8,9 +8,7 @@ common ahead of all of them, outside of any TryEval, unless it stands in a branc
 from __future__ import annotations
 
 import json
-import operator
 from collections.abc import Iterator, Mapping
-from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Column
@@ -121,8 +119,7 @@ class _Pass:
         self._inputs = {"body": event.body.cast("string"), "key": event.key.cast("string")}
         self._guard = f.coalesce(f.octet_length(event.body), f.lit(0)) >= 0
         self._unreadable: Column = f.lit(None).cast("string")
-        verdicts = [each.isNull() for each in (event.problem, event.filtered_by) if each is not None]
-        self._own = reduce(operator.and_, verdicts, f.lit(True))
+        self._own = event.undecided
 
     def made(self) -> tuple[DataFrame, Event]:
         """The frame and the event in it."""
@@ -133,7 +130,7 @@ class _Pass:
         done = kept & error.isNull()
         event = self._changed(done, values, body)
         if self._spec.where is not None:
-            event = event.keep_where(kept | error.isNotNull() | ~self._own, self._place.number)
+            event = event.keep_where(kept | error.isNotNull(), self._place.number)
         return self._frame, with_errors(event, error, self._spec.on_error, self._place)
 
     def _column(self, what: str, value: Column) -> Column:

@@ -55,6 +55,7 @@ def test_each_step_of_a_migration_has_a_row_and_each_stage_its_impact() -> None:
     steps, impact = render_migrations.steps_table(), render_migrations.impact_table()
     assert [name for name in StepName if f"`{name}`" not in steps] == []
     assert [stage for stage in FORWARD_STAGES if stage not in impact] == []
+    assert "5000 records again" in impact
     assert "`init_timeout`" in next(row for row in steps.splitlines() if "prepare_standby" in row)
     assert [row.split(" | ")[1] for row in impact.splitlines() if MigrationStage.APPLYING in row] == ["`rollback`"]
 

@@ -29,7 +29,7 @@ PAGES = {
     "/events": "Events",
     "/hosts": "Hosts",
     "/audit": "Audit",
-    "/access": "Users, teams and tokens",
+    "/access": "Users and teams",
     "/account": "Account",
     SHOP: "shop",
     f"{SHOP}/ledger": "shop",

@@ -21,7 +21,7 @@ from pipelines.domain.migration.choices import MigrationAction, MigrationChoice,
 from pipelines.domain.migration.observation import DEFAULT_WINDOW
 from pipelines.domain.migration.steps import GATES, SENTENCES, PlannedStep, StepName, back, forward
 
-DELIVERED, OPEN = 1000, 250
+DELIVERED, OPEN, READ = 1000, 250, 5000
 """Records of the example in the table of expected impact."""
 
 
@@ -135,25 +135,26 @@ def impact_table() -> str:
     """What canceling and rolling back mean during each stage."""
     cost = f"expected impact, with {DELIVERED} records delivered and {OPEN} of them in an open batch"
     head = [f"| stage | request | {cost} | steps |", "|---|---|---|---|"]
-    found = [(stage, _impact_row(stage, planned=planned)) for stage, planned in _moments()]
+    found = [(moment, _impact_row(now)) for moment, now in _moments()]
     grouped = itertools.groupby(found, key=lambda each: each[1])
     rows = [f"| {_words([stage for stage, _ in members])} | {impact} |" for impact, members in grouped]
     return "\n".join([*head, *rows])
 
 
-def _moments() -> Iterator[tuple[str, bool]]:
-    """Stages, those of the new side before and after its first batch."""
-    yield from ((stage.value, False) for stage in FORWARD_STAGES)
-    yield f"{FORWARD_STAGES[-2]} and {FORWARD_STAGES[-1]}, from its first batch on", True
+def _moments() -> Iterator[tuple[str, Standing]]:
+    """Stages, those of the new side before and after its first batch, and where it has delivered too few records."""
+    yield from ((stage.value, _standing(stage)) for stage in FORWARD_STAGES)
+    late, last = f"{FORWARD_STAGES[-2]} and {FORWARD_STAGES[-1]}", FORWARD_STAGES[-1]
+    yield f"{late}, from its first batch on", _standing(last, planned=True)
+    yield f"{late}, fewer delivered than expected of {READ} read", _standing(last, planned=True, reread=READ)
 
 
-def _impact_row(moment: str, *, planned: bool) -> str:
-    stage = FORWARD_STAGES[-1] if planned else MigrationStage(moment)
-    steps = [step.name for step in _forward(MigrationKind.REVISION)]
-    here = next(place for place, step in enumerate(_forward(MigrationKind.REVISION)) if step.stage is stage)
-    started = set(steps[: here + 1])
-    ended = StepName.CHECK_STANDBY in started
-    now = Standing(
+def _standing(stage: MigrationStage, *, planned: bool = False, reread: int = 0) -> Standing:
+    """A migration of the example at the first step of a stage."""
+    steps = _forward(MigrationKind.REVISION)
+    here = next(place for place, step in enumerate(steps) if step.stage is stage)
+    started = {step.name for step in steps[: here + 1]}
+    return Standing(
         stage=stage,
         paused=StepName.PAUSE in started,
         old_ended=StepName.END_OLD_RUN in started,
@@ -161,8 +162,14 @@ def _impact_row(moment: str, *, planned: bool) -> str:
         planned=planned,
         delivered=DELIVERED,
         open_records=OPEN,
+        reread=reread,
         restart=20.0,
     )
+
+
+def _impact_row(now: Standing) -> str:
+    # The old run has ended wherever the standby is checked again.
+    ended = FORWARD_STAGES.index(now.stage) > FORWARD_STAGES.index(MigrationStage.APPLYING)
     way = back(
         paused=now.paused, ending=now.old_ended, ended=ended, has_standby=True, promoted=now.promoted, life=Lifecycle()
     )

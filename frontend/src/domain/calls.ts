@@ -215,12 +215,23 @@ export function editCall(name: string, etag: string, fields: object): Call {
 }
 
 /** Creating and publishing send a file, so the calls name one instead of repeating it. */
-export function applyCall(name: string, publish: boolean, team: string | null = null): Call {
+export function publishCall(name: string): Call {
+  const file = `${name}.yaml`
+  return {
+    curl: curl('POST', '/api/v1/pipelines/{name}/revisions', { path: { name }, file }),
+    cli: command(`apply -f ${shellWord(file)}`),
+  }
+}
+
+/** A team is named beside the definition, which is text of the same body then. */
+export function createCall(name: string, team: string | null): Call {
   const file = `${name || 'pipeline'}.yaml`
   return {
-    curl: publish
-      ? curl('POST', '/api/v1/pipelines/{name}/revisions', { path: { name }, file })
-      : curl('POST', '/api/v1/pipelines', { file }),
+    curl:
+      team === null
+        ? curl('POST', '/api/v1/pipelines', { file })
+        : curl('POST', '/api/v1/pipelines', { body: { definition: '…', team } }),
     cli: command(['apply -f', shellWord(file), ...teamFlag(team)].join(' ')),
+    note: team === null ? undefined : 'Put the definition in the place of …, or in the file.',
   }
 }

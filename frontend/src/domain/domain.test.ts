@@ -3,13 +3,14 @@ import { HOSTILE, loose } from '@/testing/shell'
 import type { Condition, ReplayRange } from '@/api/types'
 import {
   actionCall,
-  applyCall,
   applyPositionsCall,
   type Call,
+  createCall,
   declareLostCall,
   deleteCall,
   drainCall,
   editCall,
+  publishCall,
   quarantineCall,
   rangeReplayCall,
   reconcileCall,
@@ -102,11 +103,19 @@ describe('the call behind a button', () => {
   })
 
   it('names a file where a definition is sent', () => {
-    expect(applyCall('orders', false).cli).toBe(
+    expect(createCall('orders', null).cli).toBe(
       `headgate --url ${window.location.origin} apply -f orders.yaml`,
     )
-    expect(applyCall('orders', true).curl).toContain('/api/v1/pipelines/orders/revisions')
-    expect(applyCall('orders', true).curl).toContain('--data-binary @orders.yaml')
+    expect(createCall('orders', null).curl).toContain('--data-binary @orders.yaml')
+    expect(publishCall('orders').curl).toContain('/api/v1/pipelines/orders/revisions')
+    expect(publishCall('orders').curl).toContain('--data-binary @orders.yaml')
+  })
+
+  it('names the team that was chosen for a new pipeline', () => {
+    const call = createCall('orders', 'web shop')
+    expect(call.cli).toMatch(/ apply -f orders.yaml --team 'web shop'$/)
+    expect(call.curl).toContain('"team":"web shop"')
+    expect(call.note).toMatch(/^Put the definition in the place of …/)
   })
 
   const bad = HOSTILE
@@ -140,7 +149,8 @@ describe('the call behind a button', () => {
     ],
     ['delete', deleteCall(bad)],
     ['edit', editCall(bad, bad, { description: bad })],
-    ['publish a file', applyCall(bad, true)],
+    ['create from a file', createCall(bad, bad)],
+    ['publish a file', publishCall(bad)],
   ])('quotes everything that a person wrote: %s', (_, call) => expect(loose(call)).not.toContain('curl evil'))
 
   it('leaves what a shell takes as it is without quotes', () => {

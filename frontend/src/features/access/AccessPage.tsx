@@ -29,7 +29,7 @@ export function AccessPage() {
   return (
     <div className={classes.page}>
       <PageHeader
-        title="Users, teams and tokens"
+        title="Users and teams"
         actions={
           <>
             {administers && (

@@ -13,7 +13,7 @@ import { usePipelineTeam } from '@/components/teams/useTeamChoice'
 import { ErrorNote } from '@/components/ui/Feedback'
 import { PageHeader } from '@/components/ui/PageHeader'
 import { ReasonButton } from '@/components/ui/ReasonButton'
-import { applyCall } from '@/domain/calls'
+import { createCall } from '@/domain/calls'
 import { cannotWrite } from '@/domain/roles'
 import { useSession } from '@/lib/session'
 import { DefinitionEditor } from '@/components/editor/DefinitionEditor'
@@ -85,7 +85,7 @@ export function CreatePage() {
               Create pipeline
             </ReasonButton>
           </div>
-          <ShowCall call={applyCall(name, false, owner.offered ? owner.team : null)} subject="Create" />
+          <ShowCall call={createCall(name, owner.offered ? owner.team : null)} subject="Create" />
         </div>
       </DefinitionEditor>
       <TestsPanel tests={tests} notYet={reason} />

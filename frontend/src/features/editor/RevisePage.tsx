@@ -18,7 +18,7 @@ import { ErrorNote, Loading } from '@/components/ui/Feedback'
 import { PageHeader } from '@/components/ui/PageHeader'
 import { PhaseBadge } from '@/components/ui/PhaseBadge'
 import { ReasonButton } from '@/components/ui/ReasonButton'
-import { applyCall } from '@/domain/calls'
+import { publishCall } from '@/domain/calls'
 import { withHost } from '@/domain/placement'
 import { usePollInterval } from '@/lib/live/LiveProvider'
 import { DefinitionEditor } from '@/components/editor/DefinitionEditor'
@@ -134,7 +134,7 @@ function Revise({ pipeline }: { pipeline: PipelineDetail }) {
               </Link>
             </p>
           )}
-          <ShowCall call={applyCall(name, true)} subject="Publish" />
+          <ShowCall call={publishCall(name)} subject="Publish" />
         </div>
       </DefinitionEditor>
       <TestsPanel tests={tests} notYet={notReady(text, state)} />

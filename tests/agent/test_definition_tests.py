@@ -150,3 +150,19 @@ def test_a_value_that_is_shown_is_bounded(session: SparkSession, tmp_path: Path)
     result = ran(session, tmp_path, definition(tests=tests))
     assert "(60000 characters)" in (failures(result)[0].got or "")
     assert len(json.dumps(result.model_dump())) < 2000
+
+
+def test_spark_checks_all_sql_also_of_sources_that_no_test_is_of(session: SparkSession, tmp_path: Path) -> None:
+    data = definition({"type": "sql", "where": "json:amount::BIGINT >= 10"}, tests=[case([{}], {"dead": True})])
+    del data["tests"]
+    assert ran(session, tmp_path, data).tests == []
+    data["sources"]["pos"] = data["sources"]["shop"] | {"interceptors": [{"type": "sql", "where": "nobody = 1"}]}
+    data["sources"]["shop"]["interceptors"] = [{"type": "sql", "where": "body = 'a' AND", "set": {"key": "headers +"}}]
+    with pytest.raises(Refused) as refused:
+        ran(session, tmp_path, data)
+    assert [(each.path, each.code) for each in refused.value.findings] == [
+        ("sources.shop.interceptors[0].where", "SQL_SYNTAX"),
+        ("sources.shop.interceptors[0].set.key", "SQL_SYNTAX"),
+        ("sources.pos.interceptors[0].where", "SQL_ANALYSIS"),
+    ]
+    assert "Line 1, column " in refused.value.findings[0].message

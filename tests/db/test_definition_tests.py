@@ -100,6 +100,7 @@ def test_a_definition_is_published_once_its_tests_have_passed(operator: APIClien
     requested(operator)
     assert published(operator, status=422)["findings"][0]["code"] == "TESTS_NOT_RUN"
     carry_out(answering(FAILURE))
+    assert validated(operator, with_tests()) == [("tests[1].expect[0]", "TESTS_FAILED", "warning", None)]
     (finding,) = published(operator, status=422)["findings"]
     assert (finding["path"], finding["code"]) == ("tests[1].expect[0]", "TESTS_FAILED")
     assert finding["message"] == f"{SECOND}: Something else. Expected a, got b."
@@ -158,12 +159,16 @@ def test_a_change_request_is_made_once_the_tests_have_passed(operator: APIClient
     assert operator.post(address, body, format="json").status_code == 201
 
 
-def planned(client: APIClient, **more: Any) -> list[tuple[str, str]]:
+def plan(client: APIClient, **more: Any) -> Any:
     answer = client.post("/api/v1/migrations", {"pipeline": "orders", "reason": "why", **more}, format="json")
     assert answer.status_code == 201, answer.json()
     found = answer.json()
     client.post(f"/api/v1/migrations/{found['id']}/abort", {}, format="json")
-    return [(each["path"], each["code"]) for each in found["plan"]["blockers"]]
+    return found["plan"]
+
+
+def planned(client: APIClient, **more: Any) -> list[tuple[str, str]]:
+    return [(each["path"], each["code"]) for each in plan(client, **more)["blockers"]]
 
 
 def test_a_migration_to_a_definition_is_planned_once_its_tests_have_passed(
@@ -172,13 +177,15 @@ def test_a_migration_to_a_definition_is_planned_once_its_tests_have_passed(
     Pipeline.objects.update(phase=Phase.RUNNING, desired_state=DesiredState.RUNNING)
     RunFactory.create(pipeline=orders)
     asked = {"kind": "revision", "spec": {"definition": with_tests()}}
-    assert planned(operator, **asked) == [("tests", "TESTS_NOT_RUN")]
+    refused = plan(operator, **asked)
+    assert ([each["code"] for each in refused["blockers"]], refused["passed_tests"]) == (["TESTS_NOT_RUN"], [])
     requested(operator)
     carry_out(answering(FAILURE))
     assert planned(operator, **asked) == [("tests[1].expect[0]", "TESTS_FAILED")]
     requested(operator)
     carry_out(answering())
-    assert planned(operator, **asked) == []
+    found = plan(operator, **asked)
+    assert (found["blockers"], found["passed_tests"]) == ([], ["arrives", SECOND])
 
 
 def test_a_move_to_another_host_runs_no_tests(operator: APIClient, orders: Pipeline) -> None:
@@ -343,3 +350,103 @@ def test_the_command_runs_tests_and_prints_what_differs(
     plan = run("migrations", "plan", "orders", "--reason", "why", "-f", changed)
     assert (plan.exit_code, "tests[1].expect[0]" in plan.output) == (4, True), plan.output
     assert run("test").exit_code == run("test", "-f", file, "--pipeline", "orders").exit_code == 2
+
+
+WRONG = "json.amount >= 'ten' AND"
+SPARK_SAYS = {
+    "path": "sources.shop.interceptors[0].where",
+    "code": "SQL_SYNTAX",
+    "message": "Line 1, column 25: Syntax error at or near end of input.",
+    "suggestion": "Correct the expression there.",
+}
+
+
+def with_sql(where: str = WRONG, name: str = "orders", **more: Any) -> dict[str, Any]:
+    data = definition_data(name, **more)
+    data["sources"]["shop"]["interceptors"] = [{"type": "sql", "where": where}]
+    return data
+
+
+def refusing(*findings: dict[str, Any]) -> FakePreviews:
+    return FakePreviews(lambda _request: CasesAnswer(findings=list(findings)))
+
+
+def passing() -> FakePreviews:
+    return FakePreviews(lambda _request: CasesAnswer(result=CasesResult(tests=[])))
+
+
+def validated(client: APIClient, definition: Any) -> list[tuple[str, str, str, int | None]]:
+    answer = client.post("/api/v1/pipelines/validate", {"definition": definition}, format="json")
+    assert answer.status_code == 200, answer.content
+    return [(each["path"], each["code"], each["severity"], each["line"]) for each in answer.json()["findings"]]
+
+
+NOT_CHECKED = ("sources.shop.interceptors[0]", "SQL_NOT_CHECKED", "warning", None)
+
+
+def test_sql_that_spark_refuses_is_not_published_and_stands_at_its_place(
+    operator: APIClient, orders: Pipeline
+) -> None:
+    assert validated(operator, with_sql()) == [NOT_CHECKED]
+    requested(operator, with_sql())
+    assert validated(operator, with_sql()) == [NOT_CHECKED]
+    carry_out(refusing(SPARK_SAYS))
+    refused = published(operator, with_sql(), 422)
+    assert (refused["code"], refused["findings"][0]["message"]) == ("definition_invalid", SPARK_SAYS["message"])
+    text = yaml.safe_dump(with_sql())
+    line = next(number for number, each in enumerate(text.splitlines(), 1) if "where:" in each)
+    assert validated(operator, text) == [(SPARK_SAYS["path"], "SQL_SYNTAX", "error", line)]
+    new = operator.post("/api/v1/pipelines", {"definition": with_sql(name="new")}, format="json")
+    assert new.status_code == 201, "another definition was not checked"
+
+
+def test_sql_that_spark_has_not_checked_is_published_with_a_warning(operator: APIClient, orders: Pipeline) -> None:
+    right = with_sql("json:amount::BIGINT >= 10")
+    assert [each["code"] for each in published(operator, right)["warnings"]] == ["SQL_NOT_CHECKED"]
+    new = operator.post("/api/v1/pipelines", {"definition": right | {"name": "new"}}, format="json").json()
+    assert [each["code"] for each in new["warnings"]] == ["SQL_NOT_CHECKED"]
+    other = with_sql("json:amount::BIGINT >= 11")
+    requested(operator, other)
+    carry_out(passing())
+    assert published(operator, other)["warnings"] == []
+    assert validated(operator, other) == []
+
+
+def test_sql_that_an_agent_has_run_needs_no_check(operator: APIClient, orders: Pipeline) -> None:
+    published(operator, with_sql("json:amount::BIGINT >= 10"))
+    assert validated(operator, with_sql("json:amount::BIGINT >= 10")) == [NOT_CHECKED]
+    revision = Revision.objects.get(pipeline=orders, number=2)
+    RunFactory.create(pipeline=orders, revision=revision, first_record_at=now())
+    assert validated(operator, with_sql("json:amount::BIGINT >= 10")) == []
+
+
+def test_what_is_wrong_with_the_host_refuses_no_sql(operator: APIClient, orders: Pipeline) -> None:
+    requested(operator, with_sql())
+    carry_out(refusing(SPARK_SAYS | {"path": "host", "code": "NOT_PROVISIONED"}))
+    assert validated(operator, with_sql()) == [NOT_CHECKED]
+    assert published(operator, with_sql())["warnings"][0]["code"] == "SQL_NOT_CHECKED"
+
+
+def test_spark_is_asked_again_after_it_has_refused(operator: APIClient, orders: Pipeline) -> None:
+    requested(operator, with_sql())
+    carry_out(refusing(SPARK_SAYS))
+    requested(operator, with_sql())
+    carry_out(passing())
+    assert published(operator, with_sql())["number"] == 2
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_command_has_sql_checked_before_it_publishes(
+    run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, wake = a_file(tmp_path, with_sql()), "pipelines.services.preview.testing.dispatch.wake"
+    monkeypatch.setattr(wake, lambda _host: carry_out(refusing(SPARK_SAYS)))
+    refused = run("apply", "-f", file)
+    assert (refused.exit_code, SPARK_SAYS["path"] in refused.output) == (4, True), refused.output
+    assert Revision.objects.count() == 1
+    monkeypatch.setattr(wake, lambda _host: carry_out(passing()))
+    assert run("apply", "-f", file).exit_code == 0
+    Host.objects.update(seen_at=now() - timedelta(hours=1))
+    unchecked = run("apply", "-f", a_file(tmp_path, with_sql("json:amount::BIGINT >= 10")))
+    assert unchecked.exit_code == 0, unchecked.output
+    assert "Spark has not checked the SQL; the preflight check of the start does." in unchecked.output

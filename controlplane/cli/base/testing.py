@@ -11,7 +11,20 @@ from controlplane.cli.base.session import Session
 
 if TYPE_CHECKING:
     from controlplane.cli.base.client import Client
+    from pipelines.domain.definitions.document.spec import Definition
 
+_UNASKED = frozenset(
+    {
+        "host_silent",
+        "not_provisioned",
+        "test_failed",
+        "test_interrupted",
+        "test_timed_out",
+        "tests_waiting",
+        "timed_out",
+    }
+)
+"""Codes of runs that say nothing about the definition."""
 SECONDS = 120.0
 """For which a run of tests is waited for."""
 
@@ -60,6 +73,24 @@ def require_tests(session: Session, client: Client, name: str, definition: Any, 
         )
     if not session.for_programs:
         output.note(f"{output.counted(len(done['tests']), 'test', 'tests')} passed.")
+
+
+def check(session: Session, client: Client, name: str, text: Any, definition: Definition, team: str | None) -> None:
+    """Run the tests of a definition; without tests, have Spark check its SQL. CommandError with what is wrong; where
+    nobody can ask Spark, that is said and refuses nothing."""
+    from controlplane.cli.base import output
+    from pipelines.domain.preview.spark_checks import sql_interceptors
+
+    if definition.tests:
+        require_tests(session, client, name, text, team)
+    elif sql_interceptors(definition):
+        try:
+            run_tests(session, client, name, text, team)
+        except CommandError as error:
+            if error.findings or error.code not in _UNASKED:
+                raise
+            why = error.detail or error.title
+            output.note(f"Spark has not checked the SQL; the preflight check of the start does. {why}")
 
 
 def _findings(done: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -10,7 +10,7 @@ from controlplane.cli.base import inputs
 from controlplane.cli.base.errors import CommandError, ExitCode
 from controlplane.cli.base.governed import Right, sent
 from controlplane.cli.base.session import Limit, Name, OfHost, Session, path
-from controlplane.cli.base.testing import require_tests
+from controlplane.cli.base.testing import check
 
 if TYPE_CHECKING:
     from pipelines.domain.definitions.document.spec import Definition
@@ -59,8 +59,8 @@ def apply(
     definition = _definition_in(text)
     name = definition.name
     present = client.find(path(name))
-    if definition.tests and (present is None or present["definition"] != definition.plain()):
-        require_tests(session, client, name, text, team)
+    if present is None or present["definition"] != definition.plain():
+        check(session, client, name, text, definition, team)
     if sent(session, name, "publish", {"definition": text, "note": note}, right):
         return
     if present is None:

@@ -85,13 +85,13 @@ def start(
 def _run_tests(session: Session, client: Client, body: dict[str, Any]) -> None:
     """Those of a definition that is sent along. CommandError where one fails; one that is not valid has findings in the
     plan."""
-    from controlplane.cli.base.testing import require_tests
+    from controlplane.cli.base.testing import check
     from pipelines.domain.definitions.checks.validate import validate_data, validate_text
 
     sent = body["spec"].get("definition")
     found = validate_text(sent) if isinstance(sent, str) else validate_data(sent)
-    if found.definition and found.definition.tests:
-        require_tests(session, client, body["pipeline"], sent, None)
+    if found.definition:
+        check(session, client, body["pipeline"], sent, found.definition, None)
 
 
 def _create(session: Session, name: str, reason: str, change: Change, observation: Observation) -> dict[str, Any]:

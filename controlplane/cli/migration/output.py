@@ -81,12 +81,18 @@ def _print_plan(found: dict[str, Any]) -> None:
         show_moves(moves)
     _print_clusters(made)
     _print_predictions(made)
+    _print_tests(made)
     expected, most = made["pause"]["expected"], made["pause"]["most"]
     records = f"{output.counted(made['skip'], 'record', 'records')} skipped, {made['replay']} reread"
     output.print_line(f"Expected impact: {made['consequence']}; pause {expected:g} s (at most {most:g} s); {records}.")
     output.print_line(f"Plan digest: {found['plan_hash']}")
     for warning in made["warnings"]:
         output.print_line(f"{warning['code']}: {warning['message']}")
+
+
+def _print_tests(made: dict[str, Any]) -> None:
+    if names := made.get("passed_tests"):
+        output.print_line(f"{output.counted(len(names), 'test', 'tests')} passed: {', '.join(names)}.")
 
 
 def _print_predictions(made: dict[str, Any]) -> None:

@@ -1,6 +1,9 @@
 /** Every key of the server cache, so that what invalidates and what reads cannot drift apart. */
 export const keys = {
   session: ['session'] as const,
+  /** Every check of a text that is being written. */
+  validations: ['validate'] as const,
+  validation: (text: string) => ['validate', text] as const,
   secondFactor: ['second-factor'] as const,
   pipelines: ['pipelines'] as const,
   hosts: ['hosts'] as const,

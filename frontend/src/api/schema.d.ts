@@ -817,7 +817,10 @@ export interface paths {
         /** @description List pipelines by name. */
         get: operations["list_pipelines"];
         put?: never;
-        /** @description Create a pipeline of a team, stopped, from its definition. 422 lists every finding. */
+        /**
+         * @description Create a pipeline of a team, stopped, from its definition. 422 lists every finding; `warnings` has SQL that
+         *     Spark has not checked.
+         */
         post: operations["create_pipeline"];
         delete?: never;
         options?: never;
@@ -1445,7 +1448,10 @@ export interface paths {
         /** @description List revisions, newest first. */
         get: operations["list_revisions"];
         put?: never;
-        /** @description Publish a revision of a stopped pipeline. 200: this is the present definition already. */
+        /**
+         * @description Publish a revision of a stopped pipeline. 200: this is the present definition already. `warnings` has SQL that
+         *     Spark has not checked.
+         */
         post: operations["create_revision"];
         delete?: never;
         options?: never;
@@ -3494,6 +3500,80 @@ export interface components {
             after: number;
         };
         /**
+         * CreatedPipeline
+         * @description A pipeline that was created, with the `warnings` of its definition.
+         */
+        CreatedPipeline: {
+            /** Name */
+            name: string;
+            /**
+             * Team
+             * @description The team that owns it.
+             */
+            team: string;
+            /** Description */
+            description: string;
+            /** Labels */
+            labels: {
+                [key: string]: string;
+            };
+            /**
+             * Headline
+             * @description Its state in one sentence.
+             */
+            headline: string;
+            desired_state: components["schemas"]["DesiredState"];
+            phase: components["schemas"]["Phase"];
+            /**
+             * Phase Since
+             * Format: date-time
+             */
+            phase_since: string;
+            /** Phase Reason */
+            phase_reason: string;
+            /** Phase Message */
+            phase_message: string;
+            stop_reason: components["schemas"]["StopReason"] | null;
+            /** Generation */
+            generation: number;
+            /** Observed Generation */
+            observed_generation: number;
+            /** Revision */
+            revision: number | null;
+            /** Host */
+            host: string | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Updated At
+             * Format: date-time
+             */
+            updated_at: string;
+            /** Etag */
+            etag: string;
+            live: components["schemas"]["Live"];
+            /** Restart Count */
+            restart_count: number;
+            /** Next Restart At */
+            next_restart_at: string | null;
+            /** Supervised */
+            supervised: boolean;
+            operation: components["schemas"]["OpenOperation"] | null;
+            /** Allowed Actions */
+            allowed_actions: components["schemas"]["AllowedAction"][];
+            /** Definition */
+            definition: {
+                [key: string]: unknown;
+            };
+            /** Definition Yaml */
+            definition_yaml: string;
+            /** Warnings */
+            warnings: components["schemas"]["Finding"][];
+        };
+        /**
          * DeadLetter
          * @description An event that could not be processed, without its content. `at`: when that was; `partition` and `offset` of its
          *     origin; `operation`: the replay under way that has taken it; `in_doubt`: a replay may have sent it, unconfirmed.
@@ -5502,6 +5582,7 @@ export interface components {
          *     `guarantees`: of the channels afterwards. `translation` and `sink_ends` are of a move to another cluster, with the
          *     positions and the logs of now; after the pause it is looked once more. `predictions` are of a revision, by source;
          *     `to_acknowledge`: how many records fewer would be delivered of them, which who starts it has to repeat.
+         *     `passed_tests`: names of the tests of the definition of a revision, where all have passed.
          */
         MigrationPlan: {
             kind: components["schemas"]["MigrationKind"];
@@ -5593,6 +5674,11 @@ export interface components {
              * @default null
              */
             to_acknowledge: number | null;
+            /**
+             * Passed Tests
+             * @default []
+             */
+            passed_tests: string[];
         };
         /**
          * MigrationStage
@@ -6845,6 +6931,31 @@ export interface components {
         Provider: {
             /** Button */
             button: string;
+        };
+        /**
+         * PublishedRevision
+         * @description A revision that was published, with the `warnings` of its definition.
+         */
+        PublishedRevision: {
+            /** Number */
+            number: number;
+            /** Digest */
+            digest: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Created By */
+            created_by: string;
+            /** Note */
+            note: string;
+            /** Definition */
+            definition: {
+                [key: string]: unknown;
+            };
+            /** Warnings */
+            warnings: components["schemas"]["Finding"][];
         };
         /**
          * Purpose
@@ -10976,7 +11087,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["PipelineDetail"];
+                    "application/json": components["schemas"]["CreatedPipeline"];
                 };
             };
             /** @description A problem. */
@@ -12418,7 +12529,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Revision"];
+                    "application/json": components["schemas"]["PublishedRevision"];
                 };
             };
             201: {
@@ -12428,7 +12539,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Revision"];
+                    "application/json": components["schemas"]["PublishedRevision"];
                 };
             };
             /** @description A problem. */

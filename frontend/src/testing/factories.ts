@@ -477,6 +477,7 @@ export function migrationPlan(fields: Partial<MigrationPlan> = {}): MigrationPla
     warnings: [],
     predictions: [],
     to_acknowledge: null,
+    passed_tests: [],
     guarantees: [
       {
         source: 'shop',

@@ -11,13 +11,14 @@ from pipelines.api.http.base import PipelineView, StrictJSONParser, YAMLTextPars
 from pipelines.api.http.openapi import OPTIONAL_IF_MATCH
 from pipelines.api.http.paging import Page, PageQuery, each, page
 from pipelines.api.http.requests import DiffQuery, RevisionBody
-from pipelines.api.lifecycle.pipelines import validated
+from pipelines.api.lifecycle.pipelines import checked
 from pipelines.domain.definitions.document.diff import diff
 from pipelines.domain.definitions.document.spec import Definition
 from pipelines.foundation.errors import NotFound
 from pipelines.models import Pipeline, Revision
 from pipelines.selectors.lifecycle.pipelines import etag, get_pipeline
-from pipelines.selectors.lifecycle.schemas import ChangeSchema, DiffSchema, RevisionSchema
+from pipelines.selectors.lifecycle.schemas import ChangeSchema, DiffSchema, PublishedRevisionSchema, RevisionSchema
+from pipelines.selectors.preview.testing import run_findings
 from pipelines.services.base.audit import Actor
 from pipelines.services.definitions import definitions, revisions
 from pipelines.services.governance import governing
@@ -45,7 +46,7 @@ def get_revision(pipeline: Pipeline, number: int) -> Revision:
 
 def publishable(view: PipelineView, body: RevisionBody) -> Definition:
     """The definition, valid and one that the caller may publish. Raises Invalid with every finding, or Forbidden."""
-    validation = validated(body.definition, [view.pipeline.team_id])
+    validation = checked(body.definition, [view.pipeline.team_id])
     if validation.definition is None:
         raise definitions.invalid(validation.findings)
     require_rights(view.role, validation.definition.plain())
@@ -83,17 +84,20 @@ class RevisionList(PipelineView):
         operation_id="create_revision",
         parameters=[OPTIONAL_IF_MATCH],
         request={"application/json": RevisionBody, "application/yaml": str},
-        responses={201: RevisionSchema, 200: RevisionSchema},
+        responses={201: PublishedRevisionSchema, 200: PublishedRevisionSchema},
     )
     @idempotent
     def post(self, request: Request, name: str) -> Response:
-        """Publish a revision of a stopped pipeline. 200: this is the present definition already."""
+        """Publish a revision of a stopped pipeline. 200: this is the present definition already. `warnings` has SQL that
+        Spark has not checked."""
         version = expected_version(request, required=False)
         body = self.body(RevisionBody)
         revision, new = publish(self, body, self.actor, version=version)
         location = f"/api/v1/pipelines/{name}/revisions/{revision.number}"
         tag = etag(get_pipeline(name))
-        return answer(revision_schema(revision), 201 if new else 200, Location=location, ETag=tag)
+        warnings = run_findings(Definition.model_validate(revision.definition), [self.pipeline.team_id])
+        made = PublishedRevisionSchema(**revision_schema(revision).model_dump(), warnings=warnings)
+        return answer(made, 201 if new else 200, Location=location, ETag=tag)
 
 
 class RevisionDetail(PipelineView):

@@ -41,6 +41,7 @@ from pipelines.domain.base.findings import Finding, listed
 from pipelines.domain.base.roles import Role
 from pipelines.domain.definitions.checks.validate import Validation, validate_data, validate_text
 from pipelines.domain.definitions.document.guarantees import guarantees
+from pipelines.domain.definitions.document.text import load
 from pipelines.foundation.errors import Invalid
 from pipelines.models import DEFAULT_TEAM, Pipeline, Team
 from pipelines.selectors.access import reach, secrets
@@ -64,11 +65,13 @@ from pipelines.selectors.lifecycle.pipelines import (
 )
 from pipelines.selectors.lifecycle.schemas import (
     ArchivedPipelineSchema,
+    CreatedPipelineSchema,
     PipelineDetailSchema,
     PipelineSchema,
     StatusSchema,
     ValidationSchema,
 )
+from pipelines.selectors.preview.testing import run_findings
 from pipelines.services.definitions import definitions
 from pipelines.services.ledger import archive
 
@@ -84,6 +87,16 @@ def validated(definition: dict[str, Any] | str, teams: Collection[int] | None) -
         *reach_findings(found.definition, reach.policy(teams)),
         *secrets.definition_findings(found.definition, teams),
     ]
+    refused = any(each.is_error for each in more)
+    return Validation(None if refused else found.definition, sorted([*found.findings, *more], key=_place))
+
+
+def checked(definition: dict[str, Any] | str, teams: Collection[int] | None) -> Validation:
+    """As `validated`, with what the last run of the tests says of it; Spark's findings in the SQL are errors."""
+    found = validated(definition, teams)
+    more = run_findings(found.definition, teams) if found.definition else []
+    if more and isinstance(definition, str):
+        more = [*map(load(definition).located, more)]
     refused = any(each.is_error for each in more)
     return Validation(None if refused else found.definition, sorted([*found.findings, *more], key=_place))
 
@@ -111,15 +124,16 @@ class PipelineList(View):
     @extend_schema(
         operation_id="create_pipeline",
         request={"application/json": PipelineBody, "application/yaml": str},
-        responses={201: PipelineDetailSchema},
+        responses={201: CreatedPipelineSchema},
     )
     @idempotent
     def post(self, request: Request) -> Response:
-        """Create a pipeline of a team, stopped, from its definition. 422 lists every finding."""
+        """Create a pipeline of a team, stopped, from its definition. 422 lists every finding; `warnings` has SQL that
+        Spark has not checked."""
         body = self.body(PipelineBody)
         team = owner_of_new(self, body.team)
         role = self.require(team.pk)
-        validation = validated(body.definition, [team.pk])
+        validation = checked(body.definition, [team.pk])
         if validation.definition is None:
             raise definitions.invalid(validation.findings)
         require_rights(role, validation.definition.plain())
@@ -127,7 +141,9 @@ class PipelineList(View):
         definitions.create(definition=validation.definition, text=text, note=body.note, team=team, actor=self.actor)
         pipeline = get_pipeline(validation.definition.name)
         location = f"/api/v1/pipelines/{pipeline.name}"
-        return answer(detail_schema(pipeline, self.access), 201, Location=location, ETag=etag(pipeline))
+        warnings = run_findings(validation.definition, [team.pk])
+        made = CreatedPipelineSchema(**detail_schema(pipeline, self.access).model_dump(), warnings=warnings)
+        return answer(made, 201, Location=location, ETag=etag(pipeline))
 
 
 def owner_of_new(view: View, name: str | None) -> Team:
@@ -247,7 +263,7 @@ class Validate(View):
     def post(self, request: Request) -> Response:
         """Validate a definition; every finding at once, and nothing is stored."""
         with one_of_few(request):
-            validation = validated(self.body(DefinitionBody).definition, self.access.teams_with(Role.OPERATOR))
+            validation = checked(self.body(DefinitionBody).definition, self.access.teams_with(Role.OPERATOR))
         definition = validation.definition
         return answer(
             ValidationSchema(

@@ -50,6 +50,7 @@ class MigrationPlan(Frozen):
     `guarantees`: of the channels afterwards. `translation` and `sink_ends` are of a move to another cluster, with the
     positions and the logs of now; after the pause it is looked once more. `predictions` are of a revision, by source;
     `to_acknowledge`: how many records fewer would be delivered of them, which who starts it has to repeat.
+    `passed_tests`: names of the tests of the definition of a revision, where all have passed.
     """
 
     kind: MigrationKind
@@ -72,6 +73,7 @@ class MigrationPlan(Frozen):
     guarantees: list[ChannelGuarantee] = []
     predictions: list[Prediction] = []
     to_acknowledge: int | None = None
+    passed_tests: list[str] = []
 
     @model_validator(mode="after")
     def _in_order(self) -> MigrationPlan:

@@ -71,6 +71,12 @@ class PipelineDetailSchema(PipelineSchema):
     definition_yaml: str
 
 
+class CreatedPipelineSchema(PipelineDetailSchema):
+    """A pipeline that was created, with the `warnings` of its definition."""
+
+    warnings: list[Finding]
+
+
 class ArchivedPipelineSchema(Schema):
     """A deleted pipeline; its ledger is kept until it is purged."""
 
@@ -91,6 +97,12 @@ class RevisionSchema(Schema):
     created_by: str
     note: str
     definition: dict[str, Any]
+
+
+class PublishedRevisionSchema(RevisionSchema):
+    """A revision that was published, with the `warnings` of its definition."""
+
+    warnings: list[Finding]
 
 
 class ChangeSchema(Schema):

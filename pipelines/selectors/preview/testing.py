@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from uuid import UUID
 
 from pipelines.domain.access.teams import Access
@@ -9,8 +10,9 @@ from pipelines.domain.base.findings import Finding
 from pipelines.domain.base.states import HostTaskState
 from pipelines.domain.definitions.document.spec import Definition
 from pipelines.domain.preview.protocol import CaseResult, CasesResult
+from pipelines.domain.preview.spark_checks import about_sql, not_checked, sql_interceptors
 from pipelines.foundation.errors import NotFound
-from pipelines.models import CaseRun, Pipeline, Revision
+from pipelines.models import CaseRun, Pipeline, Revision, Run
 from pipelines.selectors.base.host_tasks import HostTaskErrorSchema, HostTaskSchema, open_tasks, task_fields
 
 NOT_RUN, FAILED = "TESTS_NOT_RUN", "TESTS_FAILED"
@@ -65,8 +67,7 @@ def not_passed(definition: Definition, pipeline: Pipeline) -> list[Finding]:
     run of them failed. None of a definition that was published before, since they had passed then."""
     if not definition.tests or Revision.objects.filter(pipeline=pipeline, digest=definition.digest()).exists():
         return []
-    ended = CaseRun.objects.filter(team=pipeline.team_id, digest=definition.digest(), state__in=_ENDED)
-    run = ended.order_by("-requested_at", "-id").first()
+    run = _last_run(definition, [pipeline.team_id])
     if run is None:
         words = "The tests of this definition were not run."
         return [Finding(path="tests", code=NOT_RUN, message=words, suggestion=_RUN_THEM)]
@@ -74,7 +75,42 @@ def not_passed(definition: Definition, pipeline: Pipeline) -> list[Finding]:
         error = HostTaskErrorSchema.model_validate(run.error)
         words = f"The tests could not be run: {error.message}"
         return [Finding(path="tests", code=NOT_RUN, message=words, suggestion=error.hint or _RUN_THEM)]
-    return [_failed(test) for test in CasesResult.model_validate(run.result).tests if test.failures]
+    return _failures(run)
+
+
+def run_findings(definition: Definition, teams: Collection[int] | None) -> list[Finding]:
+    """What the last run of its tests in these teams, None for all, says of a definition: a warning for each test that
+    failed, and what Spark has found in its SQL; a warning where Spark has not checked it and no agent has run with
+    it."""
+    has_sql = bool(sql_interceptors(definition))
+    run = _last_run(definition, teams) if definition.tests or has_sql else None
+    failed = [each.model_copy(update={"severity": "warning"}) for each in (_failures(run) if run else ())]
+    return [*failed, *(_of_spark(definition, run, teams) if has_sql else ())]
+
+
+def _of_spark(definition: Definition, run: CaseRun | None, teams: Collection[int] | None) -> list[Finding]:
+    if run is not None and run.state == HostTaskState.FAILED:
+        error = HostTaskErrorSchema.model_validate(run.error)
+        return about_sql(error.findings, definition) or not_checked(definition)
+    return [] if run is not None or _has_run(definition, teams) else not_checked(definition)
+
+
+def _last_run(definition: Definition, teams: Collection[int] | None) -> CaseRun | None:
+    ended = CaseRun.objects.filter(digest=definition.digest(), state__in=_ENDED)
+    rows = ended if teams is None else ended.filter(team__in=teams)
+    return rows.order_by("-requested_at", "-id").first()
+
+
+def _has_run(definition: Definition, teams: Collection[int] | None) -> bool:
+    rows = Run.objects.filter(
+        pipeline__name=definition.name, revision__digest=definition.digest(), first_record_at__isnull=False
+    )
+    return (rows if teams is None else rows.filter(pipeline__team__in=teams)).exists()
+
+
+def _failures(run: CaseRun) -> list[Finding]:
+    tests = CasesResult.model_validate(run.result).tests if run.result else []
+    return [_failed(test) for test in tests if test.failures]
 
 
 def _failed(test: CaseResult) -> Finding:

@@ -139,6 +139,8 @@ def make(
     )
     run = selecting.active_run(pipeline.id)
     seen = _seen(kind, inspection, of_sink=of_sink)
+    tested = new if kind is MigrationKind.REVISION else None
+    untested = not_passed(tested, pipeline) if tested else []
     return MigrationPlan(
         kind=kind,
         pipeline=pipeline.name,
@@ -167,7 +169,7 @@ def make(
         blockers=[
             *(finding for finding in blocking.blockers(facts) if finding.is_error),
             *(_uncounted(inspection, seen) if kind in _INSPECTED and new is not None else ()),
-            *(not_passed(new, pipeline) if kind is MigrationKind.REVISION and new is not None else ()),
+            *untested,
         ],
         warnings=[
             *(finding for finding in wanted.findings if not finding.is_error),
@@ -175,6 +177,7 @@ def make(
             *cluster_move.warnings(seen.rows),
         ],
         guarantees=guarantees(new) if new else [],
+        passed_tests=[each.name for each in (tested.tests or [])] if tested and not untested else [],
     )
 
 

@@ -8,6 +8,7 @@ from django.db import transaction
 
 from pipelines.domain.base.findings import Finding
 from pipelines.domain.definitions.document.spec import ANY_HOST, Definition
+from pipelines.domain.preview.spark_checks import sql_interceptors
 from pipelines.domain.preview.protocol import CasesResult
 from pipelines.foundation import clock, dispatch
 from pipelines.foundation.errors import Conflict, Invalid
@@ -24,11 +25,14 @@ KEPT_FOR = timedelta(days=7)
 
 @transaction.atomic
 def request(*, definition: Definition, team: Team, pipeline: Pipeline | None, actor: Actor) -> CaseRun:
-    """Ask for a run of the tests. `pipeline`: the one that the definition is of, if it exists. Raises Invalid where
-    there are none, Conflict where no host is there to run them, TooManyRequests where too many are waiting for it."""
-    if not definition.tests:
+    """Ask for a run of the tests, in which Spark checks the SQL, too. `pipeline`: the one that the definition is of, if
+    it exists. Raises Invalid where there is neither, Conflict where no host is there to run them, TooManyRequests where too many are waiting for it."""
+    if not definition.tests and not sql_interceptors(definition):
         finding = Finding(
-            path="tests", code="no_tests", message="The definition has no tests.", suggestion="Add tests to it."
+            path="tests",
+            code="no_tests",
+            message="The definition has no tests, and no SQL that Spark could check.",
+            suggestion="Add tests to it.",
         )
         raise Invalid(finding.message, code="no_tests", hint=finding.suggestion, findings=[finding])
     host = _host(definition, pipeline)
@@ -40,7 +44,7 @@ def request(*, definition: Definition, team: Team, pipeline: Pipeline | None, ac
         candidate=definition.plain(),
         digest=definition.digest(),
     )
-    asked = {"run": str(run.pk), "digest": run.digest, "host": host.name, "tests": len(definition.tests)}
+    asked = {"run": str(run.pk), "digest": run.digest, "host": host.name, "tests": len(definition.tests or ())}
     audit.record(actor=actor, action="tests.requested", pipeline_name=definition.name, after=asked)
     dispatch.wake(host.name)
     return run

@@ -137,6 +137,13 @@ def test_a_plan_shows_the_prediction_with_the_number_to_acknowledge(api: FakeApi
         assert words in shown, shown
 
 
+def test_a_plan_names_the_tests_that_passed(api: FakeApi) -> None:
+    plan = {**PLAN, "passed_tests": ["orders arrive", "keep-alive lines are filtered"]}
+    api.answers["POST", "migrations"] = 201, migration("PLANNED", plan=plan)
+    shown = run("migrations", "plan", "orders", "--revision", "2", "--reason", "new").output
+    assert "2 tests passed: orders arrive, keep-alive lines are filtered." in shown
+
+
 def test_a_plan_is_made_again_until_the_previews_are_there(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(changes, "_LIMITS", {"PREDICTING": (0.0, 60.0)})
     waiting = migration("DRAFT", plan={**PLAN, "blockers": [{"code": "PREDICTING"}]})

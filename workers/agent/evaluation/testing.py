@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 from pipelines.domain.definitions.document.cases import DefinitionTest
 from pipelines.domain.definitions.document.spec import Definition
 from pipelines.domain.preview.protocol import CaseFailure, CaseResult, CasesRequest, CasesResult
+from pipelines.domain.preview.spark_checks import sql_interceptors
 from pipelines.domain.preview.testing import Mismatch, maker, mismatches
+from workers.agent.base.findings import Refused
 from workers.agent.evaluation.given import Record, given, topic_of
 from workers.agent.evaluation.outcomes import Evaluation, evaluation, graph_of, states_of
 from workers.agent.evaluation.reading import MOST_BODY
@@ -17,11 +19,13 @@ from workers.agent.evaluation.reading import MOST_BODY
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from pipelines.domain.runs.protocol import AgentFinding
     from workers.agent.base.event import Event
 
 
 def run_tests(spark: SparkSession, request: CasesRequest, tmp: Path) -> CasesResult:
-    """Every test of the revision. Raises Refused where a component does not initialise."""
+    """Every test of the revision. Raises Refused where a component does not initialise, of those sources as well that
+    have SQL and no test."""
     graph = graph_of(request, request.candidate, tmp)
     definition = graph.definition
 
@@ -29,6 +33,14 @@ def run_tests(spark: SparkSession, request: CasesRequest, tmp: Path) -> CasesRes
     def of_source(source: str) -> Evaluation:
         return evaluation(spark, graph, source)
 
+    findings: list[AgentFinding] = []
+    for source in sql_interceptors(definition):
+        try:
+            of_source(source)
+        except Refused as refused:
+            findings += refused.findings
+    if findings:
+        raise Refused(*findings)
     tests = definition.tests or []
     return CasesResult(
         tests=[

@@ -1,5 +1,6 @@
 import { useDebouncedValue } from '@mantine/hooks'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { keys } from '@/api/keys'
 import { validate } from '@/api/pipelines'
 
 const TYPING_PAUSE_MS = 350
@@ -8,7 +9,7 @@ const TYPING_PAUSE_MS = 350
 export function useValidation(text: string) {
   const [settled] = useDebouncedValue(text, TYPING_PAUSE_MS)
   const query = useQuery({
-    queryKey: ['validate', settled],
+    queryKey: keys.validation(settled),
     queryFn: ({ signal }) => validate(settled, signal),
     enabled: settled.trim() !== '',
     placeholderData: keepPreviousData,

@@ -20,9 +20,21 @@ export function MadeByHost<T extends { state: string; error: HostTaskError | nul
 }: MadeByHostProps<T>) {
   if (error && !data) return <ErrorNote error={error} onRetry={() => void refetch()} />
   if (!data || !ended(data.state)) {
-    return <Loading label={data?.state === 'RUNNING' ? running : 'Waiting for the host'} />
+    return <Working words={data?.state === 'RUNNING' ? running : 'Waiting for the host'} />
   }
   return data.error ? <NotMade error={data.error} /> : children(data)
+}
+
+/** What is being done, in words, in the place of what will be there. */
+export function Working({ words }: { words: string }) {
+  return (
+    <>
+      <p className="dim" aria-hidden>
+        {words} …
+      </p>
+      <Loading label={words} />
+    </>
+  )
 }
 
 /** Why a host could not make what it was asked for. */

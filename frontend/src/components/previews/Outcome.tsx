@@ -6,6 +6,7 @@ import type { DifferenceKind, Preview, PreviewCount, PreviewResult } from '@/api
 import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
 import { LoadMore } from '@/components/ui/LoadMore'
 import { Table } from '@/components/ui/Table'
+import { count, plural } from '@/lib/format'
 import { DifferenceItem } from './DifferenceItem'
 import { type SavedTest, savedTest } from './savedTest'
 import { KINDS, resultWords } from './words'
@@ -25,7 +26,8 @@ export function Outcome({ name, preview, result, onSave }: OutcomeProps) {
   return (
     <>
       <p role="status">
-        {result.records} records of {result.source} were read, {result.differing} events differ.
+        {plural(result.records, 'record')} of {result.source} {result.records === 1 ? 'was' : 'were'} read;{' '}
+        {plural(result.differing, 'event differs', 'events differ')}.
       </p>
       {notes.length > 0 && (
         <ul className={classes.notes}>
@@ -57,8 +59,8 @@ function Counts({ rows, base }: { rows: PreviewCount[]; base: number }) {
     <>
       <th>Outcome</th>
       <th>Component</th>
-      <th>Revision {base}</th>
-      <th>New</th>
+      <th className="num">Revision {base}</th>
+      <th className="num">New</th>
       <th aria-hidden />
     </>
   )
@@ -68,8 +70,8 @@ function Counts({ rows, base }: { rows: PreviewCount[]; base: number }) {
         <tr key={`${result} ${component}`}>
           <td>{resultWords(result)}</td>
           <td>{component || '-'}</td>
-          <td>{before}</td>
-          <td>{after}</td>
+          <td className="num">{count(before)}</td>
+          <td className="num">{count(after)}</td>
           <td aria-hidden>
             <div className={classes.bars}>
               <div className={classes.bar} style={{ width: `${(100 * before) / most}%` }} />
@@ -93,13 +95,13 @@ function Differences({ name, id, result, onSave }: DifferencesProps) {
   const [filter, setFilter] = useState<DifferenceFilter>({})
   const query = useInfiniteQuery(differencesQuery(name, id, filter))
   const rows = query.data?.pages.flatMap(({ results }) => results)
-  const kinds = Object.entries(result.kinds).map(([kind, count]) => ({
+  const kinds = Object.entries(result.kinds).map(([kind, events]) => ({
     value: kind,
-    label: `${KINDS[kind as DifferenceKind]} (${count})`,
+    label: `${KINDS[kind as DifferenceKind]} (${count(events)})`,
   }))
-  const components = Object.entries(result.components).map(([path, count]) => ({
+  const components = Object.entries(result.components).map(([path, events]) => ({
     value: path,
-    label: `${path} (${count})`,
+    label: `${path} (${count(events)})`,
   }))
   return (
     <>
@@ -132,7 +134,7 @@ function Differences({ name, id, result, onSave }: DifferencesProps) {
           onSave={onSave && ((found) => onSave(savedTest(found, result)))}
         />
       ))}
-      <LoadMore query={query} />
+      <LoadMore query={query} label="Show more" />
     </>
   )
 }

@@ -58,6 +58,11 @@ export function PreviewPanel({ name, candidate, sources, notYet, onSave }: Previ
         </ReasonButton>
       </div>
       {request.error && <ErrorNote error={request.error} />}
+      {id && JSON.stringify(request.variables) !== JSON.stringify(body) && (
+        <p className={classes.outdated} role="status">
+          This preview is of what was asked for before. Run it again for the present definition and records.
+        </p>
+      )}
       {id ? (
         <Made key={id} name={name} id={id} onSave={onSave} />
       ) : (

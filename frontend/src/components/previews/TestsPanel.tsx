@@ -1,13 +1,14 @@
 import { IconCircleCheck, IconCircleX } from '@tabler/icons-react'
 import type { TestResult, TestRun } from '@/api/types'
 import { ShowCall } from '@/components/actions/ShowCall'
-import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
+import { Empty, ErrorNote } from '@/components/ui/Feedback'
 import { Panel } from '@/components/ui/Panel'
 import { ReasonButton } from '@/components/ui/ReasonButton'
 import { testsCall } from '@/domain/previewCalls'
 import { plural } from '@/lib/format'
-import { NotMade } from './MadeByHost'
+import { NotMade, Working } from './MadeByHost'
 import type { Tests } from './useTests'
+import { hasPassed } from './words'
 import classes from './previews.module.css'
 
 interface TestsPanelProps {
@@ -18,24 +19,24 @@ interface TestsPanelProps {
 
 /** The tests of the definition: run, with what is not as expected. */
 export function TestsPanel({ tests, notYet }: TestsPanelProps) {
-  const none = tests.count === 0 ? 'The definition has no tests.' : null
   return (
     <Panel title="Tests" note="They run before the definition is published. Nothing is read or delivered.">
       <div className={classes.form}>
         <ReasonButton
           variant="default"
-          reason={notYet ?? none}
+          reason={notYet ?? tests.none}
           loading={tests.pending}
           onClick={() => tests.start()}
         >
-          Run tests
+          {tests.count > 0 || tests.none ? 'Run tests' : 'Check SQL'}
         </ReasonButton>
       </div>
       {tests.error && <ErrorNote error={tests.error} />}
-      {tests.pending && <Loading label="Running the tests" />}
+      {tests.pending && <Working words="Running the tests" />}
       {!tests.pending && tests.last && <Ended run={tests.last} />}
       {!tests.pending && !tests.last && !tests.error && (
-        <Empty title={none ? 'No tests' : 'Not run yet'}>
+        <Empty title={tests.count > 0 ? 'Not run yet' : 'No tests'}>
+          {tests.count === 0 && !tests.none && 'Spark checks the SQL before the definition is published. '}
           Tests give events and say what becomes of them. Add them below the key tests of the definition, or
           save a record of a preview as a test.
         </Empty>
@@ -49,6 +50,7 @@ function Ended({ run }: { run: TestRun }) {
   if (run.error) return <NotMade error={run.error} />
   const failed = run.tests.filter((test) => !hasPassed(test)).length
   const counted = plural(run.tests.length, 'test')
+  if (run.tests.length === 0) return <p role="status">Spark has found nothing wrong with the SQL.</p>
   return (
     <>
       <p role="status">{failed === 0 ? `${counted} passed.` : `${counted}, ${failed} failed.`}</p>
@@ -60,8 +62,6 @@ function Ended({ run }: { run: TestRun }) {
     </>
   )
 }
-
-const hasPassed = (test: TestResult) => (test.failures?.length ?? 0) === 0
 
 function Test({ test }: { test: TestResult }) {
   const passed = hasPassed(test)

@@ -83,7 +83,7 @@ it('runs both revisions and shows counts and the events that differ', async () =
       selection: { last: 1000, since: null, ranges: [], sample: 1 },
     })
   })
-  expect(await screen.findByText('2 records of shop were read, 1 events differ.')).toBeInTheDocument()
+  expect(await screen.findByText('2 records of shop were read; 1 event differs.')).toBeInTheDocument()
   expect(screen.getByText('Two offsets have expired.')).toBeInTheDocument()
   expect(screen.getByText(/each run gives another value: header at/)).toBeInTheDocument()
   expect(screen.getByText('channels.lake').closest('tr')).toHaveTextContent(/Delivered.*21$/)
@@ -91,6 +91,9 @@ it('runs both revisions and shows counts and the events that differ', async () =
   expect(found).toHaveTextContent(/Newly filtered.*changed by sources\.shop\.interceptors\[0\]/)
   expect(found).toHaveTextContent(/Before Delivered \(lake\).*After Filtered/)
   expect(found).toHaveTextContent('{"n":1}')
+  expect(screen.queryByText(/^This preview is of what was asked for before/)).toBeNull()
+  await userEvent.type(screen.getByLabelText('Records'), '0')
+  expect(screen.getByText(/^This preview is of what was asked for before/)).toBeInTheDocument()
 })
 
 it('says what is missing before, and what failed after', async () => {

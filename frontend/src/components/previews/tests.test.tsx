@@ -5,6 +5,7 @@ import type { TestRun } from '@/api/types'
 import type { ValidationState } from '@/components/editor/useValidation'
 import { show } from '@/testing/render'
 import { given, problem } from '@/testing/server'
+import { TestsNote } from './TestsNote'
 import { TestsPanel } from './TestsPanel'
 import { useTests } from './useTests'
 
@@ -33,12 +34,22 @@ const FAILED = run({
   ],
 })
 
-function Panel({ tests: count, onPublish }: { tests: number; onPublish: () => void }) {
-  const definition = { tests: Array.from({ length: count }, () => ({})) }
+interface PanelProps {
+  tests: number
+  sql?: boolean
+  onPublish: () => void
+}
+
+function Panel({ tests: count, sql = false, onPublish }: PanelProps) {
+  const definition = {
+    tests: Array.from({ length: count }, () => ({})),
+    sources: { shop: { interceptors: sql ? [{ type: 'sql', where: 'a' }] : [] } },
+  }
   const tests = useTests('name: orders', { validation: { definition } } as unknown as ValidationState)
   return (
     <>
       <TestsPanel tests={tests} notYet={null} />
+      <TestsNote tests={tests} />
       <button type="button" onClick={() => void tests.passed().then((passed) => passed && onPublish())}>
         Publish
       </button>
@@ -65,6 +76,7 @@ it('publishes only what has passed, and without tests at once', async () => {
   await userEvent.click(screen.getByRole('button', { name: 'Publish' }))
   expect(await screen.findByText('2 tests, 1 failed.')).toBeInTheDocument()
   expect(publish).not.toHaveBeenCalled()
+  expect(screen.getByRole('alert')).toHaveTextContent('1 of 2 tests failed.')
   given.post('/test-runs', () => run())
   await userEvent.click(screen.getByRole('button', { name: 'Publish' }))
   expect(await screen.findByText('1 test passed.')).toBeInTheDocument()
@@ -89,4 +101,36 @@ it('says why tests could not be run', async () => {
   show(<Panel tests={1} onPublish={vi.fn()} />)
   await userEvent.click(screen.getByRole('button', { name: 'Run tests' }))
   expect(await screen.findByText('It did not end.')).toBeInTheDocument()
+})
+
+it('has Spark check SQL without tests, and publishes what it does not refuse', async () => {
+  const publish = vi.fn()
+  const found = {
+    path: 'sources.shop.interceptors[0].where',
+    code: 'SQL_SYNTAX',
+    message: 'Line 1, column 3: no.',
+  }
+  const findings = [{ ...found, suggestion: '', severity: 'error' as const, line: null, column: null }]
+  const error = { code: 'test_refused', message: found.message, hint: '', findings }
+  given.post('/test-runs', () => run({ state: 'FAILED', passed: null, tests: [], error }))
+  show(<Panel tests={0} sql onPublish={publish} />)
+  expect(screen.getByText(/^Spark checks the SQL before/)).toBeInTheDocument()
+  const button = () => screen.getByRole('button', { name: 'Publish' })
+  await userEvent.click(button())
+  expect(await screen.findByText(/^Spark refuses SQL/)).toBeInTheDocument()
+  expect(screen.getByText(found.path)).toBeInTheDocument()
+  expect(publish).not.toHaveBeenCalled()
+  given.post('/test-runs', () => run({ tests: [] }))
+  await userEvent.click(button())
+  expect(await screen.findByText('Spark has found nothing wrong with the SQL.')).toBeInTheDocument()
+  expect(publish).toHaveBeenCalledOnce()
+})
+
+it('publishes SQL that nobody can have checked', async () => {
+  const publish = vi.fn()
+  given.post('/test-runs', () => problem(409, 'host_silent', 'No worker runs.'))
+  show(<Panel tests={0} sql onPublish={publish} />)
+  await userEvent.click(screen.getByRole('button', { name: 'Publish' }))
+  await vi.waitFor(() => expect(publish).toHaveBeenCalledOnce())
+  expect(screen.getByText(/No worker runs/)).toBeInTheDocument()
 })

@@ -1,4 +1,4 @@
-import type { Difference, DifferenceKind, DifferenceSide } from '@/api/types'
+import type { Difference, DifferenceKind, DifferenceSide, TestResult } from '@/api/types'
 
 /** How events differ, as people say it. */
 export const KINDS: Record<DifferenceKind, string> = {
@@ -32,6 +32,8 @@ export function sideWords(side: DifferenceSide | null): string {
   const where = side.component || side.channels.join(', ')
   return where ? `${RESULTS[side.result]} (${where})` : RESULTS[side.result]
 }
+
+export const hasPassed = (test: TestResult) => (test.failures?.length ?? 0) === 0
 
 /** Where in the log the event comes from. */
 export function placeOf(found: Difference): string {

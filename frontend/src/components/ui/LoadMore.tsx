@@ -3,15 +3,16 @@ import classes from './more.module.css'
 
 interface LoadMoreProps {
   query: { hasNextPage: boolean; isFetchingNextPage: boolean; fetchNextPage: () => unknown }
+  label?: string
 }
 
 /** The next page of a list, on request. */
-export function LoadMore({ query }: LoadMoreProps) {
+export function LoadMore({ query, label = 'Show older' }: LoadMoreProps) {
   if (!query.hasNextPage) return null
   return (
     <div className={classes.more}>
       <Button variant="default" loading={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
-        Show older
+        {label}
       </Button>
     </div>
   )

@@ -6,6 +6,7 @@ import { act } from '@/api/operations'
 import { createPipeline } from '@/api/pipelines'
 import { ShowCall } from '@/components/actions/ShowCall'
 import { showRefusal } from '@/components/actions/useAction'
+import { TestsNote } from '@/components/previews/TestsNote'
 import { TestsPanel } from '@/components/previews/TestsPanel'
 import { useTests } from '@/components/previews/useTests'
 import { TeamField } from '@/components/teams/TeamField'
@@ -68,10 +69,11 @@ export function CreatePage() {
         <div className={classes.send}>
           <TeamField choice={owner} description="It owns the pipeline." error={create.error} />
           {create.error && <ErrorNote error={create.error} />}
+          <TestsNote tests={tests} />
           <div className={classes.buttons}>
             <ReasonButton
               reason={reason}
-              loading={create.isPending && create.variables.start}
+              loading={tests.pending || (create.isPending && create.variables.start)}
               onClick={() => send(true)}
             >
               Create and start pipeline

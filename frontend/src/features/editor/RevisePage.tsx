@@ -12,6 +12,7 @@ import { refusal } from '@/components/actions/allowed'
 import { ShowCall } from '@/components/actions/ShowCall'
 import { PreviewPanel } from '@/components/previews/PreviewPanel'
 import { isMasked, type SavedTest, withTest } from '@/components/previews/savedTest'
+import { TestsNote } from '@/components/previews/TestsNote'
 import { TestsPanel } from '@/components/previews/TestsPanel'
 import { useTests } from '@/components/previews/useTests'
 import { ErrorNote, Loading } from '@/components/ui/Feedback'
@@ -112,6 +113,7 @@ function Revise({ pipeline }: { pipeline: PipelineDetail }) {
             value={note}
             onChange={(event) => setNote(event.currentTarget.value)}
           />
+          <TestsNote tests={tests} />
           <div className={classes.buttons}>
             <ReasonButton
               reason={refusal(pipeline, 'edit') ?? unchanged ?? notReady(text, state)}

@@ -69,6 +69,19 @@ describe('the plan', () => {
   })
 })
 
+it('names the tests that passed, and says nothing where the plan has none', async () => {
+  const plan = migrationPlan({ passed_tests: ['orders arrive', 'keep-alive lines are filtered'] })
+  const { unmount } = showRouted(<PlanPage migration={migration({ plan })} readOnly={null} />)
+  expect(await screen.findByText('2 tests passed')).toBeInTheDocument()
+  expect(screen.getByRole('list', { name: 'Tests that passed' })).toHaveTextContent(
+    /orders arrive.*keep-alive/,
+  )
+  unmount()
+  showRouted(<PlanPage migration={migration()} readOnly={null} />)
+  expect(await screen.findByRole('heading', { name: 'Blockers' })).toBeInTheDocument()
+  expect(screen.queryByText(/tests passed/)).toBeNull()
+})
+
 describe('prediction', () => {
   const totals = {
     ...{ events: 1_000, delivered: 1_000, channels: { main: 1_000 }, filtered: {} },

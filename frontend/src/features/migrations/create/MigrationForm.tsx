@@ -8,8 +8,9 @@ import { sessionQuery } from '@/api/session'
 import type { Finding, MigrationKind, PipelineDetail } from '@/api/types'
 import { ShowCall } from '@/components/actions/ShowCall'
 import { PreviewPanel } from '@/components/previews/PreviewPanel'
+import { TestsNote } from '@/components/previews/TestsNote'
 import { TestsPanel } from '@/components/previews/TestsPanel'
-import { useTests } from '@/components/previews/useTests'
+import { type Tests, useTests } from '@/components/previews/useTests'
 import { announce } from '@/components/ui/Announcer'
 import { ErrorNote } from '@/components/ui/Feedback'
 import { FindingList } from '@/components/ui/Findings'
@@ -47,7 +48,7 @@ export function MigrationForm(initial: StartValues) {
   const create = useCreate(() => dropForm(pipeline.name, kind))
   const found = findingsOf(create.error)
   const props = { pipeline, draft, onChange: change, findings: found }
-  const send = (notYet: string | null, unseen: Finding[]) => (
+  const send = (notYet: string | null, unseen: Finding[], tests?: Tests) => (
     <Send
       pipeline={pipeline}
       kind={kind}
@@ -58,11 +59,12 @@ export function MigrationForm(initial: StartValues) {
       refused={missing(kind, draft) ?? notYet}
       create={create}
       findings={unseen}
+      tests={tests}
     />
   )
   if (kind === 'revision') {
     const before = askedBefore(initial).text
-    return <RevisionForm {...props} before={before} send={(notYet) => send(notYet, found)} />
+    return <RevisionForm {...props} before={before} send={(notYet, tests) => send(notYet, found, tests)} />
   }
   if (kind === 'cluster') return <ClusterForm {...props} send={send} />
   const Fields = FIELDS[kind]
@@ -92,7 +94,7 @@ function useCreate(onCreated: () => void) {
 interface RevisionFormProps extends FieldsProps {
   /** The definition of the earlier migration. */
   before: string | undefined
-  send: (notYet: string | null) => ReactNode
+  send: (notYet: string | null, tests?: Tests) => ReactNode
 }
 
 /** The definition is written here, with the findings beside it, or a stored one is named. */
@@ -127,7 +129,7 @@ function RevisionForm({ pipeline, draft, onChange, findings, before, send }: Rev
       )}
       {draft.from === 'text' ? (
         <DefinitionEditor text={draft.text} onChange={write} state={state}>
-          {send(unchanged ?? notReady(draft.text, state))}
+          {send(unchanged ?? notReady(draft.text, state), tests)}
         </DefinitionEditor>
       ) : (
         <>
@@ -185,10 +187,12 @@ interface SendProps {
   create: ReturnType<typeof useCreate>
   /** Those that no field shows. */
   findings: Finding[]
+  /** Those that have to pass first. */
+  tests?: Tests
 }
 
 function Send(props: SendProps) {
-  const { pipeline, kind, draft, reason, onReason, onChange, refused, create, findings } = props
+  const { pipeline, kind, draft, reason, onReason, onChange, refused, create, findings, tests } = props
   const readOnly = cannotWrite(useQuery(sessionQuery).data)
   const open = useInfiniteQuery(migrationsQuery({ pipeline: pipeline.name, state: 'open' })).data?.pages[0]
     ?.results[0]
@@ -219,13 +223,19 @@ function Send(props: SendProps) {
       <RuleFields draft={draft} onChange={onChange} />
       {create.error && <ErrorNote error={create.error} />}
       {findings.length > 0 && <FindingList findings={findings} />}
+      {tests && <TestsNote tests={tests} />}
       <div className={classes.footer}>
         {why && <span className={classes.why}>{why}</span>}
         <ReasonButton
           variant={why ? 'default' : 'filled'}
           reason={why}
-          loading={create.isPending}
-          onClick={() => create.mutate(body)}
+          loading={create.isPending || tests?.pending}
+          onClick={() =>
+            void (tests ? tests.passed() : Promise.resolve(true)).then(
+              (passed) => passed && create.mutate(body),
+              () => null,
+            )
+          }
         >
           Next: Plan migration
         </ReasonButton>

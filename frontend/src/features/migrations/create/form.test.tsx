@@ -4,6 +4,7 @@ import { vi } from 'vitest'
 import { detail, migration, session } from '@/testing/factories'
 import { showRouted } from '@/testing/render'
 import { given, problem } from '@/testing/server'
+import { keepDraft } from '@/components/editor/draft'
 import { MigrationForm } from './MigrationForm'
 
 const page = (results: unknown[]) => ({ results, next: null })
@@ -125,5 +126,44 @@ describe('what was written', () => {
     form('position')
     expect(await screen.findByLabelText('Resume at')).toHaveValue('')
     expect(screen.getByLabelText('Reason')).toHaveValue('')
+  })
+})
+
+describe('the tests of a definition', () => {
+  const RUN = { id: 'r', state: 'DONE', error: null }
+  const FAILURE = {
+    path: 'tests[0].expect[0]',
+    message: 'Something else.',
+    expected: 'a',
+    got: 'b',
+    component: '',
+  }
+
+  const revision = () => {
+    given.post('/pipelines/validate', () => ({
+      ...{ valid: true, findings: [], digest: 'd', guarantees: [] },
+      definition: { name: 'orders', tests: [{ name: 'arrives' }] },
+    }))
+    keepDraft('orders', 'name: orders # changed')
+    showRouted(<MigrationForm pipeline={detail()} kind="revision" given={{}} />)
+  }
+
+  it('run before the plan is made, which waits until they pass', async () => {
+    const sent = vi.fn()
+    given.post('/migrations', () => (sent(), migration()))
+    given.post('/test-runs', () => ({
+      ...RUN,
+      passed: false,
+      tests: [{ name: 'arrives', failures: [FAILURE] }],
+    }))
+    revision()
+    await userEvent.type(await screen.findByLabelText('Reason'), 'why')
+    await plan()
+    expect(await screen.findByText(/^1 of 1 tests failed/)).toBeInTheDocument()
+    expect(screen.getByText('tests[0].expect[0]')).toBeInTheDocument()
+    expect(sent).not.toHaveBeenCalled()
+    given.post('/test-runs', () => ({ ...RUN, passed: true, tests: [{ name: 'arrives', failures: [] }] }))
+    await plan()
+    await waitFor(() => expect(sent).toHaveBeenCalledOnce())
   })
 })

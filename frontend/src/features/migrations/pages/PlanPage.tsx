@@ -14,7 +14,7 @@ import { Moves } from '@/components/positions/Moves'
 import { ChangeTable } from '@/components/revisions/ChangeTable'
 import { watchCall } from '@/domain/migrationCalls'
 import { CONSEQUENCES, STAGES } from '@/domain/migrations'
-import { count, duration } from '@/lib/format'
+import { count, duration, plural } from '@/lib/format'
 import { ConsequenceBadge } from '@/components/migrations/ConsequenceBadge'
 import { DeedButton } from '../DeedButton'
 import { Predictions } from '../Predictions'
@@ -38,6 +38,7 @@ export function PlanPage({ migration, readOnly }: StepProps) {
           <Blockers plan={plan} />
           <Figures plan={plan} />
           <Predictions plan={plan} />
+          <PassedTests plan={plan} />
           <Changes plan={plan} />
           {plan.guarantees.length > 0 && (
             <Panel title="Delivery guarantees" note="of each channel afterwards" flush>
@@ -126,6 +127,27 @@ function Blockers({ plan }: { plan: MigrationPlan }) {
       ) : (
         <p className={classes.note}>Ready to start. All checks run again when you start.</p>
       )}
+    </Panel>
+  )
+}
+
+function PassedTests({ plan: { passed_tests: names } }: { plan: MigrationPlan }) {
+  if (names.length === 0) return null
+  return (
+    <Panel
+      title="Tests"
+      note="of the new definition"
+      actions={
+        <ToneBadge tone="ok" icon={IconCircleCheck}>
+          {plural(names.length, 'test')} passed
+        </ToneBadge>
+      }
+    >
+      <ul className={classes.names} aria-label="Tests that passed">
+        {names.map((name) => (
+          <li key={name}>{name}</li>
+        ))}
+      </ul>
     </Panel>
   )
 }

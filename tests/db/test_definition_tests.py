@@ -384,9 +384,7 @@ def validated(client: APIClient, definition: Any) -> list[tuple[str, str, str, i
 NOT_CHECKED = ("sources.shop.interceptors[0]", "SQL_NOT_CHECKED", "warning", None)
 
 
-def test_sql_that_spark_refuses_is_not_published_and_stands_at_its_place(
-    operator: APIClient, orders: Pipeline
-) -> None:
+def test_sql_that_spark_refuses_is_not_published_and_stands_at_its_place(operator: APIClient, orders: Pipeline) -> None:
     assert validated(operator, with_sql()) == [NOT_CHECKED]
     requested(operator, with_sql())
     assert validated(operator, with_sql()) == [NOT_CHECKED]

@@ -1449,8 +1449,8 @@ export interface paths {
         get: operations["list_revisions"];
         put?: never;
         /**
-         * @description Publish a revision of a stopped pipeline. 200: this is the present definition already. `warnings` has SQL that
-         *     Spark has not checked.
+         * @description Publish a revision of a stopped pipeline. 200: this is the present definition already. `warnings` has SQL
+         *     that Spark has not checked.
          */
         post: operations["create_revision"];
         delete?: never;

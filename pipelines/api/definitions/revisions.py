@@ -88,8 +88,8 @@ class RevisionList(PipelineView):
     )
     @idempotent
     def post(self, request: Request, name: str) -> Response:
-        """Publish a revision of a stopped pipeline. 200: this is the present definition already. `warnings` has SQL that
-        Spark has not checked."""
+        """Publish a revision of a stopped pipeline. 200: this is the present definition already. `warnings` has SQL
+        that Spark has not checked."""
         version = expected_version(request, required=False)
         body = self.body(RevisionBody)
         revision, new = publish(self, body, self.actor, version=version)

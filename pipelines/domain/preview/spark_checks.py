@@ -26,7 +26,9 @@ def sql_interceptors(definition: Definition) -> dict[str, list[str]]:
 def about_sql(findings: Iterable[Finding], definition: Definition) -> list[Finding]:
     """Those that lie in an interceptor whose expressions Spark checks. They follow from the definition alone."""
     paths = tuple(path for each in sql_interceptors(definition).values() for path in each)
-    return [each for each in findings if each.path in paths or each.path.startswith(tuple(f"{path}." for path in paths))]
+    return [
+        each for each in findings if each.path in paths or each.path.startswith(tuple(f"{path}." for path in paths))
+    ]
 
 
 def not_checked(definition: Definition) -> list[Finding]:

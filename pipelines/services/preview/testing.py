@@ -8,8 +8,8 @@ from django.db import transaction
 
 from pipelines.domain.base.findings import Finding
 from pipelines.domain.definitions.document.spec import ANY_HOST, Definition
-from pipelines.domain.preview.spark_checks import sql_interceptors
 from pipelines.domain.preview.protocol import CasesResult
+from pipelines.domain.preview.spark_checks import sql_interceptors
 from pipelines.foundation import clock, dispatch
 from pipelines.foundation.errors import Conflict, Invalid
 from pipelines.models import CaseRun, Host, Pipeline, Team
@@ -26,7 +26,8 @@ KEPT_FOR = timedelta(days=7)
 @transaction.atomic
 def request(*, definition: Definition, team: Team, pipeline: Pipeline | None, actor: Actor) -> CaseRun:
     """Ask for a run of the tests, in which Spark checks the SQL, too. `pipeline`: the one that the definition is of, if
-    it exists. Raises Invalid where there is neither, Conflict where no host is there to run them, TooManyRequests where too many are waiting for it."""
+    it exists. Raises Invalid where there is neither, Conflict where no host is there to run them, TooManyRequests where
+    too many are waiting for it."""
     if not definition.tests and not sql_interceptors(definition):
         finding = Finding(
             path="tests",

@@ -92,7 +92,7 @@ it('runs both revisions and shows counts and the events that differ', async () =
   expect(found).toHaveTextContent(/Before Delivered \(lake\).*After Filtered/)
   expect(found).toHaveTextContent('{"n":1}')
   expect(screen.queryByText(/^This preview is of what was asked for before/)).toBeNull()
-  await userEvent.type(screen.getByLabelText('Records'), '0')
+  await userEvent.type(screen.getByRole('textbox', { name: 'Records' }), '0')
   expect(screen.getByText(/^This preview is of what was asked for before/)).toBeInTheDocument()
 })
 

@@ -50,8 +50,8 @@ class SqlInterceptor(InterceptorSpec):
     header `timestamp`, in milliseconds since 1970, as a time in UTC) and `json`, the parsed body: with `schema` a
     struct, without it a VARIANT. All of them see the event as it came; null is null and never guessed. A body that is
     not JSON where `json` is used, a value that cannot be cast, a division by zero: all that Spark's ANSI mode calls an
-    error follows `on_error`. Spark itself checks expressions in `headgate test` and `rehearse`, in previews and before a start; what
-    it has refused in a test is not published.
+    error follows `on_error`. Spark itself checks expressions in `headgate test` and `rehearse`, in previews and before
+    a start; what it has refused in a test is not published.
     """
 
     model_config = ConfigDict(serialize_by_alias=True, json_schema_extra=_with_functions)

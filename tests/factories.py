@@ -16,7 +16,7 @@ from pipelines.domain.base.roles import Role
 from pipelines.domain.base.states import LedgerState, OperationKind, RunRole, RunState
 from pipelines.domain.definitions.checks.validate import validate_data
 from pipelines.domain.definitions.document.spec import Definition
-from pipelines.domain.ledger.totals import TOTALS
+from pipelines.domain.ledger.totals import TOTALS, sizes
 from pipelines.domain.lifecycle.operations import steps_of
 from pipelines.models import (
     DEFAULT_TEAM,
@@ -219,7 +219,7 @@ class LedgerBatchFactory(DjangoModelFactory[LedgerBatch]):
     def totals(self: LedgerBatch, create: bool, *_: Any, **__: Any) -> None:
         """The running totals of its channel have it, as those of a batch whose journal was ingested."""
         if create and self.state in (LedgerState.DONE, LedgerState.ABANDONED):
-            counts = {name: getattr(self, name) for name in TOTALS if hasattr(self, name)}
+            counts = {name: getattr(self, name) for name in TOTALS if hasattr(self, name)} | sizes(self.counts)
             counts["batches"] = self.last_batch - self.first_batch + 1 if self.state == LedgerState.DONE else 0
             add({(self.pipeline_id, self.source, self.channel): counts})
 

@@ -82,7 +82,7 @@ class Agent:
         ]
         place: dict[str, Any] = {"source": "shop", "channel": "main", "batch": self.batch, "ranges": ranges}
         yield self._line(EntryKind.PLANNED, journal.Planned(**place), now)
-        counts = Counts(read=RECORDS, delivered=RECORDS)
+        counts = Counts(read=RECORDS, delivered=RECORDS, delivered_bytes=200 * RECORDS)
         yield self._line(EntryKind.DONE, journal.Done(**place, counts=counts, sink="out", ms=90), now)
         self.offsets = [offset + each for offset in self.offsets]
         self.batch += 1

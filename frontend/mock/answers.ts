@@ -61,12 +61,16 @@ export function statusOf(world: World, sim: Simulated): PipelineStatus {
 
 const NOTHING = { added: 0, routed_elsewhere: 0, filtered: 0, unrouted: 0, dead_lettered: 0 }
 
+const BODY_BYTES = 200
+
 export function summary(sim: Simulated): LedgerSummary {
   const filtered = Math.floor(sim.read / 50)
   const totals = {
     read: sim.read,
     delivered: sim.read - filtered,
     filtered,
+    delivered_bytes: (sim.read - filtered) * BODY_BYTES,
+    delivered_without_bytes: 0,
     duplicates_max: 0,
     gaps: 0,
     overlaps: 0,
@@ -132,6 +136,7 @@ export function batches(sim: Simulated) {
       dead_lettered: 0,
       dropped_optional: 0,
       components: { 'sources.shop.interceptors[0]': { filtered } },
+      delivered_bytes: (read - filtered) * BODY_BYTES,
       duplicates_max: 0,
       ranges: sim.offsets.map((start, partition) => ({
         topic: 'orders',

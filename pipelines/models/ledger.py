@@ -15,8 +15,8 @@ class LedgerBatch(models.Model):
 
     `ranges` is `[{topic, partition, start, end}]`. Rows count, not offsets: read is what the source gave. `components`:
     what each component has counted, null where nobody has counted by component or there is nothing of it;
-    `unattributed`: by how many records that differs from the sums. `operation`: of a batch that was replayed, the
-    replay.
+    `unattributed`: by how many records that differs from the sums. `delivered_bytes`: null where nobody has counted
+    them or nothing was delivered. `operation`: of a batch that was replayed, the replay.
     """
 
     run = models.ForeignKey("pipelines.Run", on_delete=models.CASCADE, related_name="batches")
@@ -41,6 +41,7 @@ class LedgerBatch(models.Model):
     overlaps = models.PositiveBigIntegerField(default=0)
     components = models.JSONField(null=True, blank=True)
     unattributed = models.PositiveBigIntegerField(default=0)
+    delivered_bytes = models.PositiveBigIntegerField(null=True, blank=True)
     sink = models.CharField(max_length=63, blank=True, default="")
     attempts = models.PositiveIntegerField(default=0)
     sink_ends = models.JSONField(default=dict, blank=True, help_text="Open batch: end offsets of its sinks before it.")
@@ -72,8 +73,9 @@ class LedgerBatch(models.Model):
 
     @property
     def counts(self) -> Counts:
-        """Its counters, with their parts."""
-        return Counts(**{name: getattr(self, name) for name in COUNTERS}, components=self.components)
+        """Its counters, with their parts and bytes."""
+        sums = {name: getattr(self, name) for name in COUNTERS}
+        return Counts(**sums, components=self.components, delivered_bytes=self.delivered_bytes)
 
     @property
     def balanced(self) -> bool:
@@ -83,7 +85,7 @@ class LedgerBatch(models.Model):
     def add(self, counts: Counts) -> None:
         """Count more batches in this row."""
         total = self.counts + counts
-        for name in (*COUNTERS, "components"):
+        for name in (*COUNTERS, "components", "delivered_bytes"):
             setattr(self, name, getattr(total, name))
         self.unattributed += counts.unattributed
 
@@ -122,8 +124,8 @@ class Position(models.Model):
 
 class ChannelTotals(models.Model):
     """The ledger totals of a (source, channel) as they grow: finished and abandoned batches, in the transaction that
-    records them. `within_*` and `longer`: batches by duration (`domain.ledger.totals.DURATIONS`), since these columns
-    exist."""
+    records them. `sized`: delivered records whose bytes are counted. `within_*` and `longer`: batches by duration
+    (`domain.ledger.totals.DURATIONS`), since these columns exist."""
 
     pipeline = models.ForeignKey("pipelines.Pipeline", on_delete=models.CASCADE, related_name="channel_totals")
     source = models.CharField(max_length=63)
@@ -140,6 +142,8 @@ class ChannelTotals(models.Model):
     gaps = models.PositiveBigIntegerField(default=0)
     overlaps = models.PositiveBigIntegerField(default=0)
     unattributed = models.PositiveBigIntegerField(default=0)
+    delivered_bytes = models.PositiveBigIntegerField(default=0)
+    sized = models.PositiveBigIntegerField(default=0)
     batches = models.PositiveBigIntegerField(default=0)
     milliseconds = models.PositiveBigIntegerField(default=0)
     within_100ms = models.PositiveBigIntegerField(default=0)

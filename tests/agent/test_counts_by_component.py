@@ -1,4 +1,5 @@
-"""Every record that a component filters, adds, routes or makes a dead letter of counts as that component's."""
+"""Every record that a component filters, adds, routes or makes a dead letter of counts as that component's, and the
+bytes of those that arrive are added up."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from pipelines.domain.base.positions import PartitionRange
+from pipelines.domain.base.positions import PartitionRange, TopicPartition
 from pipelines.domain.definitions.document.spec import Definition, Read
 from pipelines.domain.ledger.journal import Planned
 from pipelines.domain.ledger.ledger import Counts
@@ -20,8 +21,9 @@ from tests.agent.expressions import SCHEMA, In, whole_plan
 from tests.counts import is_balanced
 from workers.agent.base.event import Event
 from workers.agent.graph import compile as compiler
-from workers.agent.graph.batch import Batch
+from workers.agent.graph.batch import Batch, Refusal
 from workers.agent.graph.quarantine import marked, of_read
+from workers.agent.positions.held import Bits, Copies, Held
 
 VARIOUS = "tests.agent.interceptors:Various"
 SELECTOR = "sources.shop.selector"
@@ -97,8 +99,9 @@ class Pipeline:
         reason = None if refused is None else f.when(f.col("body") == f.lit(refused), f.lit("refused"))
         batch = Batch(self.frame, PLANNED, self.graph.classifier("shop", channel))
         attempt = batch.attempt(f"sinks.{channel}", reason)
-        attempt.events.write.format("noop").mode("append").save()
+        delivered = attempt.events.collect()
         assert is_balanced(attempt.counts), attempt.counts
+        assert attempt.counts.bytes_out == sum(len(row["body"] or b"") for row in delivered)
         dead = attempt.dead()
         kept = dead.groupBy("component").count().collect() if dead is not None else []
         of_dead = {row["component"]: row["count"] for row in kept}
@@ -107,7 +110,7 @@ class Pipeline:
             for path, each in (attempt.counts.parts or {}).items()
             if (number := each.get("dead_lettered", 0) + each.get("unrouted", 0))
         }
-        return attempt.counts
+        return attempt.counts.with_bytes(None)
 
 
 def events(*bodies: str, **headers: str) -> list[In]:
@@ -303,6 +306,30 @@ def test_what_an_interceptor_does_without_saying_so_unbalances_the_pass(
     attempt.events.write.format("noop").mode("append").save()
     assert (attempt.counts.dead_lettered, attempt.counts.unattributed, attempt.counts.balanced) == (2, 2, False)
     assert attempt.dead() is not None, "and its dead letters are kept all the same"
+
+
+def test_bytes_are_of_the_bodies_that_arrive_whatever_columns_a_sink_writes(session: SparkSession) -> None:
+    """Held bodies have arrived before, refused ones do not arrive."""
+    given = [*events("a", "four", "filtered", "seven77"), In(body=None, offset=4)]
+    pipeline = Pipeline(session, given, [{**FILTER, "regex": "filtered"}])
+    held = Held({Copies(TopicPartition("t", 0), 0): Bits(0, bytes([0b00000011]))}, records=2)
+    batch = Batch(pipeline.frame, PLANNED, pipeline.graph.classifier("shop", "lake"))
+    attempt = batch.attempt("sinks.lake", None, held)
+    written = attempt.in_columns([f.lit(b"a long value").alias("value")]).collect()
+    assert [row["value"] for row in written] == [b"a long value"] * 2
+    assert (attempt.counts.delivered, attempt.written, attempt.counts.bytes_out) == (4, 2, 12)
+    attempt.refuse([Refusal(None, b"seven77", [], "t", 0, 3, "no")])
+    assert (attempt.counts.delivered, attempt.counts.bytes_out) == (3, 5)
+    attempt.already(Counts(read=5, delivered=4, delivered_bytes=12))
+    assert attempt.counts == Counts(read=5, delivered=4, delivered_bytes=5)
+
+
+def test_an_attempt_that_the_sink_has_from_an_agent_that_counted_no_bytes_has_none(session: SparkSession) -> None:
+    pipeline = Pipeline(session, events("a"))
+    attempt = Batch(pipeline.frame, PLANNED, pipeline.graph.classifier("shop", "lake")).attempt("sinks.lake")
+    attempt.refuse([Refusal(None, b"a", [], "t", 0, 3, "no")])
+    attempt.already(Counts(read=2, delivered=1, dead_lettered=1))
+    assert attempt.counts.bytes_out is None
 
 
 @pytest.mark.parametrize("several", [True, False])

@@ -301,7 +301,7 @@ def full(number: int) -> None:
     for _ in range(number):
         run = RunFactory.create()
         filtered = {"sources.shop.interceptors[0]": {"filtered": 1}}
-        counts = Counts(read=10, delivered=9, filtered=1, components=filtered)
+        counts = Counts(read=10, delivered=9, filtered=1, components=filtered, delivered_bytes=90)
         take(run, done(0, rng(0, 10), counts=counts), planned(1, rng(10, 20)))
         point(run.pipeline, lag(5, 5))
         alert("failed", run.pipeline.name, pipeline=run.pipeline)

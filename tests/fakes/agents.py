@@ -32,6 +32,8 @@ from pipelines.foundation import clock
 from tests.fakes.host import FakeHost, FakeProcess
 
 BATCH = 10
+BODY = 100
+"""Bytes of each body."""
 SIGKILL, SIGTERM = 9, 15
 
 
@@ -269,7 +271,7 @@ class Agent:
     def _counts(self) -> Counts:
         """Its definition has one interceptor at most, which filters everything."""
         if not self.launch.definition["sources"]["shop"].get("interceptors"):
-            return Counts(read=BATCH, delivered=BATCH)
+            return Counts(read=BATCH, delivered=BATCH, delivered_bytes=BATCH * BODY)
         path = "sources.shop.interceptors[0]"
         return Counts(read=BATCH, filtered=BATCH, components={path: {"filtered": BATCH}})
 

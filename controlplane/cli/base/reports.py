@@ -149,6 +149,7 @@ def batches(found: Sequence[Document]) -> None:
         "state",
         "read",
         "delivered",
+        "bytes",
         "filtered",
         "sink",
         "done",
@@ -163,6 +164,7 @@ def batches(found: Sequence[Document]) -> None:
             batch["state"],
             batch["read"],
             batch["delivered"],
+            batch["delivered_bytes"],
             batch["filtered"],
             batch["sink"],
             output.clock(batch["done_at"]),
@@ -179,13 +181,18 @@ def _span(first: int, last: int) -> str:
 
 def totals(found: Document) -> None:
     """The ledger's totals per channel, and the positions."""
-    counts = ("read", "delivered", "filtered", "unrouted", "dead_lettered", "duplicates_max", "gaps", "overlaps")
-    names = ("read", "delivered", "filtered", "unrouted", "dead letters", "possible duplicates", "gaps", "overlaps")
+    verdicts = ("filtered", "unrouted", "dead_lettered", "duplicates_max", "gaps", "overlaps")
+    counts = ("read", "delivered", "delivered_bytes", *verdicts)
+    ends = ("filtered", "unrouted", "dead letters", "possible duplicates", "gaps", "overlaps")
+    names = ("read", "delivered", "bytes", *ends)
     rows = [
         (each["source"], each["channel"], *(each[count] for count in counts), each["balanced"])
         for each in found["channels"]
     ]
     output.table(("source", "channel", *names, "balanced"), rows, empty="No records have been read yet.")
+    if without := found["delivered_without_bytes"]:
+        records = output.counted(without, "delivered record", "delivered records")
+        output.print_line(f"The bytes of {records} are not known: an earlier version counted no bytes.")
     _components(found["channels"])
     positions = [
         (p["source"], p["channel"], p["topic"], str(p["partition"]), p["next_offset"]) for p in found["positions"]

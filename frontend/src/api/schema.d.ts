@@ -3205,7 +3205,8 @@ export interface components {
          * ChannelLedgerTotals
          * @description The ledger totals of one (source, channel). `open_batches`: planned and not acknowledged yet. `components`: the
          *     parts of what components decide; `not_by_component`: records of each sum that no component has counted, as those
-         *     that agents of earlier versions counted.
+         *     that agents of earlier versions counted. `delivered_bytes`: of the bodies that were delivered, but for those of
+         *     `delivered_without_bytes` records, which nobody has counted; null where they are all.
          */
         ChannelLedgerTotals: {
             /** Source */
@@ -3238,6 +3239,10 @@ export interface components {
             batches: number;
             /** Open Batches */
             open_batches: number;
+            /** Delivered Bytes */
+            delivered_bytes: number | null;
+            /** Delivered Without Bytes */
+            delivered_without_bytes: number;
             /** Components */
             components: components["schemas"]["ComponentTotals"][];
             /** Not By Component */
@@ -5000,7 +5005,8 @@ export interface components {
         /**
          * LedgerBatch
          * @description One batch, or several adjoining ones of a run taken in together. `run` is the run's number, `components` what
-         *     each component has counted, by path; null: it was not counted by component.
+         *     each component has counted, by path; null: it was not counted by component. `delivered_bytes`: of the bodies that
+         *     were delivered; null: nobody has counted them.
          */
         LedgerBatch: {
             /** Id */
@@ -5038,6 +5044,8 @@ export interface components {
                     [key: string]: number;
                 };
             } | null;
+            /** Delivered Bytes */
+            delivered_bytes: number | null;
             /** Duplicates Max */
             duplicates_max: number;
             /** Gaps */
@@ -5127,6 +5135,10 @@ export interface components {
             delivered: number;
             /** Filtered */
             filtered: number;
+            /** Delivered Bytes */
+            delivered_bytes: number | null;
+            /** Delivered Without Bytes */
+            delivered_without_bytes: number;
             /** Duplicates Max */
             duplicates_max: number;
             /** Gaps */

@@ -162,6 +162,7 @@ class MetricsCollector(Collector):
         channels = [((each.pipeline, each.source, each.channel), each) for each in self.found.channels]
         for column, metric in metrics.RECORDS.items():
             yield family(metric, ((labels, each.totals[column]) for labels, each in channels))
+        yield family(metrics.DELIVERED_BYTES, ((labels, _bytes(each)) for labels, each in channels))
         yield family(metrics.COMPONENT_RECORDS, map(_of_component, self.found.components))
         yield _durations(channels)
         yield family(metrics.OPEN_BATCHES, self.found.open_batches.items())
@@ -250,6 +251,12 @@ def _states(states: type[StrEnum], present: dict[str, Any]) -> Iterator[Row]:
     for pipeline, current in present.items():
         for state in states:
             yield (pipeline, state.value), state is current
+
+
+def _bytes(channel: ChannelMetricsSchema) -> int | None:
+    """None where records were delivered, and nobody has counted the bytes of any."""
+    totals = channel.totals
+    return totals["delivered_bytes"] if totals["sized"] or not totals["delivered"] else None
 
 
 def _of_component(each: ComponentMetricsSchema) -> Row:

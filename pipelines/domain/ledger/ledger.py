@@ -43,7 +43,8 @@ def _sum_of(one: Mapping[Cause, int], other: Mapping[Cause, int]) -> dict[Cause,
 
 class Counts(Frozen):
     """Row counts of a batch, or of many batches together. `components`: the parts of each component, None where nobody
-    has counted by component."""
+    has counted by component. `delivered_bytes`: of the bodies that were delivered, None where nobody has counted
+    them."""
 
     read: int = Field(default=0, ge=0)
     added: int = Field(default=0, ge=0)
@@ -54,6 +55,12 @@ class Counts(Frozen):
     dead_lettered: int = Field(default=0, ge=0)
     dropped_optional: int = Field(default=0, ge=0)
     components: Parts | None = None
+    delivered_bytes: int | None = Field(default=None, ge=0)
+
+    @property
+    def bytes_out(self) -> int | None:
+        """Bytes of the bodies that were delivered: none where nothing was, None where nobody has counted them."""
+        return self.delivered_bytes if self.delivered else 0
 
     @property
     def parts(self) -> Parts | None:
@@ -90,9 +97,15 @@ class Counts(Frozen):
         parts = None if self.parts is None else added_up(self.parts, {sink: {"dead_lettered": records}})
         return self.model_copy(update={**moved, "components": parts})
 
+    def with_bytes(self, size: int | None) -> Counts:
+        """The same, with so many bytes delivered."""
+        return self if size == self.bytes_out else self.model_copy(update={"delivered_bytes": size})
+
     def __add__(self, other: Counts) -> Counts:
         own, more = self.parts, other.parts
         sums = Counts(**{name: getattr(self, name) + getattr(other, name) for name in COUNTERS})
+        if self.bytes_out is not None and other.bytes_out is not None:
+            sums = sums.with_bytes(self.bytes_out + other.bytes_out)
         return sums if own is None or more is None else sums.with_parts(added_up(own, more))
 
     def with_parts(self, parts: Parts) -> Counts:

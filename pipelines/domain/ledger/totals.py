@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from pipelines.domain.ledger.journal import Done
-from pipelines.domain.ledger.ledger import COUNTERS
+from pipelines.domain.ledger.ledger import COUNTERS, Counts
 
 DURATIONS: dict[str, float] = {
     "within_100ms": 0.1,
@@ -26,16 +26,35 @@ DURATIONS: dict[str, float] = {
 }
 """Columns of the histogram with their upper bounds in seconds, in order. Each batch counts in one of them."""
 
-TOTALS = (*COUNTERS, "duplicates_max", "gaps", "overlaps", "unattributed", "batches", "milliseconds", *DURATIONS)
+SIZES = ("delivered_bytes", "sized")
+"""Bytes of the bodies that were delivered, and of how many delivered records they are: the others are not counted."""
+
+TOTALS = (
+    *COUNTERS,
+    *SIZES,
+    "duplicates_max",
+    "gaps",
+    "overlaps",
+    "unattributed",
+    "batches",
+    "milliseconds",
+    *DURATIONS,
+)
 """Everything that is added up."""
 
 
 def of_batch(done: Done) -> dict[str, int]:
     """What a finished batch adds."""
-    counts = {name: getattr(done.counts, name) for name in COUNTERS}
+    counts = {name: getattr(done.counts, name) for name in COUNTERS} | sizes(done.counts)
     spent = {"milliseconds": done.ms, _bucket(done.ms / 1000): 1}
     others = {"duplicates_max": done.duplicates_max, "unattributed": done.counts.unattributed, "batches": 1}
     return counts | others | spent
+
+
+def sizes(counts: Counts) -> dict[str, int]:
+    """The bytes that are delivered, where they are counted."""
+    known = counts.bytes_out
+    return {"delivered_bytes": known or 0, "sized": 0 if known is None else counts.delivered}
 
 
 def _bucket(seconds: float) -> str:

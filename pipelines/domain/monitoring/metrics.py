@@ -80,6 +80,11 @@ RECORDS = {
 }
 """Counters by the column of the ledger's running totals."""
 
+DELIVERED_BYTES = _counter(
+    "channel_bytes_delivered",
+    _CHANNEL,
+    "Bytes of the bodies that a sink acknowledged. Absent while nobody has counted them.",
+)
 COMPONENT_RECORDS = _counter(
     "channel_component_records",
     (*_CHANNEL, "component", "outcome"),
@@ -172,6 +177,7 @@ BUILD = Metric("headgate_build", MetricType.INFO, ("version",), "The version of 
 GROUPS: dict[str, tuple[Metric, ...]] = {
     "Channels": (
         *RECORDS.values(),
+        DELIVERED_BYTES,
         COMPONENT_RECORDS,
         BATCH_DURATION,
         OPEN_BATCHES,

@@ -53,6 +53,7 @@ def batch_schema(batch: LedgerBatch) -> LedgerBatchSchema:
         state=LedgerState(batch.state),
         **{name: getattr(counts, name) for name in COUNTERS},
         components=_plain(counts.parts),
+        delivered_bytes=counts.bytes_out,
         duplicates_max=batch.duplicates_max,
         gaps=batch.gaps,
         overlaps=batch.overlaps,
@@ -71,10 +72,22 @@ def ledger_totals(pipeline: Pipeline) -> LedgerTotalsSchema:
     channels = [_channel_totals(row, components.get((row["source"], row["channel"]), [])) for row in _sums(pipeline)]
     totals = {
         name: sum(getattr(channel, name) for channel in channels)
-        for name in ("read", "delivered", "filtered", "duplicates_max", "gaps", "overlaps")
+        for name in ("read", "delivered", "filtered", "delivered_without_bytes", "duplicates_max", "gaps", "overlaps")
     }
+    known = [channel.delivered_bytes for channel in channels if channel.delivered_bytes is not None]
     balanced = all(channel.balanced for channel in channels)
-    return LedgerTotalsSchema(channels=channels, **totals, balanced=balanced, positions=positions(pipeline))
+    return LedgerTotalsSchema(
+        channels=channels,
+        **totals,
+        delivered_bytes=_known(sum(known), totals),
+        balanced=balanced,
+        positions=positions(pipeline),
+    )
+
+
+def _known(size: int, sums: dict[str, int]) -> int | None:
+    """None where nobody has counted the bytes of any record that was delivered."""
+    return None if sums["delivered"] and sums["delivered"] == sums["delivered_without_bytes"] else size
 
 
 def _sums(pipeline: Pipeline) -> list[dict[str, Any]]:
@@ -83,7 +96,9 @@ def _sums(pipeline: Pipeline) -> list[dict[str, Any]]:
     rows = counted_once.values("source", "channel").order_by("source", "channel")
     sums = {f"sum_{name}": Sum(name, default=0) for name in (*SUMS, "unattributed")}
     finished = Sum(_NUMBER, filter=~planned, default=0)
-    counted = rows.annotate(**sums, batches=finished, open_batches=Count("id", filter=planned))
+    without = Sum("delivered", filter=Q(delivered_bytes=None), default=0)
+    sizes = {"sum_delivered_bytes": Sum("delivered_bytes", default=0), "sum_delivered_without_bytes": without}
+    counted = rows.annotate(**sums, **sizes, batches=finished, open_batches=Count("id", filter=planned))
     return [dict(row) for row in counted]
 
 
@@ -106,9 +121,12 @@ def _channel_totals(row: dict[str, Any], components: list[ComponentCounts]) -> C
     difference = Counts(**{name: sums[name] for name in COUNTERS}).difference
     balanced = not (difference or row["sum_unattributed"] or sums["gaps"] or sums["overlaps"])
     names = {name: row[name] for name in ("source", "channel", "batches", "open_batches")}
+    without = row["sum_delivered_without_bytes"]
     return ChannelLedgerTotals(
         **names,
         **sums,
+        delivered_bytes=_known(row["sum_delivered_bytes"], sums | {"delivered_without_bytes": without}),
+        delivered_without_bytes=without,
         components=[_component_schema(each) for each in components],
         not_by_component=dict(missing(sums, [each.counts for each in components])),
         balanced=balanced,

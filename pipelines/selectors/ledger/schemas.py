@@ -19,7 +19,8 @@ class RangeSchema(Schema):
 
 class LedgerBatchSchema(Schema):
     """One batch, or several adjoining ones of a run taken in together. `run` is the run's number, `components` what
-    each component has counted, by path; null: it was not counted by component."""
+    each component has counted, by path; null: it was not counted by component. `delivered_bytes`: of the bodies that
+    were delivered; null: nobody has counted them."""
 
     id: int
     run: int
@@ -37,6 +38,7 @@ class LedgerBatchSchema(Schema):
     dead_lettered: int
     dropped_optional: int
     components: dict[str, dict[str, int]] | None
+    delivered_bytes: int | None
     duplicates_max: int
     gaps: int
     overlaps: int
@@ -67,7 +69,8 @@ class ComponentTotalsSchema(Schema):
 class ChannelLedgerTotals(Schema):
     """The ledger totals of one (source, channel). `open_batches`: planned and not acknowledged yet. `components`: the
     parts of what components decide; `not_by_component`: records of each sum that no component has counted, as those
-    that agents of earlier versions counted."""
+    that agents of earlier versions counted. `delivered_bytes`: of the bodies that were delivered, but for those of
+    `delivered_without_bytes` records, which nobody has counted; null where they are all."""
 
     source: str
     channel: str
@@ -84,6 +87,8 @@ class ChannelLedgerTotals(Schema):
     overlaps: int
     batches: int
     open_batches: int
+    delivered_bytes: int | None
+    delivered_without_bytes: int
     components: list[ComponentTotalsSchema]
     not_by_component: dict[str, int]
     balanced: bool
@@ -108,6 +113,8 @@ class LedgerTotalsSchema(Schema):
     read: int
     delivered: int
     filtered: int
+    delivered_bytes: int | None
+    delivered_without_bytes: int
     duplicates_max: int
     gaps: int
     overlaps: int

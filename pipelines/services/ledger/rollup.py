@@ -47,7 +47,7 @@ REPEATED = ("sink.failed", "source.failed", "run.spawn_failed", "supervisor.erro
 RUNS_AT_ONCE = 50
 HOURS_AT_ONCE = 2_000
 _ADDED_UP = (*COUNTERS, "duplicates_max")
-_CHANGED = ("last_batch", "ranges", "attempts", "done_at", "components", *_ADDED_UP)
+_CHANGED = ("last_batch", "ranges", "attempts", "done_at", "components", "delivered_bytes", *_ADDED_UP)
 _MERGED = {"id", "first_batch", "planned_at", "rolled", *_CHANGED}
 _SAME = [field.attname for field in LedgerBatch._meta.concrete_fields if field.name not in _MERGED]
 
@@ -129,13 +129,17 @@ def merged(rows: Sequence[LedgerBatch]) -> tuple[list[LedgerBatch], list[int]]:
 def _adjoin(tail: LedgerBatch, row: LedgerBatch) -> bool:
     same = all(getattr(tail, name) == getattr(row, name) for name in _SAME)
     adjoin = same and tail.last_batch + 1 == row.first_batch
-    return adjoin and tail.balanced and row.balanced and _keep_parts(tail.counts, row.counts)
+    return adjoin and tail.balanced and row.balanced and _keep_known(tail.counts, row.counts)
 
 
-def _keep_parts(*both: Counts) -> bool:
-    """Together they say as much about components as each does alone."""
-    known = [counts.parts for counts in both]
-    return all(parts is not None for parts in known) or not any(known)
+def _keep_known(*both: Counts) -> bool:
+    """Together they say as much about components and bytes as each does alone."""
+    parts, sizes = [counts.parts for counts in both], [counts.bytes_out for counts in both]
+    return _both_or_none(parts) and _both_or_none(sizes)
+
+
+def _both_or_none(known: Sequence[Any]) -> bool:
+    return all(each is not None for each in known) or not any(known)
 
 
 def _absorb(tail: LedgerBatch, row: LedgerBatch) -> None:

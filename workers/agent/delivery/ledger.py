@@ -407,7 +407,11 @@ class ChannelLedger:
             batch=batch.planned.batch,
             ranges=batch.planned.ranges,
             counts=counts.model_copy(
-                update={"delivered": 0, "dropped_optional": counts.dropped_optional + counts.delivered}
+                update={
+                    "delivered": 0,
+                    "delivered_bytes": None,
+                    "dropped_optional": counts.dropped_optional + counts.delivered,
+                }
             ),
             sink="",
             attempts=max(1, len(self.group.sinks)),

@@ -5,7 +5,7 @@ first, unrouted, routed elsewhere, refused by the sink, held by it since an earl
 counts as delivered.
 
 A verdict also says which component decides it. In the pass it is a number: that of the interceptor which filters the
-event, or one below zero.
+event, or one below zero. The bytes of the bodies that are delivered are added up beside the verdicts.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ class Verdict(NamedTuple):
 
 DELIVERED = Verdict("delivered")
 _HELD = Verdict("held")
+_BYTES = "delivered_bytes"
 IS_DELIVERED = -1
 
 Condition = tuple[Column, Verdict]
@@ -112,12 +113,14 @@ class Classifier:
         filters = self.filters if "filtered_by" in columns else {}
         numbers = _numbered(filters, [each for _, each in conditions])
         chosen = _chosen(conditions, numbers, filtered="filtered_by" in columns)
+        arrives = None if chosen is None else _arrives(numbers)
         return Classification(
             verdicts={number: each for each, number in numbers.items()},
             refused=refused,
             own=[name for name in (*_EVENT, "copy") if name in columns],
             chosen=chosen,
             counters=[*self._sources("copy" in columns), *_counters(chosen, numbers)],
+            arrives=arrives,
             reason=self._reason(frozenset(columns), sink, refused),
         )
 
@@ -177,31 +180,35 @@ def _reason(component: str, cause: Column) -> Column:
 @dataclass(frozen=True)
 class Classification:
     """The expressions of a judge for one sink. `verdicts`: by their numbers; `own`: columns that the sink is given;
-    `chosen`: the number of the verdict, None where every event is delivered; `reason`: component and cause of a dead or
-    unrouted event, None where none can be."""
+    `chosen`: the number of the verdict, None where every event is delivered; `arrives`: whether the sink has the event
+    in the end; `reason`: component and cause of a dead or unrouted event, None where none can be."""
 
     verdicts: Mapping[int, Verdict]
     refused: Column | None
     own: list[str]
     chosen: Column | None
     counters: list[Column]
+    arrives: Column | None
     reason: Column | None
 
     def delivered(self, frame: DataFrame, counted: Observation | str) -> DataFrame:
         """The events that are to be delivered, among other columns. All verdicts are counted on the way, under an
         observation or a name."""
-        return self._passed(frame if self.chosen is None else frame.withColumn("verdict", self.chosen), counted)
+        judged = frame if self.chosen is None else frame.withColumn("verdict", self.chosen)
+        return self._passed(judged, counted, f.octet_length("body"))
 
     def written(self, frame: DataFrame, counted: Observation | str, columns: Sequence[Column]) -> DataFrame:
         """The same in a sink's own columns, among a few more. They are made together with the verdict: another step
         behind the count would copy each event once more."""
-        also = [f.col("copy")] if "copy" in self.own else []
+        also = [f.octet_length("body").alias("size"), *([f.col("copy")] if "copy" in self.own else [])]
         if self.chosen is not None:
             also.append(self.chosen.alias("verdict"))
-        return self._passed(frame.select(*columns, *also), counted)
+        return self._passed(frame.select(*columns, *also), counted, f.col("size"))
 
-    def _passed(self, frame: DataFrame, counted: Observation | str) -> DataFrame:
-        passed = frame.observe(counted, *self.counters)
+    def _passed(self, frame: DataFrame, counted: Observation | str, size: Column) -> DataFrame:
+        delivered = size if self.arrives is None else f.when(self.arrives, size)
+        total = f.coalesce(f.sum(delivered), f.lit(0)).alias(_BYTES)
+        passed = frame.observe(counted, *self.counters, total)
         return passed if self.chosen is None else passed.where(f.col("verdict") == IS_DELIVERED)
 
     def has_required(self, frame: DataFrame, channel: str) -> bool:
@@ -280,7 +287,8 @@ class Attempt:
         self._refusals += refusals
 
     def already(self, counts: Counts) -> None:
-        """The sink holds this batch since an earlier attempt, which had these counts; nothing is evaluated."""
+        """The sink holds this batch since an earlier attempt, which had these counts; nothing is evaluated. Their bytes
+        are also of what is refused."""
         self._already = counts
 
     @property
@@ -292,10 +300,14 @@ class Attempt:
     def counts(self) -> Counts:
         """Row counts of the pass. Raises TimeoutError where Spark does not report them."""
         if self._already is not None:
-            return self._already
+            return self._without_refused(self._already)
         if self._counts is None:
             self._counts, self._held = counted(_values(self._counted))
-        return self._counts.refused(self._sink, len(self._refusals))
+        return self._without_refused(self._counts.refused(self._sink, len(self._refusals)))
+
+    def _without_refused(self, counts: Counts) -> Counts:
+        size = counts.delivered_bytes
+        return counts.with_bytes(None if size is None else size - sum(len(each.body or b"") for each in self._refusals))
 
     def dead(self) -> DataFrame | None:
         """The events of this pass that are dead or unrouted, with `component` and `cause`; None where none can be."""
@@ -316,9 +328,9 @@ def counted(values: Mapping[str, int]) -> tuple[Counts, int]:
         sums[counter] += number
         if component and number:
             parts.setdefault(component, {})[counter] = number  # type: ignore[index]
-    held = sums.pop(_HELD.counter, 0)
+    size, held = sums.pop(_BYTES, None), sums.pop(_HELD.counter, 0)
     sums[DELIVERED.counter] += held
-    return Counts(**sums).with_parts(parts), held
+    return Counts(**sums).with_parts(parts).with_bytes(size), held
 
 
 def _numbered(filters: Mapping[int, str], others: Sequence[Verdict]) -> dict[Verdict, int]:
@@ -336,6 +348,10 @@ def _chosen(conditions: Sequence[Condition], numbers: Mapping[Verdict, int], *, 
     if filtered:
         return f.coalesce("filtered_by", chosen)
     return chosen if conditions else None
+
+
+def _arrives(numbers: Mapping[Verdict, int]) -> Column:
+    return f.col("verdict").isin([number for each, number in numbers.items() if each in (DELIVERED, _HELD)])
 
 
 def _counters(chosen: Column | None, numbers: Mapping[Verdict, int]) -> list[Column]:

@@ -33,3 +33,10 @@ def test_what_no_known_component_decides_unbalances_the_pass() -> None:
 
 def test_an_agent_that_observes_nothing_counts_nothing() -> None:
     assert counted({}) == (Counts(), 0)
+
+
+def test_the_bytes_of_a_pass_are_known_where_it_has_counted_them() -> None:
+    found = {"read": 3, "delivered": 2, "held": 1}
+    assert counted(found)[0].bytes_out is None
+    assert counted(found | {"delivered_bytes": 0})[0].bytes_out == 0
+    assert counted(found | {"delivered_bytes": 70})[0].bytes_out == 70

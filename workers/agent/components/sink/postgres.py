@@ -136,7 +136,7 @@ class Builder(SinkBuilder):
             raise RuntimeError("the batch was neither found nor committed")
         attempt.refuse(events_at(attempt.events, known.refused))
         attempt.already(known.counts)
-        return known.counts
+        return attempt.counts
 
     def _find(self, connection: psycopg.Connection[Any], batches: Batches, key: BatchKey) -> Committed | None:
         """The batch, where it is committed. Raises Blocked where its key stands for other ranges: no attempt helps."""

@@ -10,7 +10,7 @@ import { Panel } from '@/components/ui/Panel'
 import { Table } from '@/components/ui/Table'
 import { Moment } from '@/components/ui/Time'
 import { ToneBadge } from '@/components/ui/ToneBadge'
-import { between, count, plural } from '@/lib/format'
+import { between, bytes, count, plural } from '@/lib/format'
 import { usePollInterval } from '@/lib/live/LiveProvider'
 import { partsText } from './parts'
 import classes from './ledger.module.css'
@@ -71,6 +71,7 @@ function BatchTable({ batches }: { batches: LedgerBatch[] }) {
           <th>State</th>
           <th className="num">Read</th>
           <th className="num">Delivered</th>
+          <th className="num">Bytes</th>
           <th className="num">Filtered</th>
           <th>Sink</th>
           <th className="num">Duration</th>
@@ -89,6 +90,9 @@ function BatchTable({ batches }: { batches: LedgerBatch[] }) {
           </td>
           <td className="num">{count(batch.read)}</td>
           <td className="num">{count(batch.delivered)}</td>
+          <td className="num" title={batch.delivered_bytes === null ? 'Bytes not counted' : undefined}>
+            {bytes(batch.delivered_bytes)}
+          </td>
           <td className="num" title={partsText('filtered', batch)}>
             {count(batch.filtered)}
           </td>

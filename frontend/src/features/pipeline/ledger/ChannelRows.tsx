@@ -2,7 +2,7 @@ import { IconChevronDown, IconChevronRight } from '@tabler/icons-react'
 import { useState } from 'react'
 import type { ChannelLedgerTotals } from '@/api/types'
 import { SourceToChannel } from '@/components/ui/SourceToChannel'
-import { count } from '@/lib/format'
+import { bytes, count, plural } from '@/lib/format'
 import { partsOf } from './parts'
 import { Verdict } from './Verdict'
 import classes from './ledger.module.css'
@@ -35,6 +35,10 @@ export function ChannelRows({ channel, columns }: { channel: ChannelLedgerTotals
             {count(channel[key] as number)}
           </td>
         ))}
+        <td className="num">
+          {bytes(channel.delivered_bytes)}
+          <NotCounted records={channel.delivered_without_bytes} />
+        </td>
         <td className="num">{count(channel.batches)}</td>
         <td>
           <Verdict balanced={channel.balanced} />
@@ -53,10 +57,17 @@ export function ChannelRows({ channel, columns }: { channel: ChannelLedgerTotals
             ))}
             <td />
             <td />
+            <td />
           </tr>
         ))}
     </>
   )
+}
+
+/** Records of which nobody has counted the bytes. */
+function NotCounted({ records }: { records: number }) {
+  if (records === 0) return null
+  return <div className="dim">{plural(records, 'record')} not counted</div>
 }
 
 function isBad(key: Column, channel: ChannelLedgerTotals): boolean {

@@ -59,6 +59,7 @@ export function Summary({ name, ledgerTotals }: { name: string; ledgerTotals: Le
                   {label}
                 </th>
               ))}
+              <th className="num">Bytes delivered</th>
               <th className="num">Batches</th>
               <th>Balance</th>
             </>

@@ -1,6 +1,7 @@
 import { screen, within } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
-import type { ComponentTotals, LedgerBatch } from '@/api/types'
+import type { ChannelLedgerTotals, ComponentTotals, LedgerBatch } from '@/api/types'
+import { NONE } from '@/lib/format'
 import { channelTotals, ledgerTotals } from '@/testing/factories'
 import { show } from '@/testing/render'
 import { partsText } from './parts'
@@ -51,6 +52,22 @@ describe('the totals of a channel', () => {
     await userEvent.click(screen.getByRole('button', { name: 'By component' }))
     expect(screen.getByText('regex_filter, revisions 1 to 4')).toBeInTheDocument()
     expect(screen.getByText('python, revision 5')).toBeInTheDocument()
+  })
+
+  it('show the bytes that were delivered, and of how many records nobody has counted them', () => {
+    const shown = (fields: Partial<ChannelLedgerTotals>) =>
+      show(<Summary name="orders" ledgerTotals={ledgerTotals({ channels: [channelTotals(fields)] })} />)
+    const row = () => screen.getByRole('row', { name: /shop/ })
+    const { unmount } = shown({ delivered_bytes: 3_145_728 })
+    expect(within(row()).getByText('3 MiB')).toBeInTheDocument()
+    expect(row()).not.toHaveTextContent('not counted')
+    unmount()
+    const partly = shown({ delivered_bytes: 0, delivered_without_bytes: 1_200 })
+    expect(within(row()).getByText('0 B')).toBeInTheDocument()
+    expect(row()).toHaveTextContent('1,200 records not counted')
+    partly.unmount()
+    shown({ delivered_bytes: null, delivered_without_bytes: 990 })
+    expect(within(row()).getByText(NONE, { exact: false })).toHaveTextContent('990 records not counted')
   })
 
   it('offer nothing where components decide nothing', () => {

@@ -9,7 +9,9 @@ import pytest
 from rest_framework.test import APIClient
 
 from pipelines.domain.ledger.ledger import Counts
+from pipelines.domain.migration.outcome import ChannelOutcome
 from pipelines.models import ChannelTotals, LedgerBatch, Run
+from pipelines.selectors.migration.migrations import outcome
 from pipelines.services.ledger.rollup import roll_up
 from tests.db.test_journals import done, rng, take
 from tests.db.test_metrics import CHANNEL, Scraped
@@ -99,3 +101,10 @@ def test_rows_are_merged_where_that_loses_no_bytes(run: Run) -> None:
     roll_up(now=START + timedelta(hours=1))
     rows = LedgerBatch.objects.order_by("first_batch").values_list("first_batch", "last_batch", "delivered_bytes")
     assert list(rows) == [(0, 1, 100), (2, 3, None), (4, 5, 5)]
+
+
+def test_the_outcome_of_a_migration_has_the_bytes_that_are_known(run: Run) -> None:
+    take(run, done(0, rng(0, 10)), done(1, rng(10, 20), counts=counts(250, delivered=5), sink="other"))
+    (channel,) = outcome(LedgerBatch.objects.all()).sources["shop"].values()
+    filtered = {"sources.shop.interceptors[0]": 5}
+    assert channel == ChannelOutcome(read=20, events=20, delivered=15, filtered=filtered, size=250, sized=5)

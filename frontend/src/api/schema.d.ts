@@ -5819,7 +5819,7 @@ export interface components {
          *     gives no more. `dead_letters`: so many more than those of before explain are no fault. `lag_slack`: records by which
          *     the lag may be larger at the end than before and what comes between two batches, unless it falls. `crashes`: so many
          *     restarts of the new run are no fault. `outcome_band`: the least share of the expected delivered share, filtered
-         *     shares and output rate; they may exceed it as much. At 0 none of them is compared.
+         *     shares, output rate and record size; they may exceed it as much. At 0 none of them is compared.
          */
         ObservationRules: {
             /**
@@ -8769,8 +8769,8 @@ export interface components {
         };
         /**
          * Totals
-         * @description Events, what became of them, and what channels deliver of them: `channels`, with `size` bytes of bodies.
-         *     `filtered`: by component.
+         * @description Events, what became of them, and what channels deliver of them: `channels`, with `size` bytes of bodies, of which
+         *     each has `sizes`. `filtered`: by component.
          */
         Totals: {
             /** Events */
@@ -8806,6 +8806,13 @@ export interface components {
              * @default 0
              */
             size: number;
+            /**
+             * Sizes
+             * @default {}
+             */
+            sizes: {
+                [key: string]: number;
+            };
         };
         /**
          * Trace

@@ -30,7 +30,7 @@ class ObservationRules(Frozen):
     gives no more. `dead_letters`: so many more than those of before explain are no fault. `lag_slack`: records by which
     the lag may be larger at the end than before and what comes between two batches, unless it falls. `crashes`: so many
     restarts of the new run are no fault. `outcome_band`: the least share of the expected delivered share, filtered
-    shares and output rate; they may exceed it as much. At 0 none of them is compared."""
+    shares, output rate and record size; they may exceed it as much. At 0 none of them is compared."""
 
     model_config = ConfigDict(allow_inf_nan=False)
 
@@ -233,6 +233,9 @@ def _outcome(rules: ObservationRules, expected: Expected, now: Sample, left: flo
     if delivered.of:
         checks.append(_delivered_share(rules.outcome_band, delivered, where, left))
         checks.append(_output_rate(rules.outcome_band, outcomes.output(expected.outcome, found), now.span, where, left))
+    size = outcomes.record_size(expected.outcome, found)
+    if size.of:
+        checks.append(_record_size(rules.outcome_band, size, where, left))
     checks += (
         _filtered_share(rules.outcome_band, path, each, where, left)
         for path, each in outcomes.filtered(expected.outcome, found).items()
@@ -290,19 +293,46 @@ def _share(name: str, seen: Comparison, left: float, *, holds: bool, words: str,
 
 
 def _output_rate(band: float, seen: Comparison, span: float, where: str, left: float) -> Check:
+    return _ratio(
+        "output_rate",
+        band,
+        seen,
+        left,
+        before=_per_second(seen.expected, span),
+        after=_per_second(seen.found, span),
+        words="Between {:.2g} and {:.2g} records are delivered for each record read; {:.2g} " + f"{where}.",
+    )
+
+
+def _record_size(band: float, seen: Comparison, where: str, left: float) -> Check:
+    return _ratio(
+        "record_size",
+        band,
+        seen,
+        left,
+        before=f"{seen.share_expected:,.0f} bytes",
+        after=f"{seen.share_found:,.0f} bytes of {seen.of:,}",
+        words="The bodies that are delivered have between {:.0f} and {:.0f} bytes; {:.0f} " + f"{where}.",
+    )
+
+
+def _ratio(
+    name: str,
+    band: float,
+    seen: Comparison,
+    left: float,
+    *,
+    before: float | str | None,
+    after: float | str | None,
+    words: str,
+) -> Check:
+    """What may be more than one. `words` is filled with its bounds, and with what was expected."""
     few = left > 0 and seen.of < JUDGED_RECORDS
     chance = seen.chance * max(1.0, seen.share_expected)
     least, most = seen.share_expected * band, seen.share_expected / band
     holds = least - chance <= seen.share_found <= most + chance
-    return Check(
-        name="output_rate",
-        holds=holds and not few,
-        waits=few,
-        before=_per_second(seen.expected, span),
-        after=_per_second(seen.found, span),
-        words=f"Between {least:.2g} and {most:.2g} records are delivered for each record read; "
-        f"{seen.share_expected:.2g} {where}.",
-    )
+    filled = words.format(least, most, seen.share_expected)
+    return Check(name=name, holds=holds and not few, waits=few, before=before, after=after, words=filled)
 
 
 def _per_second(records: float, span: float) -> float | None:

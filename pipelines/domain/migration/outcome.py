@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,20 +20,21 @@ from pipelines.domain.definitions.document.spec import Definition
 
 class ChannelOutcome(Frozen):
     """Counts of a channel: records read, events made of them, and what became of those. `filtered`: by component; what
-    nobody has counted by component stands under an empty path."""
+    nobody has counted by component stands under an empty path. `size`: bytes of the bodies of `sized` delivered events;
+    nobody has counted those of the others."""
 
     read: int = Field(default=0, ge=0)
     events: int = Field(default=0, ge=0)
     delivered: int = Field(default=0, ge=0)
     filtered: dict[str, int] = {}
+    size: int = Field(default=0, ge=0)
+    sized: int = Field(default=0, ge=0)
 
     def __add__(self, other: ChannelOutcome) -> ChannelOutcome:
         paths = {**self.filtered, **other.filtered}
         filtered = {path: self.filtered.get(path, 0) + other.filtered.get(path, 0) for path in paths}
         return ChannelOutcome(
-            read=self.read + other.read,
-            events=self.events + other.events,
-            delivered=self.delivered + other.delivered,
+            **{name: getattr(self, name) + getattr(other, name) for name in _SUMS},
             filtered={path: number for path, number in filtered.items() if number},
         )
 
@@ -41,11 +42,12 @@ class ChannelOutcome(Frozen):
         """Only what was counted since."""
         left = {path: number - before.filtered.get(path, 0) for path, number in self.filtered.items()}
         return ChannelOutcome(
-            read=max(0, self.read - before.read),
-            events=max(0, self.events - before.events),
-            delivered=max(0, self.delivered - before.delivered),
+            **{name: max(0, getattr(self, name) - getattr(before, name)) for name in _SUMS},
             filtered={path: number for path, number in left.items() if number > 0},
         )
+
+
+_SUMS = ("read", "events", "delivered", "size", "sized")
 
 
 class Outcome(Frozen):
@@ -95,19 +97,20 @@ class Expected(Frozen):
 
 
 def without(outcome: Outcome, paths: Iterable[str]) -> Outcome:
-    """The same without what these components have filtered."""
+    """The same without what these interceptors have filtered, and without the sizes of the bodies that they make."""
     gone = set(paths)
     return Outcome(
         sources={
-            source: {
-                name: counts.model_copy(
-                    update={"filtered": {path: n for path, n in counts.filtered.items() if path not in gone}}
-                )
-                for name, counts in channels.items()
-            }
+            source: {name: _without(counts, gone, source) for name, counts in channels.items()}
             for source, channels in outcome.sources.items()
         }
     )
+
+
+def _without(counts: ChannelOutcome, gone: Set[str], source: str) -> ChannelOutcome:
+    left = {"filtered": {path: number for path, number in counts.filtered.items() if path not in gone}}
+    makes_others = any(path.startswith(f"sources.{source}.") for path in gone)
+    return counts.model_copy(update={**left, "size": 0, "sized": 0} if makes_others else left)
 
 
 @dataclass(frozen=True)
@@ -165,6 +168,15 @@ def output(expected: Outcome, found: Outcome) -> Comparison:
     )
 
 
+def record_size(expected: Outcome, found: Outcome) -> Comparison:
+    """Bytes of the bodies that were delivered, of those whose bytes are counted."""
+    return _summed(
+        Comparison(now.sized, now.sized * then.size / then.sized, now.size)
+        for _, (then, now) in _pairs(expected, found)
+        if then.sized
+    )
+
+
 def filtered(expected: Outcome, found: Outcome) -> Mapping[str, Comparison]:
     """Events that were filtered, by component."""
     sums: dict[str, Comparison] = {}
@@ -190,7 +202,7 @@ def _summed(found: Iterable[Comparison]) -> Comparison:
 
 def expected(before: Outcome, predicted: Outcome, changed: Iterable[str]) -> Expected:
     """Each source as it is predicted, else as it was before. `changed`: paths of components that are others than
-    before, so that what was filtered there says nothing."""
+    before, so that what was filtered there, and how large bodies were, says nothing."""
     return Expected(
         outcome=Outcome(sources={**without(before, changed).sources, **predicted.sources}),
         predicted=frozenset(predicted.sources),

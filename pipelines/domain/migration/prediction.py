@@ -100,14 +100,21 @@ def outcome(predictions: Iterable[Prediction]) -> Outcome:
 
 def _channels(records: int, totals: Totals) -> dict[str, ChannelOutcome]:
     return {
-        name: ChannelOutcome(read=records, events=totals.events, delivered=number, filtered=totals.filtered)
+        name: ChannelOutcome(
+            read=records,
+            events=totals.events,
+            delivered=number,
+            filtered=totals.filtered,
+            size=totals.sizes.get(name, 0),
+            sized=number if name in totals.sizes else 0,
+        )
         for name, number in totals.channels.items()
     }
 
 
 class OutcomeRow(Frozen):
     """A figure of one source under the present revision, as it was predicted, and as it was found; None where nobody
-    knows it. Shares are of events, `output_per_record` of records read; `bytes_per_output` is predicted alone."""
+    knows it. Shares are of events, `output_per_record` of records read, `bytes_per_output` of the bodies delivered."""
 
     source: str
     figure: str
@@ -166,7 +173,13 @@ def _figures(channels: Mapping[str, ChannelOutcome]) -> _Figures:
         ("delivered_share", ""): delivered / events,
         **{("filtered_share", path): number / events for path, number in filtered.items()},
         ("output_per_record", ""): delivered / read,
+        **_mean_size(channels),
     }
+
+
+def _mean_size(channels: Mapping[str, ChannelOutcome]) -> _Figures:
+    size, sized = (sum(getattr(each, name) for each in channels.values()) for name in ("size", "sized"))
+    return {("bytes_per_output", ""): size / sized} if sized else {}
 
 
 def _size(totals: Totals | None) -> _Figures:

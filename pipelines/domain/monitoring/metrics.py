@@ -83,7 +83,7 @@ RECORDS = {
 DELIVERED_BYTES = _counter(
     "channel_bytes_delivered",
     _CHANNEL,
-    "Bytes of the bodies that a sink acknowledged. Absent while nobody has counted them.",
+    "Bytes of the bodies that a sink acknowledged. Absent while none are counted.",
 )
 COMPONENT_RECORDS = _counter(
     "channel_component_records",

@@ -52,8 +52,8 @@ class Count:
 
 
 class Totals(Frozen):
-    """Events, what became of them, and what channels deliver of them: `channels`, with `size` bytes of bodies.
-    `filtered`: by component."""
+    """Events, what became of them, and what channels deliver of them: `channels`, with `size` bytes of bodies, of which
+    each has `sizes`. `filtered`: by component."""
 
     events: int
     delivered: int
@@ -62,6 +62,7 @@ class Totals(Frozen):
     dead_letters: int = 0
     unrouted: int = 0
     size: int = 0
+    sizes: dict[str, int] = {}
 
     @property
     def output(self) -> int:
@@ -113,6 +114,9 @@ def totals(outcomes: Iterable[Outcome]) -> Totals:
     by_result = Counter(each.result for each in found)
     channels = Counter(dict.fromkeys((name for each in found for name in each.verdicts), 0))
     channels.update(name for each in found for name in each.channels)
+    sizes = Counter(dict.fromkeys(channels, 0))
+    for each in found:
+        sizes.update(dict.fromkeys(each.channels, each.content.size))
     return Totals(
         events=len(found),
         delivered=by_result[EventResult.DELIVERED],
@@ -120,7 +124,8 @@ def totals(outcomes: Iterable[Outcome]) -> Totals:
         filtered=dict(sorted(Counter(each.component for each in found if each.result is EventResult.FILTERED).items())),
         dead_letters=by_result[EventResult.DEAD_LETTERED],
         unrouted=by_result[EventResult.UNROUTED],
-        size=sum(each.content.size * len(each.channels) for each in found),
+        size=sizes.total(),
+        sizes=dict(sorted(sizes.items())),
     )
 
 

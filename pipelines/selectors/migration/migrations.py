@@ -476,8 +476,8 @@ def outcome(rows: QuerySet[LedgerBatch]) -> Outcome:
     """What has become of the records of finished batches."""
     sources: dict[str, dict[str, ChannelOutcome]] = {}
     done = rows.filter(state=LedgerState.DONE).order_by("-pk")
-    names = ("source", "channel", "read", "added", "delivered", "filtered", "components")
-    for source, channel, read, added, delivered, filtered, components in done.values_list(*names)[:_JUDGED_ROWS]:
+    names = ("source", "channel", "read", "added", "delivered", "filtered", "components", "delivered_bytes")
+    for source, channel, read, added, delivered, filtered, components, size in done.values_list(*names)[:_JUDGED_ROWS]:
         channels = sources.setdefault(source, {})
         parts = {path: counts.get("filtered", 0) for path, counts in (components or {}).items()}
         more = ChannelOutcome(
@@ -485,6 +485,8 @@ def outcome(rows: QuerySet[LedgerBatch]) -> Outcome:
             events=read + added,
             delivered=delivered,
             filtered={"": filtered} if filtered and components is None else parts,
+            size=size or 0,
+            sized=0 if size is None else delivered,
         )
         channels[channel] = channels.get(channel, ChannelOutcome()) + more
     return Outcome(sources=sources)

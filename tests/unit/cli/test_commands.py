@@ -314,8 +314,18 @@ def totals(*, balanced: bool) -> dict[str, Any]:
         ("read", "delivered", "filtered", "unrouted", "dead_lettered", "duplicates_max", "gaps", "overlaps"), 7
     )
     more = {"added": 0, "routed_elsewhere": 2, "components": COMPONENTS, "not_by_component": {"filtered": 4}}
-    channel = {"source": "shop", "channel": "lake", "balanced": balanced, **counts, **more}
-    return {"channels": [channel], "balanced": balanced, "positions": []}
+    sizes = {"delivered_bytes": 1_400, "delivered_without_bytes": 3}
+    channel = {"source": "shop", "channel": "lake", "balanced": balanced, **counts, **more, **sizes}
+    return {"channels": [channel], "balanced": balanced, "positions": [], **sizes}
+
+
+def test_totals_have_the_bytes_that_were_delivered_and_say_of_how_many_records_they_are_unknown(
+    orders: FakeApi,
+) -> None:
+    orders.totals = totals(balanced=True)
+    shown = run("ledger", "orders", "--totals").stdout
+    assert "1,400" in shown
+    assert "The bytes of 3 delivered records are not known" in shown
 
 
 PART = dict.fromkeys(("added", "routed_elsewhere", "filtered", "unrouted", "dead_lettered"), 0)

@@ -85,10 +85,10 @@ it('names the tests that passed, and says nothing where the plan has none', asyn
 describe('prediction', () => {
   const totals = {
     ...{ events: 1_000, delivered: 1_000, channels: { main: 1_000 }, filtered: {} },
-    ...{ dead_letters: 0, unrouted: 0, size: 52_000 },
+    ...{ dead_letters: 0, unrouted: 0, size: 52_000, sizes: { main: 52_000 } },
   }
   const filtered = { 'sources.shop.interceptors[0]': 1_000 }
-  const lost = { ...totals, delivered: 0, channels: { main: 0 }, filtered, size: 0 }
+  const lost = { ...totals, delivered: 0, channels: { main: 0 }, filtered, size: 0, sizes: { main: 0 } }
   const found = { source: 'shop', preview: null, pending: false, reason: '', records: 1_000 }
   const plan = migrationPlan({
     predictions: [{ ...found, before: totals, after: lost }],

@@ -148,6 +148,40 @@ def test_records_that_are_split_more_often_than_expected_break_the_output_rate_a
     assert check(found, "output_rate").after == pytest.approx(100_000 / 60, abs=0.1)
 
 
+def sized(read: int, size: int, sized: int | None = None) -> ChannelOutcome:
+    """All is delivered, with so many bytes in each body."""
+    known = read if sized is None else sized
+    return counts(read, read).model_copy(update={"size": size * known, "sized": known})
+
+
+@pytest.mark.parametrize(
+    ("size", "holds"), [(0, False), (90, False), (105, True), (200, True), (395, True), (430, False)]
+)
+def test_the_size_of_bodies_stays_within_its_band(size: int, holds: bool) -> None:
+    found = judged(of(main=sized(100_000, 200)), of(main=sized(100_000, size)))
+    assert check(found, "record_size").holds is holds
+    assert names(found.breaches) == (set() if holds else {"record_size"})
+    assert found.conclusion is (Conclusion.COMMIT if holds else Conclusion.ROLL_BACK)
+
+
+def test_bodies_of_different_channels_are_compared_with_their_own() -> None:
+    """The one with small bodies is ahead, so that the mean of both is below what was expected of them together."""
+    wanted = of(main=sized(1000, 1000), audit=sized(1000, 10))
+    assert check(judged(wanted, of(main=sized(200, 1000), audit=sized(9000, 10))), "record_size").holds
+
+
+def test_bodies_of_which_the_size_is_not_known_are_not_compared() -> None:
+    for wanted, found in [(ALL, of(main=sized(900, 5))), (of(main=sized(900, 200)), ALL)]:
+        assert "record_size" not in names(judged(wanted, found).checks)
+    assert check(judged(of(main=sized(1000, 200, sized=1)), of(main=sized(900, 200))), "record_size").holds
+
+
+def test_what_bodies_were_like_says_nothing_of_those_that_another_interceptor_makes() -> None:
+    before = Outcome(sources={name: {"main": sized(10, 200)} for name in ("shop", "pos")})
+    made = expected(before, Outcome(), ["sources.shop.interceptors[1]"]).outcome
+    assert [made.sources[name]["main"].sized for name in ("shop", "pos")] == [0, 10]
+
+
 def test_channels_that_have_come_differently_far_are_compared_by_their_own_records() -> None:
     wanted = of(big=counts(1000, 900), small=counts(1000, 100))
     behind = of(big=counts(100, 90), small=counts(5000, 500))

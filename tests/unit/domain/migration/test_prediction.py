@@ -109,20 +109,26 @@ def test_totals_count_events_and_what_every_channel_delivers() -> None:
         dead_letters=1,
         unrouted=1,
         size=12,
+        sizes={"a": 4, "b": 8},
     )
     assert comparing.totals([event(0, FILTER, a="filtered")]).channels == {"a": 0}
 
 
+def test_the_bytes_of_each_channel_are_expected_where_the_preview_has_them() -> None:
+    after = totals(900, 100).model_copy(update={"channels": {"a": 9, "b": 2}, "sizes": {"a": 90}})
+    channels = predicting.outcome([prediction(totals(1000), after)]).sources["shop"]
+    assert [(each.size, each.sized) for each in channels.values()] == [(90, 9), (0, 0)]
+
+
 def test_prediction_and_outcome_stand_side_by_side() -> None:
-    found = Outcome(
-        sources={"shop": {"main": ChannelOutcome(read=200, events=200, delivered=20, filtered={FILTER: 180})}}
-    )
+    own = ChannelOutcome(read=200, events=200, delivered=20, filtered={FILTER: 180}, size=480, sized=16)
+    found = Outcome(sources={"shop": {"main": own}})
     rows = side_by_side([prediction(totals(1000), totals(900, 100))], Outcome(), found)
     assert {(row.figure, row.component): (row.present, row.predicted, row.found) for row in rows} == {
         ("delivered_share", ""): (1.0, 0.9, 0.1),
         ("filtered_share", FILTER): (0.0, 0.1, 0.9),
         ("output_per_record", ""): (1.0, 0.9, 0.1),
-        ("bytes_per_output", ""): (100.0, 100.0, None),
+        ("bytes_per_output", ""): (100.0, 100.0, 30.0),
     }
 
 

@@ -53,6 +53,7 @@ def test_a_pause_waits_for_the_boundary_and_a_killed_driver_sends_no_record_twic
     assert (out.duplicates, pipeline.possible_duplicates) == (0, 0)
     done = [batch.counts for ledger in pipeline.ledger.values() for batch in ledger.done]
     assert all(is_balanced(counts) for counts in done)
+    assert total(done).bytes_out == sum(len(message.value() or b"") for message in topics.messages(topics.sink))
     assert total(done).parts == {
         f"sources.shop.interceptors[{number}]": {"filtered": len(range(digit, count, 10))}
         for number, digit in ((1, 7), (2, 3))

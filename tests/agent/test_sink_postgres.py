@@ -87,6 +87,7 @@ def test_values_arrive_in_the_types_of_the_table_and_bad_events_are_refused(
     made = sink(session, "postgres", dsn=server, table="shop.events", columns=COLUMNS)
     counts = made.write(events)
     assert (counts.read, counts.delivered, counts.dead_lettered, is_balanced(counts)) == (30, 21, 9, True)
+    assert counts.bytes_out == sum(len(event.body or b"") for event in events[:21])
     causes = made.refused()
     assert sorted(causes) == list(range(21, 30))
     assert "JSON" in causes[21]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -154,7 +155,6 @@ def test_a_worker_that_stops_leaves_previews_to_the_next(
 
 
 def test_an_idle_previewer_ends_by_itself(topics: Topics, spark_settings: SparkSettings, tmp_path: Path) -> None:
-    import sys
 
     from workers.adapters import previewers as adapter
 
@@ -167,3 +167,30 @@ def test_an_idle_previewer_ends_by_itself(topics: Topics, spark_settings: SparkS
         made.tidy()
     finally:
         made.close()
+
+
+TALKER = """
+import os, sys
+sys.stdin.readline()
+for _ in range(256):
+    os.write(2, b"x" * 65536)
+os.write(2, b" last words, hunter22, and %d bytes on disk" % os.fstat(2).st_size)
+os._exit(3)
+"""
+
+
+def test_what_a_previewer_says_takes_no_room_and_its_last_words_are_told() -> None:
+    made = ChildPreviews((sys.executable, "-c", TALKER))
+    asked = PreviewRequest.model_validate(
+        {
+            "base": {"definition": {}},
+            "candidate": {"definition": {}},
+            "selection": {"last": 1},
+            "spark": {},
+            "masked": ["hunter22"],
+            "seconds": 60,
+        }
+    )
+    with pytest.raises(PreviewFailed, match=r"ended with 3: x+ last words, \[redacted\], and 0 bytes on disk$"):
+        made.make("orders", None, asked)
+    made.close()

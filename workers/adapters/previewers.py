@@ -10,7 +10,6 @@ import select
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from contextlib import suppress
@@ -28,21 +27,43 @@ AT_ONCE = 2
 _MODULE = "workers.agent.evaluation.previewer"
 _PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ", "JAVA_HOME")
 _LAST_WORDS = 500
+_KEPT_WORDS = 64 * 1024
 _GRACE = 5.0
 """Seconds in which a child that is late ends by itself."""
+_DRAIN = 1.0
 _AT_A_TIME = 1 << 20
+
+
+class _Words(threading.Thread):
+    """What a child and what it starts say beside its answers; the end of it alone is kept, and in no file."""
+
+    def __init__(self) -> None:
+        super().__init__(name="words of a previewer", daemon=True)
+        self._source, self.sink = os.pipe()
+        self._kept = b""
+
+    def run(self) -> None:
+        """Until nobody can say anything more."""
+        while part := os.read(self._source, _KEPT_WORDS):
+            self._kept = (self._kept + part)[-_KEPT_WORDS:]
+        os.close(self._source)
+
+    def last(self) -> str:
+        """Of one that has ended; what it has started may still be on its way out."""
+        self.join(_DRAIN)
+        return self._kept.decode(errors="replace").strip()
 
 
 @dataclass
 class _Child:
-    """A previewer. `log`: what it says beside its answers."""
+    """A previewer. `words`: what it says beside its answers."""
 
     owner: str
     user: AgentUser | None
     process: Child
     requests: IO[bytes]
     answers: IO[bytes]
-    log: IO[bytes]
+    words: _Words
     used_at: float = 0.0
     busy: bool = True
 
@@ -114,12 +135,15 @@ class ChildPreviews:
 
 
 def _started(argv: tuple[str, ...], owner: str, user: AgentUser | None) -> _Child:
-    log = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the child
+    words = _Words()
     (theirs, requests), (answers, said) = os.pipe(), os.pipe()
-    process = Child(argv, user, passed_on=_PASSED_ON, stdin=theirs, stdout=said, stderr=log)
-    for descriptor in (theirs, said):
-        os.close(descriptor)
-    return _Child(owner, user, process, os.fdopen(requests, "wb"), os.fdopen(answers, "rb"), log)
+    try:
+        process = Child(argv, user, passed_on=_PASSED_ON, stdin=theirs, stdout=said, stderr=words.sink)
+    finally:
+        words.start()
+        for descriptor in (theirs, said, words.sink):
+            os.close(descriptor)
+    return _Child(owner, user, process, os.fdopen(requests, "wb"), os.fdopen(answers, "rb"), words)
 
 
 def _asked(child: _Child, request: HostRequest[AnswerT]) -> AnswerT:
@@ -170,8 +194,7 @@ def _failure(child: _Child, request: HostRequest[Any], deadline: float) -> Previ
         code = 0
     if code == -signal.SIGALRM or time.monotonic() > deadline:
         return _timed_out(request)
-    child.log.seek(0)
-    words = Mask(request.masked).text(child.log.read().decode(errors="replace").strip())[-_LAST_WORDS:]
+    words = Mask(request.masked).text(child.words.last())[-_LAST_WORDS:]
     message = f"The previewer ended with {code}: {words}" if words else f"The previewer ended with {code}."
     hint = "Request it again; if it fails again, select fewer records."
     return PreviewFailed(f"{request.noun}_failed", message, hint)
@@ -185,6 +208,6 @@ def _timed_out(request: HostRequest[Any]) -> PreviewFailed:
 
 def _end(child: _Child) -> None:
     child.process.end()
-    for each in (child.requests, child.answers, child.log):
+    for each in (child.requests, child.answers):
         with suppress(OSError):
             each.close()

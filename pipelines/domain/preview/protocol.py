@@ -34,10 +34,12 @@ AnswerT = TypeVar("AnswerT", bound=HostAnswer)
 
 
 class HostRequest(Frozen, Generic[AnswerT]):
-    """What the host has for agents. `masked`: texts that no answer may show; `seconds`: in which the previewer ends,
-    with an answer or without one; `noun`: what texts and codes call it."""
+    """What the host has for agents. `state`: the directory of the pipeline's runs, which is read and never written;
+    `masked`: texts that no answer may show; `seconds`: in which the previewer ends, with an answer or without one;
+    `noun`: what texts and codes call it."""
 
     spark: dict[str, Any]
+    state: str = ""
     interceptors: list[str] = []
     interceptor_path: list[str] = []
     reach: dict[str, Any] = {}

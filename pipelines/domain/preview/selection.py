@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -80,6 +80,14 @@ class Extent:
         """Offsets in all ranges."""
         return sum(end - self.starts[key] for key, end in self.ends.items())
 
+    def without_empty(self) -> Extent:
+        """The partitions of which something is read."""
+        kept = [key for key in sorted(self.ends) if self.ends[key] > self.starts[key]]
+        return Extent({key: self.starts[key] for key in kept}, {key: self.ends[key] for key in kept}, self.notes)
+
+
+Newest = Callable[[dict[TopicPartition, int], dict[TopicPartition, int], int], Extent]
+
 
 def newest(starts: Offsets, ends: Offsets, most: int) -> Extent:
     """The last `most` offsets, the same number of each partition as far as it has so many."""
@@ -89,7 +97,7 @@ def newest(starts: Offsets, ends: Offsets, most: int) -> Extent:
         taken = min(ends[key] - starts[key], -(-left // (len(by_size) - number)))
         left -= taken
         found[key] = ends[key] - taken
-    return _without_empty(found, ends)
+    return Extent(found, dict(ends)).without_empty()
 
 
 def of_ranges(ranges: Sequence[WantedRange], starts: Offsets, ends: Offsets) -> Extent:
@@ -107,19 +115,16 @@ def of_ranges(ranges: Sequence[WantedRange], starts: Offsets, ends: Offsets) -> 
         if last < each.end:
             notes.append(f"{each}: {each.end - max(last, each.start)} offsets are beyond the end of the log ({last}).")
         found[each.key], until[each.key] = min(first, last), last
-    return _without_empty(found, until, tuple(notes))
+    return Extent(found, until, tuple(notes)).without_empty()
 
 
-def bounded(extent: Extent, selection: PreviewSelection) -> Extent:
-    """The newest part of it that a preview may look at."""
+def bounded(extent: Extent, selection: PreviewSelection, part_of: Newest = newest) -> Extent:
+    """The newest part of it that a preview may look at. `part_of`: the last records of a source."""
     if extent.size <= selection.most_scanned:
         return extent
-    part = newest(extent.starts, extent.ends, selection.most_scanned)
+    part = part_of(extent.starts, extent.ends, selection.most_scanned)
+    if part.size == extent.size:
+        return extent
     words = f"{extent.size} offsets were selected; the newest {part.size} of them are read."
     advice = " Take a sample to cover more." if selection.sample == 1 else ""
     return Extent(part.starts, part.ends, (*extent.notes, words + advice))
-
-
-def _without_empty(starts: Offsets, ends: Offsets, notes: tuple[str, ...] = ()) -> Extent:
-    kept = [key for key in sorted(ends) if ends[key] > starts[key]]
-    return Extent({key: starts[key] for key in kept}, {key: ends[key] for key in kept}, notes)

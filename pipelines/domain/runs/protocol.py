@@ -202,9 +202,8 @@ class Launch(Document):
 
     @property
     def data_root(self) -> Path:
-        """`<state>/data/<pipeline>/<id>`, beside `<state>/checkpoints/<pipeline>/<lineage>`: a name may be used again,
-        and nothing that an earlier pipeline of that name left may be taken for the new one's."""
-        return Path(self.checkpoint_root).parents[2] / "data" / self.pipeline / self.pipeline_id
+        """Beside `<state>/checkpoints/<pipeline>/<lineage>`."""
+        return data_root(Path(self.checkpoint_root).parents[2], self.pipeline, self.pipeline_id)
 
     @model_validator(mode="after")
     def _epoch_by_role(self) -> Self:
@@ -536,6 +535,12 @@ class ExitRecord(Document):
 def run_dir(state_dir: Path, pipeline: str, run: int) -> Path:
     """`<state_dir>/runs/<pipeline>/<run>`."""
     return state_dir / "runs" / pipeline / str(run)
+
+
+def data_root(state_dir: Path, pipeline: str, pipeline_id: str) -> Path:
+    """`<state_dir>/data/<pipeline>/<id>`: a name may be used again, and nothing that an earlier pipeline of that name
+    left may be taken for the new one's."""
+    return state_dir / "data" / pipeline / pipeline_id
 
 
 def checkpoint_root(state_dir: Path, pipeline: str, lineage: int) -> Path:

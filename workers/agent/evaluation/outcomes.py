@@ -113,6 +113,7 @@ def graph_of(request: HostRequest[Any], side: Side, tmp: Path) -> compiler.Graph
         classes=frozenset(request.interceptors),
         directories=request.interceptor_path,
         reach=ReachPolicy.model_validate(request.reach),
+        beside=Path(request.state) if request.state else None,
     )
 
 

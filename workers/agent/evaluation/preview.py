@@ -31,6 +31,8 @@ from workers.agent.base.findings import refuse
 from workers.agent.evaluation import reading
 from workers.agent.evaluation.outcomes import Evaluation, evaluation, graph_of, states_of
 from workers.agent.evaluation.reading import MOST_BODY, Records
+from workers.agent.graph.component import own_keys
+from workers.agent.ranges.ranges import lost_in
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -43,17 +45,32 @@ _MOST_SHOWN = 32 * 1024 * 1024
 
 def preview(spark: SparkSession, request: PreviewRequest, tmp: Path) -> PreviewResult:
     """Read, run both, compare. Raises Refused."""
-    graphs = [graph_of(request, side, tmp) for side in (request.base, request.candidate)]
+    sides = {"old": request.base, "new": request.candidate}
+    graphs = [graph_of(request, side, tmp / name) for name, side in sides.items()]
     definitions = [graph.definition for graph in graphs]
     source = _source(request.source, definitions)
     old, new = (evaluation(spark, graph, source) for graph in graphs)
     for each in (old, new):
-        reading.require_readable(each.reader)
+        each.reader.open_beside()
     _require_one_log(old, new)
+    try:
+        return _compared(spark, old, new, request, Rules.of(definitions, request.masked))
+    except Exception as error:
+        if lost := lost_in(error):
+            message = f"Records went away while they were read: {lost}."
+            raise refuse(new.reader.place.path, "RECORDS_GONE", message, "Request it again.", retryable=True) from error
+        raise
+
+
+def _compared(
+    spark: SparkSession, old: Evaluation, new: Evaluation, request: PreviewRequest, rules: Rules
+) -> PreviewResult:
     records = reading.read(spark, new.reader, request.selection)
-    rules = Rules.of(definitions, request.masked)
-    known = frozenset(old.reader.log_ranges())
-    return _Comparison(spark, _Reader(old, new, records, known, spark), rules).result()
+    try:
+        known = frozenset(old.reader.log_ranges())
+        return _Comparison(spark, _Reader(old, new, records, known, spark), rules).result()
+    finally:
+        records.close()
 
 
 def _source(wanted: str, definitions: Iterable[Definition]) -> str:
@@ -67,12 +84,11 @@ def _source(wanted: str, definitions: Iterable[Definition]) -> str:
 
 def _require_one_log(old: Evaluation, new: Evaluation) -> None:
     """Raises Refused where the source is in another cluster than before: its offsets are of other records."""
-    if old.reader.spec == new.reader.spec:
+    if own_keys(old.reader.spec) == own_keys(new.reader.spec):
         return
-    before, after = old.reader.identity(), new.reader.identity()
-    if before and after and before.cluster_id != after.cluster_id:
-        message = "The revisions read this source from different clusters, so they have no records in common."
-        raise refuse(new.reader.place.path, "OTHER_CLUSTER", message, "Preview the other changes without this one.")
+    if other := new.reader.other_log(old.reader):
+        message = f"{other}, so they have no records in common."
+        raise refuse(new.reader.place.path, "OTHER_LOG", message, "Preview the other changes without this one.")
 
 
 @dataclass(frozen=True)

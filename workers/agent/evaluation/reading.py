@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from pyspark import StorageLevel
 from pyspark.sql import functions as f
 
 from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.preview.outcomes import Origin
-from pipelines.domain.preview.selection import MOST_SCANNED, Extent, PreviewSelection, bounded, newest, of_ranges
+from pipelines.domain.preview.selection import MOST_SCANNED, Extent, PreviewSelection, bounded, of_ranges
 from workers.agent.base.event import ORIGIN
 from workers.agent.base.findings import refuse
-from workers.agent.graph.component import SourceBuilder
+from workers.agent.graph.component import SourceBuilder, not_readable, own_keys
+from workers.agent.positions.checkpoint import Offsets
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from workers.agent.base.event import Event
 
@@ -26,26 +29,60 @@ MOST_BYTES = 24 * 1024 * 1024
 MOST_BODY = 64 * 1024
 _MOST_READ = 512 * 1024 * 1024
 _SAMPLED = 1_000_000
+_TASKS = 8
+"""Parts in which records are read and kept, however many partitions they have."""
 _WIDER = 3
 """How often a range that holds fewer records than offsets is made longer."""
 
 
+class Raw:
+    """The records of an extent as one source has them. They are read once: Spark keeps them in its memory, and reads
+    those for which there is no room again."""
+
+    def __init__(self, spark: SparkSession, source: SourceBuilder, extent: Extent, sample: float) -> None:
+        self.source = source
+        frame = sampled(source.records(spark, extent.starts, extent.ends), sample)
+        self.frame = frame.coalesce(_TASKS).persist(StorageLevel.MEMORY_ONLY)
+
+    def close(self) -> None:
+        """Forget them."""
+        self.frame.unpersist()
+
+
 @dataclass(frozen=True)
 class Records:
-    """The records of an extent of which `sample` is taken; `number` of them, with `size` bytes."""
+    """The records of an extent of which `sample` is taken; `number` of them, with `size` bytes. `raw`: these and
+    others, None where there are none at all."""
 
     extent: Extent
     sample: float
     number: int
     size: int
+    raw: Raw | None = None
 
     def frame(
         self, spark: SparkSession, source: SourceBuilder, own: Iterable[TopicPartition]
     ) -> tuple[DataFrame, Event]:
         """Those of the partitions that a source reads, as it reads them."""
-        ends = {key: end for key, end in self.extent.ends.items() if key in set(own)}
-        frame, event = source.past(spark, {key: self.extent.starts[key] for key in ends}, ends)
+        wanted = set(own)
+        ends = {key: end for key, end in self.extent.ends.items() if key in wanted}
+        starts = {key: self.extent.starts[key] for key in ends}
+        if self.raw and own_keys(self.raw.source.spec) == own_keys(source.spec):
+            return source.given(_within(self.raw.frame, starts))
+        frame, event = source.past(spark, starts, ends)
         return sampled(frame, self.sample), event
+
+    def close(self) -> None:
+        """Let go of what is kept of them."""
+        if self.raw:
+            self.raw.close()
+
+
+def _within(frame: DataFrame, starts: Offsets) -> DataFrame:
+    """The records from these offsets on. One expression, however many partitions there are."""
+    known = {f"{number} {topic}": offset for (topic, number), offset in starts.items()}
+    by_partition = f.from_json(f.lit(json.dumps(known)), "map<string,bigint>")
+    return frame.where(f.col("offset") >= by_partition[f.concat_ws(" ", "partition", "topic")])
 
 
 def sampled(frame: DataFrame, share: float) -> DataFrame:
@@ -57,22 +94,14 @@ def sampled(frame: DataFrame, share: float) -> DataFrame:
 
 def only(frame: DataFrame, origins: Iterable[Origin]) -> DataFrame:
     """The records of these events."""
-    by_partition: dict[tuple[str, int], set[int]] = {}
-    for each in origins:
-        by_partition.setdefault((each.topic, each.partition), set()).add(each.offset)
-    wanted: Column = f.lit(False)
-    for (topic, partition), offsets in by_partition.items():
-        place = (f.col("topic") == topic) & (f.col("partition") == partition)
-        wanted = wanted | (place & f.col("offset").isin(*offsets))
-    return frame.where(wanted)
+    wanted = {f"{each.offset} {each.partition} {each.topic}" for each in origins}
+    return frame.where(f.concat_ws(" ", "offset", "partition", "topic").isin(*wanted))
 
 
 def require_readable(source: SourceBuilder) -> None:
-    """Raises Refused for a source whose records can be had only by its pipeline."""
-    if type(source).past is SourceBuilder.past:
-        message = f"Records of a source of the type {source.spec.type} cannot be read beside its pipeline."
-        advice = "Use `headgate rehearse` with events of your own."
-        raise refuse(source.place.path, "SOURCE_NOT_READABLE", message, advice)
+    """Raises Refused for a source whose records can be had by their positions only by its pipeline."""
+    if not source.reads_past:
+        raise not_readable(source)
 
 
 def read(spark: SparkSession, source: SourceBuilder, selection: PreviewSelection) -> Records:
@@ -82,7 +111,7 @@ def read(spark: SparkSession, source: SourceBuilder, selection: PreviewSelection
     ends = {key: max(held.start, held.end) for key, held in log.items()}
     if selection.last is not None and selection.sample == 1:
         return _last(spark, source, selection, Extent(starts, ends))
-    extent = bounded(_extent(source, selection, starts, ends), selection)
+    extent = bounded(_extent(source, selection, starts, ends), selection, source.newest)
     return _measured(spark, source, selection, extent)
 
 
@@ -92,19 +121,22 @@ def _extent(
     starts: dict[TopicPartition, int],
     ends: dict[TopicPartition, int],
 ) -> Extent:
+    if selection.ranges and source.counts_bytes:
+        message = "The offsets of this source count bytes, and a preview numbers them anew."
+        raise refuse("selection.ranges", "RANGE_NOT_READABLE", message, "Select the last records instead.")
     if selection.ranges:
         try:
             return of_ranges(selection.ranges, starts, ends)
         except ValueError as error:
             raise refuse("selection.ranges", "UNKNOWN_RANGE", str(error), "Name partitions of its topics.") from error
     if selection.since is None:
-        return newest(starts, ends, round(selection.most / selection.sample))
+        return source.newest(starts, ends, min(MOST_SCANNED, round(selection.most / selection.sample)))
     found = source.at_time(list(ends), _milliseconds_before(selection.since))
     if found is None:
         message = "The source does not know when its records were written."
         raise refuse("selection.since", "TIME_UNKNOWN", message, "Select the last records instead.")
     from_then = {key: min(max(found.get(key, end), starts[key]), end) for key, end in ends.items()}
-    return newest(from_then, ends, sum(end - from_then[key] for key, end in ends.items()))
+    return Extent(from_then, ends).without_empty()
 
 
 def _milliseconds_before(seconds: float) -> int:
@@ -116,10 +148,12 @@ def _last(spark: SparkSession, source: SourceBuilder, selection: PreviewSelectio
     wanted = selection.most
     span, whole = wanted, log.size
     for _ in range(_WIDER):
-        found = _measured(spark, source, selection, newest(log.starts, log.ends, span))
-        if found.number >= wanted or span >= whole or found.extent.notes:
+        extent = source.newest(log.starts, log.ends, span)
+        found = _measured(spark, source, selection, extent)
+        if found.number >= wanted or extent.size >= whole or found.extent.notes:
             return found
         span = min(whole, MOST_SCANNED, span * max(2, -(-wanted // max(1, found.number))))
+        found.close()
     words = f"The log has gaps: {found.number} records were found instead of {wanted}."
     return replace(found, extent=replace(found.extent, notes=(*found.extent.notes, words)))
 
@@ -128,11 +162,12 @@ def _measured(spark: SparkSession, source: SourceBuilder, selection: PreviewSele
     """The newest of the records that keep the bounds. Their sizes alone leave Spark."""
     if not extent.ends:
         return Records(extent, selection.sample, 0, 0)
-    frame, event = source.past(spark, extent.starts, extent.ends)
+    raw = Raw(spark, source, extent, selection.sample)
+    frame, event = source.given(raw.frame)
     size = f.coalesce(f.octet_length(event.body), f.lit(0)) + f.lit(1)
-    rows = sampled(frame, selection.sample).select(*map(f.col, ORIGIN), size.alias("size")).collect()
+    rows = frame.select(*map(f.col, ORIGIN), size.alias("size")).collect()
     sizes = sorted(((TopicPartition(row[0], int(row[1])), int(row[2]), int(row[3])) for row in rows), reverse=True)
-    return _kept(_in_turn(sizes), selection, extent, len(rows))
+    return replace(_kept(_in_turn(sizes), selection, extent, len(rows)), raw=raw)
 
 
 def _in_turn(sizes: Sequence[tuple[TopicPartition, int, int]]) -> list[tuple[TopicPartition, int, int]]:

@@ -17,6 +17,8 @@ from workers.agent.ranges.ranges import EVENTS, HEADERS
 
 _BLOCK = 1 << 20
 _BACK = 64 << 10
+MOST_BACK = 512 << 20
+"""Bytes of all files in which the last lines are looked for."""
 TYPICAL_LENGTH = 200
 """Bytes of a line, where a guess is enough."""
 
@@ -47,6 +49,21 @@ def nth_end(file: BinaryIO, start: int, end: int, lines: int) -> tuple[int, int]
         at, left = at + len(block), left - inside
     unfinished = at > start and os.pread(file.fileno(), 1, at - 1) != b"\n"
     return at, lines - left + unfinished
+
+
+def nth_start(file: BinaryIO, start: int, end: int, lines: int, most: int) -> tuple[int, int]:
+    """Where the last `lines` lines of [start, end) begin, and how many they are: no more of them than begin within the
+    last `most` bytes. Both ends are those of lines."""
+    at, reached, found, lowest = end, end, 0, max(start, end - most)
+    while at > lowest and found < lines:
+        first = max(lowest, at - _BACK)
+        block = os.pread(file.fileno(), min(at, end - 1) - first, first)
+        at, cut = first, len(block)
+        while found < lines and (cut := block.rfind(b"\n", 0, cut)) >= 0:
+            reached, found = first + cut + 1, found + 1
+    if at == start < reached and found < lines:
+        return start, found + 1
+    return reached, found
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import random
 import re
 import threading
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from stat import S_ISREG
 from typing import BinaryIO
@@ -63,7 +63,8 @@ class Taken:
 
 @dataclass(frozen=True)
 class Rules:
-    """Which files are taken, in which order, and what becomes of them (keys of the definition)."""
+    """Which files are taken, in which order, and what becomes of them (keys of the definition). `again`: those that
+    were renamed once they had been delivered are taken, too."""
 
     directory: str
     include: str
@@ -73,6 +74,7 @@ class Rules:
     completed: str
     suffix: str
     reach: ReachPolicy | None = None
+    again: bool = False
 
 
 class Spool:
@@ -138,8 +140,11 @@ class Spool:
             below[:] = sorted(name for name in below if not name.startswith(".")) if self._rules.recursive else []
 
     def _is_wanted(self, name: str) -> bool:
-        done = self._rules.completed == "rename" and self._rules.suffix in name
-        return not done and bool(self._include.fullmatch(name)) and not self._ignore.fullmatch(name)
+        if self._rules.completed == "rename" and self._rules.suffix in name:
+            if not self._rules.again:
+                return False
+            name = name.rpartition(self._rules.suffix)[0]
+        return bool(self._include.fullmatch(name)) and not self._ignore.fullmatch(name)
 
     def _ordered(self, waiting: list[tuple[str, os.stat_result]]) -> list[tuple[str, os.stat_result]]:
         if self._rules.order == "random":
@@ -147,6 +152,11 @@ class Spool:
             return waiting
         youngest = self._rules.order == "youngest"
         return sorted(waiting, key=lambda each: (-each[1].st_mtime_ns if youngest else each[1].st_mtime_ns, each[0]))
+
+    def since(self, seconds: float) -> int:
+        """The offset of the first file that was changed at this time or later; files are in the order of that."""
+        with self._lock:
+            return next((each.base for each in self.pending if each.changed_ns >= seconds * 1e9), self.end)
 
     def complete(self, reached: int) -> None:
         """Let go of the files before an offset: rename, delete or keep them."""
@@ -188,7 +198,8 @@ def _free(path: str) -> str:
 
 
 class SpoolReader(RangeReader):
-    """Configuration: `{"registry", "topic", "labels", "longest"}`."""
+    """Configuration: `{"registry", "topic", "labels", "longest", "renamed"}`. `renamed`: what another process may have
+    added to the names of the files meanwhile."""
 
     def __init__(self, config: str) -> None:
         options = json.loads(config)
@@ -197,6 +208,7 @@ class SpoolReader(RangeReader):
         self._labels = Labels(**options["labels"])
         self._longest: int = options["longest"]
         self._reach = reach.of_options(options)
+        self._renamed: str = options.get("renamed", "")
 
     def _check(self) -> tuple[int, list[Taken]]:
         written = json.loads(self._registry.read_bytes())
@@ -211,12 +223,27 @@ class SpoolReader(RangeReader):
         start_at, last, left = start.get(self._key, 0), end[self._key], max_events
         for taken in self._between(start_at, last):
             first = max(start_at, taken.base) - taken.base
-            with _opened(taken, self._reach) as file:
+            with self._opened(taken) as file:
                 at, used = lines.nth_end(file, first, taken.size, left)
             left -= max(used, not taken.size)
             if left <= 0:
                 return {self._key: min(last, taken.end if at == taken.size else taken.base + at)}
         return {self._key: last}
+
+    def newest(self, start: int, end: int, most: int) -> int:
+        """Where the last `most` lines of [start, end) begin, from the last file on backwards."""
+        found, left, room = end, most, lines.MOST_BACK
+        for taken in reversed(self._between(start, end)):
+            if not left or room <= 0:
+                break
+            first, at, count = max(start, taken.base) - taken.base, 0, 1
+            if taken.size:
+                with self._opened(taken) as file:
+                    at, count = lines.nth_start(file, first, taken.size, left, room)
+            found, left, room = taken.base + at, left - count, room - (taken.size - at)
+            if at > first:
+                break
+        return found
 
     def is_full(self, start: Offsets, end: Offsets, max_events: int) -> bool:
         """Offsets count bytes, and to count lines would take reading them."""
@@ -233,7 +260,7 @@ class SpoolReader(RangeReader):
         for taken in self._between(part.start, part.end):
             start_at = max(part.start, taken.base) - taken.base
             end = min(part.end - taken.base, taken.size)
-            with _opened(taken, self._reach) as file:
+            with self._opened(taken) as file:
                 if not taken.size:
                     yield self._events(Lines(0, [0], [b""], [None]), taken)
                 for some in lines.read(file, start_at, end, self._longest):
@@ -242,8 +269,11 @@ class SpoolReader(RangeReader):
     def _events(self, some: Lines, taken: Taken) -> pa.RecordBatch:
         return lines.events(some, self._key, taken.base, taken.path, self._labels, {})
 
-
-def _opened(taken: Taken, allowed: ReachPolicy | None) -> BinaryIO:
-    if problem := taken.problem():
-        raise RangeLost(": ".join(problem))
-    return reach.opened_for_reading(taken.path, allowed)
+    def _opened(self, taken: Taken) -> BinaryIO:
+        problem = taken.problem()
+        if problem and self._renamed:
+            taken = replace(taken, path=taken.path + self._renamed)
+            problem = taken.problem() and problem
+        if problem:
+            raise RangeLost(": ".join(problem))
+        return reach.opened_for_reading(taken.path, self._reach)

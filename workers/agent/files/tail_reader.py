@@ -72,6 +72,22 @@ class TailReader(RangeReader):
             left = max(0, left - used)
         return found
 
+    def newest(self, starts: Offsets, ends: Offsets, most: int) -> Offsets:
+        """Where the last `most` lines begin, those of the file that was changed last first."""
+        found, left, room = dict(ends), most, lines.MOST_BACK
+        for key in sorted(ends, key=self.rank, reverse=True):
+            for span in reversed(self._spans(key, starts[key], ends[key])):
+                if not left or room <= 0 or not span.inode:
+                    break
+                first, last = max(starts[key], span.start_at), min(ends[key], span.end)
+                with self._opened(key.topic, span) as file:
+                    at, count = lines.nth_start(file, first - span.start_at, last - span.start_at, left, room)
+                found[key] = span.start_at + at
+                left, room = left - count, room - (last - found[key])
+                if found[key] > first:
+                    break
+        return found
+
     def is_full(self, start: Offsets, end: Offsets, max_events: int) -> bool:
         """Offsets count bytes, and to count lines would take reading them."""
         return waiting(start, end) >= max_events * lines.TYPICAL_LENGTH

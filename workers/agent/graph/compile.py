@@ -104,6 +104,7 @@ def build(
     quarantined: Sequence[Quarantined] = (),
     standby: bool = False,
     reach: ReachPolicy | None = None,
+    beside: Path | None = None,
 ) -> Graph:
     """Make a builder for every component; nothing is contacted. The arguments are those of a component's `Place`."""
     place = Place(
@@ -118,6 +119,7 @@ def build(
         pipeline_id,
         standby,
         reach,
+        beside,
     )
     parts = {path: builder(spec, replace(place, path=path)) for path, spec in _components(definition)}
     channels = {name: part for name in definition.channels if isinstance(part := parts[f"channels.{name}"], Builder)}

@@ -14,8 +14,10 @@ from pipelines.domain.base.positions import PartitionPosition, SourceIdentity, T
 from pipelines.domain.definitions.parts.component import ComponentSpec
 from pipelines.domain.ledger.journal import Planned, SinkPosition
 from pipelines.domain.ledger.ledger import Cause, Counts
+from pipelines.domain.preview.selection import Extent, newest
 from pipelines.domain.runs.protocol import AgentFinding, IngestBufferStatus
 from workers.agent.base.batch_limits import BatchLimits
+from workers.agent.base.findings import Refused, refuse
 from workers.agent.base.located import Search, Wanted
 from workers.agent.positions.checkpoint import Offsets
 from workers.agent.positions.guard import LogRange, Mirrored, within_log
@@ -47,7 +49,8 @@ class Place:
     definition. `classes`: the interceptors that the administrator allows, as module:Class; `directories`: where
     they may lie beside the installed packages. `pipeline_id`: of the pipeline, whose name others may have had.
     `standby`: another run of the pipeline may be at work; what it holds is no reason to refuse, and there is no
-    lineage yet. `reach`: the paths and servers that it may use; None outside of runs."""
+    lineage yet. `reach`: the paths and servers that it may use; None outside of runs. `beside`: of an evaluation beside
+    the pipeline, what `state` is to its runs; read and never written."""
 
     pipeline: str
     lineage: int
@@ -60,6 +63,7 @@ class Place:
     pipeline_id: str = ""
     standby: bool = False
     reach: ReachPolicy | None = None
+    beside: Path | None = None
 
     @property
     def source(self) -> str:
@@ -108,6 +112,10 @@ class SourceBuilder(Builder, ABC):
 
     waits_for_optional: ClassVar[bool] = False
     overruns: ClassVar[bool] = False
+    reads_past: ClassVar[bool] = False
+    """Whether `past` reads by the positions of the pipeline."""
+    counts_bytes: ClassVar[bool] = False
+    """Whether offsets are bytes and not records."""
 
     @property
     def causes(self) -> frozenset[Cause]:
@@ -184,15 +192,38 @@ class SourceBuilder(Builder, ABC):
         """The same for optional channels alone, which may be overrun."""
         return self.stream(spark, starts, limits)
 
-    def past(self, spark: SparkSession, starts: Offsets, ends: Offsets) -> tuple[DataFrame, Event]:
-        """The records of [starts, ends) once more, where the source can do that without a query."""
+    def open_beside(self) -> None:
+        """Get ready to be read beside the pipeline, by no position of it. Raises Refused where only the pipeline can do
+        that."""
+        raise not_readable(self)
+
+    def other_log(self, before: SourceBuilder) -> str:
+        """Why its offsets are of other records than those of an earlier revision of it; empty where they are not."""
+        if type(self) is not type(before):
+            return "The revisions have sources of different types here"
+        return ""
+
+    def newest(self, starts: Offsets, ends: Offsets, most: int) -> Extent:
+        """The last `most` records of [starts, ends)."""
+        return newest(starts, ends, most)
+
+    def records(self, spark: SparkSession, starts: Offsets, ends: Offsets) -> DataFrame:
+        """The records of [starts, ends) once more, as `given` takes them, where the source can do that without a
+        query."""
         raise NotImplementedError
 
+    def past(self, spark: SparkSession, starts: Offsets, ends: Offsets) -> tuple[DataFrame, Event]:
+        """The same, and the event in it."""
+        return self.given(self.records(spark, starts, ends))
+
     def given(self, frame: DataFrame) -> tuple[DataFrame, Event]:
-        """A frame of given records (`workers.agent.evaluation.given`), and the event in it."""
+        """A frame of given records (`workers.agent.evaluation.given`) or of `records`, and the event in it."""
         from workers.agent.base.event import Event
 
-        return frame, Event(key=frame["key"], body=frame["value"], carried=frame["headers"])
+        event = Event(key=frame["key"], body=frame["value"], carried=frame["headers"])
+        if "problem" not in frame.columns:
+            return frame, event
+        return frame, event.failed_where(frame["problem"].isNotNull(), self.place.path, frame["problem"])
 
 
 class InterceptorBuilder(Builder):
@@ -342,6 +373,17 @@ class ChannelBuilder(Builder):
     def outlet(self) -> SourceBuilder:
         """Where they come out."""
         raise NotImplementedError
+
+
+def not_readable(source: SourceBuilder, advice: str = "Use `headgate rehearse` with events of your own.") -> Refused:
+    """What is said of a source whose records only its pipeline can read."""
+    message = f"Records of a source of the type {source.spec.type} cannot be read beside its pipeline."
+    return refuse(source.place.path, "SOURCE_NOT_READABLE", message, advice)
+
+
+def own_keys(spec: ComponentSpec) -> dict[str, Any]:
+    """What a source reads by, without what becomes of its events."""
+    return spec.model_dump(mode="json", exclude={"interceptors", "selector"})
 
 
 def builder(spec: ComponentSpec, place: Place) -> Any:

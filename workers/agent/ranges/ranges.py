@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
@@ -46,6 +47,18 @@ class Slice:
 
 class RangeLost(Exception):
     """A range that was promised can no longer be read."""
+
+
+_LOST = re.compile(r"RangeLost: (.*)")
+
+
+def lost_in(error: Exception) -> str:
+    """What a failure says of a range that can no longer be read, in this process or in a task; empty where it is
+    another failure."""
+    if isinstance(error, RangeLost):
+        return str(error)
+    found = _LOST.search(str(error))
+    return found[1] if found else ""
 
 
 class RangeReader(ABC):

@@ -35,9 +35,9 @@ class SequenceReader(RangeReader):
         self._body: str = options["body"]
         self._rate, self._limit, self._started = options["rate"], options["limit"], options["began"]
 
-    def ends(self) -> Offsets:
-        """By the clock."""
-        count = due(self._rate, self._limit, self._started, time.time())
+    def ends(self, now: float | None = None) -> Offsets:
+        """By the clock, or at another time in seconds."""
+        count = due(self._rate, self._limit, self._started, time.time() if now is None else now)
         each, more = divmod(count, self._partitions)
         return {TopicPartition(self._topic, number): each + (number < more) for number in range(self._partitions)}
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql import functions as f
-from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows
 
 from workers.agent.base.batch_limits import BatchLimits
@@ -68,13 +68,36 @@ class RangeStream(DataSourceStreamReader):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[Slices]:
         """One task for each partition, or for several of them."""
-        parts = ranges.slices(ranges.load(start), ranges.load(end), self._reader.rank)
-        return [Slices(parts[number::_TASKS]) for number in range(min(_TASKS, len(parts)))]
+        return _tasks(self._reader, ranges.load(start), ranges.load(end))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The events of a task."""
-        for part in partition.parts:  # type: ignore[attr-defined]
-            yield from self._reader.batches(part)
+        return _read(self._reader, partition)
+
+
+class RangeBatch(DataSourceReader):
+    """Reads one range of a log."""
+
+    def __init__(self, reader: RangeReader, starts: Offsets, ends: Offsets) -> None:
+        self._reader, self._starts, self._ends = reader, starts, ends
+
+    def partitions(self) -> list[Slices]:
+        """One task for each partition, or for several of them."""
+        return _tasks(self._reader, self._starts, self._ends)
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The events of a task."""
+        return _read(self._reader, partition)
+
+
+def _tasks(reader: RangeReader, starts: Offsets, ends: Offsets) -> list[Slices]:
+    parts = ranges.slices(starts, ends, reader.rank)
+    return [Slices(parts[number::_TASKS]) for number in range(min(_TASKS, len(parts)))]
+
+
+def _read(reader: RangeReader, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+    for part in partition.parts:  # type: ignore[attr-defined]
+        yield from reader.batches(part)
 
 
 class RangeSource(DataSource):
@@ -85,26 +108,44 @@ class RangeSource(DataSource):
         return _SCHEMA
 
     def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
-        """Make the reader out of the options."""
+        """Make the reader of a stream out of the options."""
+        return RangeStream(self._reader(), self._offsets("starts"), BatchLimits(**json.loads(self.options["limits"])))
+
+    def reader(self, schema: Any) -> DataSourceReader:
+        """Make the reader of a range out of the options."""
+        return RangeBatch(self._reader(), self._offsets("starts"), self._offsets("ends"))
+
+    def _reader(self) -> RangeReader:
         module, _, name = self.options["reader"].partition(":")
-        reader = getattr(importlib.import_module(module), name)(self.options["config"])
-        starts = ranges.load(json.loads(self.options["starts"]))
-        return RangeStream(reader, starts, BatchLimits(**json.loads(self.options["limits"])))
+        found: RangeReader = getattr(importlib.import_module(module), name)(self.options["config"])
+        return found
+
+    def _offsets(self, name: str) -> Offsets:
+        return ranges.load(json.loads(self.options[name]))
 
 
 def stream(
     spark: SparkSession, reader: type[RangeReader], config: str, *, starts: Offsets, limits: BatchLimits, path: str
 ) -> tuple[DataFrame, Event]:
     """The endless frame of a reader, and the event in it. `path`: of the source, for its bad events."""
-    options = {
-        "reader": f"{reader.__module__}:{reader.__qualname__}",
-        "config": config,
-        "starts": ranges.as_json(starts),
-        "limits": json.dumps(asdict(limits)),
-    }
+    options = {**_options(reader, config, starts), "limits": json.dumps(asdict(limits))}
     frame = spark.readStream.format(_registered(spark)).options(**options).load()
     event = Event(key=f.col("key"), body=f.col("value"), carried=f.col("headers"))
     return frame, event.failed_where(f.col("problem").isNotNull(), path, f.col("problem"))
+
+
+def records(spark: SparkSession, reader: type[RangeReader], config: str, starts: Offsets, ends: Offsets) -> DataFrame:
+    """The events of [starts, ends), read without a query."""
+    options = {**_options(reader, config, starts), "ends": ranges.as_json(ends)}
+    return spark.read.format(_registered(spark)).options(**options).load()
+
+
+def _options(reader: type[RangeReader], config: str, starts: Offsets) -> dict[str, str]:
+    return {
+        "reader": f"{reader.__module__}:{reader.__qualname__}",
+        "config": config,
+        "starts": ranges.as_json(starts),
+    }
 
 
 def _registered(spark: SparkSession) -> str:

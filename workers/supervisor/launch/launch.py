@@ -31,6 +31,7 @@ from pipelines.domain.runs.protocol import (
     QueryHead,
     SparkSettings,
     checkpoint_root,
+    data_root,
 )
 from pipelines.models import CaseRun, Cluster, Pipeline, Preview, Run
 from pipelines.selectors.access.clusters import cluster_of, placed
@@ -195,8 +196,13 @@ class Launcher:
             candidate=sides[1],
             source=preview.source,
             selection=PreviewSelection.model_validate(preview.selection),
+            state=str(self._data_root(preview)),
             **self.of_host(pipeline.team_id, masked, seconds),
         )
+
+    def _data_root(self, preview: Preview) -> Path:
+        storage = self._storage(Definition.model_validate(preview.base.definition))
+        return data_root(storage, preview.pipeline.name, str(preview.pipeline.pk))
 
     def to_test(self, run: CaseRun, seconds: float) -> CasesRequest | list[Finding]:
         """What a previewer is asked, or what keeps the tests from being run here. References are not resolved, and

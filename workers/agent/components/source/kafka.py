@@ -52,6 +52,8 @@ _WARNED_AT = (1 / 8, 1 / 16, 1 / 32)
 class Builder(SourceBuilder):
     """Reads the topics of one source."""
 
+    reads_past = True
+
     def __init__(self, spec: Any, place: Place) -> None:
         super().__init__(spec, place)
         self._cluster = KafkaCluster.of(spec.bootstrap_servers, spec.options, place.reach)
@@ -249,7 +251,19 @@ class Builder(SourceBuilder):
             return {"subscribe": ",".join(self.spec.topics)}
         return {"subscribePattern": self.spec.topics_pattern}
 
-    def past(self, spark: SparkSession, starts: Offsets, ends: Offsets) -> tuple[DataFrame, Event]:
+    def open_beside(self) -> None:
+        """Everybody who may read its topics can do that."""
+
+    def other_log(self, before: SourceBuilder) -> str:
+        """Another cluster."""
+        if found := super().other_log(before):
+            return found
+        own, earlier = self.identity(), before.identity()
+        if earlier is None or own.cluster_id == earlier.cluster_id:
+            return ""
+        return "The revisions read this source from different clusters"
+
+    def records(self, spark: SparkSession, starts: Offsets, ends: Offsets) -> DataFrame:
         """A batch read of exactly these ranges."""
         numbers: dict[str, list[int]] = {}
         for topic, number in ends:
@@ -261,7 +275,7 @@ class Builder(SourceBuilder):
             "startingOffsets": _json(start_at),
             "endingOffsets": _json(ends),
         }
-        return self._with_event(spark.read.format("kafka").options(**options).load())
+        return spark.read.format("kafka").options(**options).load()
 
     def given(self, frame: DataFrame) -> tuple[DataFrame, Event]:
         """With the headers that this source adds."""

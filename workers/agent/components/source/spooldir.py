@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipelines.domain.base.positions import PartitionPosition, TopicPartition
+from pipelines.domain.preview.selection import Extent
 from pipelines.domain.runs.protocol import AgentFinding
 from workers.agent.base import reach
 from workers.agent.base.batch_limits import BatchLimits
@@ -20,7 +21,7 @@ from workers.agent.files.lines import of_spec
 from workers.agent.files.registry import RegistryDamaged, refused
 from workers.agent.files.scanning import Scanner
 from workers.agent.files.spool import FileChanged, Rules, Spool, SpoolReader
-from workers.agent.graph.component import SourceBuilder
+from workers.agent.graph.component import SourceBuilder, own_keys
 from workers.agent.positions.checkpoint import Offsets
 from workers.agent.positions.guard import LogRange
 
@@ -34,6 +35,7 @@ class Builder(SourceBuilder):
     """One partition, whose offsets are the bytes of all files in the order in which they were taken."""
 
     waits_for_optional = True
+    counts_bytes = True
 
     def probe(self) -> None:
         """The directory is there, and files in it may be renamed or deleted where that is asked for."""
@@ -91,22 +93,56 @@ class Builder(SourceBuilder):
         self._scanner.start()
         return stream(spark, SpoolReader, self._config, starts=starts, limits=limits, path=self.place.path)
 
+    def at_time(self, partitions: list[TopicPartition], milliseconds: int) -> Offsets | None:
+        """The first file that was changed then or later, where files are in that order."""
+        if self.place.beside is None:
+            return None
+        return {self._key: self._spool.since(milliseconds / 1000)}
+
+    def open_beside(self) -> None:
+        """The directory can be read."""
+        if self.place.beside is None:
+            super().open_beside()
+        self.probe()
+
+    def other_log(self, before: SourceBuilder) -> str:
+        """Offsets go through all files, and every key may say which these are."""
+        if found := super().other_log(before):
+            return found
+        return (
+            "" if own_keys(self.spec) == own_keys(before.spec) else "The revisions read these files in different ways"
+        )
+
+    def newest(self, starts: Offsets, ends: Offsets, most: int) -> Extent:
+        """The last lines of the last files."""
+        key = self._key
+        found = SpoolReader(self._config).newest(starts[key], ends[key], most) if ends[key] > starts[key] else ends[key]
+        return Extent({key: found}, ends).without_empty()
+
+    def records(self, spark: SparkSession, starts: Offsets, ends: Offsets) -> DataFrame:
+        """Their lines."""
+        from workers.agent.ranges.source import records
+
+        return records(spark, SpoolReader, self._config, starts, ends)
+
     @cached_property
     def _spool(self) -> Spool:
         return self._taken()
 
     def _taken(self) -> Spool:
-        """Raises Refused where the registry is damaged."""
-        spec = self.spec
+        """Of an evaluation beside the pipeline, all files that are there, whatever was delivered of them. Raises
+        Refused where the registry is damaged."""
+        spec, beside = self.spec, self.place.beside is not None
         rules = Rules(
             spec.directory,
             spec.include_pattern,
             spec.ignore_pattern,
             spec.recursive,
-            spec.consume_order,
+            "oldest" if beside else spec.consume_order,
             spec.completed,
             spec.completed_suffix,
             self.place.reach,
+            again=beside,
         )
         try:
             return Spool(rules, self.place.state / "files" / f"{self.place.name}.json")
@@ -125,6 +161,7 @@ class Builder(SourceBuilder):
                 "topic": self.place.name,
                 "labels": asdict(of_spec(self.spec)),
                 "longest": self.spec.max_line_bytes,
+                "renamed": self.spec.completed_suffix if self.place.beside and self.spec.completed == "rename" else "",
                 **reach.options(self.place.reach),
             }
         )

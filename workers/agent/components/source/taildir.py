@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipelines.domain.base.positions import PartitionPosition, TopicPartition
+from pipelines.domain.preview.selection import Extent
 from pipelines.domain.runs.protocol import AgentFinding
 from workers.agent.base import reach
 from workers.agent.base.batch_limits import BatchLimits
@@ -33,6 +34,8 @@ _DECIDE = "Choose where to continue; deleted lines cannot be read again."
 
 class Builder(SourceBuilder):
     """Partitions are (group, inode); offsets are bytes that never go back."""
+
+    counts_bytes = True
 
     def probe(self) -> None:
         """Directories that exist can be listed, one that is missing is waited for, and the registry is whole."""
@@ -91,6 +94,22 @@ class Builder(SourceBuilder):
 
         self._scanner.start()
         return stream(spark, TailReader, self._config, starts=starts, limits=limits, path=self.place.path)
+
+    def open_beside(self) -> None:
+        """The directories can be read. Files are followed anew, from their first byte."""
+        if self.place.beside is None:
+            super().open_beside()
+        self.probe()
+
+    def newest(self, starts: Offsets, ends: Offsets, most: int) -> Extent:
+        """The last whole lines, of the files that were changed last."""
+        return Extent(TailReader(self._config).newest(starts, ends, most), ends).without_empty()
+
+    def records(self, spark: SparkSession, starts: Offsets, ends: Offsets) -> DataFrame:
+        """Their lines."""
+        from workers.agent.ranges.source import records
+
+        return records(spark, TailReader, self._config, starts, ends)
 
     @cached_property
     def _tail(self) -> Tail:

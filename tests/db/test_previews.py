@@ -124,6 +124,7 @@ def test_a_preview_is_requested_made_and_shown(operator: APIClient, orders: Pipe
     (request,) = made.requests
     assert request.candidate.definition["description"] == "new"
     assert request.base.definition == orders.current_revision.definition  # type: ignore[union-attr]
+    assert request.state == f"/state/data/orders/{orders.pk}"
     found = operator.get(f"{ORDERS}/{asked['id']}").json()
     assert (found["state"], found["result"]["differing"], found["result"]["records"]) == ("DONE", 2, 2)
     assert operator.get(ORDERS).json()["results"][0]["id"] == asked["id"]

@@ -1,4 +1,4 @@
-"""Previews of sources that are no broker: sequences and files. Nothing of the pipeline is moved, renamed or written."""
+"""Previews of sources that are no broker: sequences, files and ingest buffers. Nothing of the pipeline is changed."""
 
 from __future__ import annotations
 
@@ -13,11 +13,15 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pipelines.domain.access.reach import AllowedRoot, ReachPolicy
+from pipelines.domain.definitions.components.source.http import HttpSource
 from pipelines.domain.preview.protocol import PreviewResult
 from tests.agent.reading_beside import CountedReader
 from tests.agent.test_previews import FILTER, STATIC, only, previewed
 from workers.agent.base.findings import Refused
 from workers.agent.components.source import sequence
+from workers.agent.push import log as logs
+from workers.agent.push.event import Event, record_batch
+from workers.agent.push.log import IngestBuffer
 
 OLD = 1_000_000_000
 
@@ -273,3 +277,48 @@ def test_a_filter_over_lines_is_compared(session: SparkSession, tmp_path: Path) 
     row = only(result)
     assert row.record
     assert row.record["body"] == "DEBUG a"
+
+
+def pushed(**more: Any) -> dict[str, Any]:
+    return {"type": "http", "port": 18080, **more}
+
+
+@pytest.fixture
+def buffer(tmp_path: Path) -> IngestBuffer:
+    """That of a pipeline, with a thousand events, all of which were delivered."""
+    directory = tmp_path / "state" / "ingest_buffer" / "src"
+    spec = HttpSource.model_validate(pushed())
+    log = IngestBuffer(directory, spec, durable=True)
+    for first in range(0, 1000, 100):
+        log.append(record_batch([Event(b"%d" % n, {"n": str(n)}) for n in range(first, first + 100)]))
+    logs.acknowledge(directory, 1000)
+    return log
+
+
+def test_recent_events_of_a_push_source_are_read_where_it_keeps_them(
+    session: SparkSession, tmp_path: Path, buffer: IngestBuffer
+) -> None:
+    before = snapshot(tmp_path / "state")
+    source = pushed(recent_records=50)
+    assert bodies(compared(session, tmp_path, source, last=3)) == ["997", "998", "999"]
+    result = compared(session, tmp_path, source)
+    assert (result.records, result.ranges[0].start) == (50, 950)
+    wanted = {"topic": "src", "partition": 0, "start": 960, "end": 962}
+    assert bodies(compared(session, tmp_path, source, selection={"ranges": [wanted]})) == ["960", "961"]
+    with pytest.raises(Refused, match="does not know when"):
+        compared(session, tmp_path, source, selection={"since": 60})
+    assert snapshot(tmp_path / "state") == before
+
+
+def test_a_push_source_that_keeps_none_is_refused_and_says_which_key_helps(
+    session: SparkSession, tmp_path: Path, buffer: IngestBuffer
+) -> None:
+    with pytest.raises(Refused) as refused:
+        compared(session, tmp_path, pushed())
+    (finding,) = refused.value.findings
+    assert (finding.code, "recent_records" in finding.suggestion) == ("SOURCE_NOT_READABLE", True)
+
+
+def test_a_push_source_that_took_nothing_yet_has_no_events(session: SparkSession, tmp_path: Path) -> None:
+    assert compared(session, tmp_path, pushed(recent_records=50)).records == 0
+    assert not (tmp_path / "state").exists()

@@ -318,8 +318,14 @@ def first(directory: Path) -> int:
     return found[0][0] if found else end(directory)
 
 
-def acknowledge(directory: Path, offset: int) -> None:
-    """Let go of everything before `offset`: the writer gets its space back, whole segments are deleted.
+def remove(segment: Path) -> None:
+    """What becomes of a segment that nobody needs."""
+    segment.unlink(missing_ok=True)
+
+
+def acknowledge(directory: Path, offset: int, let_go: Callable[[Path], None] = remove) -> None:
+    """Let go of everything before `offset`: the writer gets its space back, and whole segments are given to `let_go`,
+    under whose name for them the log does not find them again.
 
     The last segment always stays, since it tells where the log ends.
     """
@@ -329,7 +335,7 @@ def acknowledge(directory: Path, offset: int) -> None:
     found = frames.segments(directory)
     for (_, path), (next_first, _) in pairwise(found):
         if next_first <= offset:
-            path.unlink(missing_ok=True)
+            let_go(path)
 
 
 def write_pin(directory: Path, pin: Pin | None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -18,15 +18,21 @@ from workers.agent.ranges.ranges import EVENTS, RangeLost, RangeReader, Slice, w
 _ROWS = 50_000
 
 
-def read(directory: Path, start: int, end: int) -> Iterator[tuple[int, pa.RecordBatch]]:
+def read(
+    directory: Path,
+    start: int,
+    end: int,
+    segments: Callable[[Path], list[tuple[int, Path]]] = frames.segments,
+    content: Callable[[Path], bytes] = Path.read_bytes,
+) -> Iterator[tuple[int, pa.RecordBatch]]:
     """The events of [start, end) with the offset of each batch's first one. Raises RangeLost, LogDamaged."""
     reached = start
-    found = frames.segments(directory)
+    found = segments(directory)
     for number, (first, path) in enumerate(found):
         after = found[number + 1][0] if number + 1 < len(found) else end
         if after <= start or first >= end:
             continue
-        for frame, batch in _frames_within(path, start, end):
+        for frame, batch in _frames_within(path, start, end, content):
             cut = max(start, frame.first)
             if cut != reached:
                 raise RangeLost(_lost(directory, reached, cut))
@@ -36,9 +42,11 @@ def read(directory: Path, start: int, end: int) -> Iterator[tuple[int, pa.Record
         raise RangeLost(_lost(directory, reached, end))
 
 
-def _frames_within(path: Path, start: int, end: int) -> Iterator[tuple[frames.Frame, pa.RecordBatch]]:
+def _frames_within(
+    path: Path, start: int, end: int, content: Callable[[Path], bytes]
+) -> Iterator[tuple[frames.Frame, pa.RecordBatch]]:
     try:
-        data = path.read_bytes()
+        data = content(path)
     except FileNotFoundError:  # the log has let go of it meanwhile, and the caller sees the hole
         return
     for frame in frames.frames(data, verify=False):
@@ -115,13 +123,16 @@ class IngestBufferReader(RangeReader):
         start_at = max(part.start, min(part.end, log.first(self._directory))) if self._may_skip else part.start
         waiting: list[pa.RecordBatch] = []
         rows = 0
-        for offset, batch in read(self._directory, start_at, part.end):
+        for offset, batch in self._read(start_at, part.end):
             waiting.append(self._with_origin(offset, batch))
             rows += batch.num_rows
             if rows >= _ROWS:
                 yield from _joined(waiting)
                 waiting, rows = [], 0
         yield from _joined(waiting)
+
+    def _read(self, start: int, end: int) -> Iterator[tuple[int, pa.RecordBatch]]:
+        return read(self._directory, start, end)
 
     def _with_origin(self, first: int, batch: pa.RecordBatch) -> pa.RecordBatch:
         rows = batch.num_rows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import stat
 from contextlib import suppress
@@ -16,15 +17,17 @@ from pipelines.domain.runs.protocol import AgentFinding, IngestBufferStatus
 from workers.agent.base.batch_limits import BatchLimits
 from workers.agent.base.event import Event
 from workers.agent.base.findings import refuse
+from workers.agent.graph.component import SourceBuilder, not_readable
 from workers.agent.positions import guard
 from workers.agent.positions.checkpoint import Offsets
 from workers.agent.positions.guard import LogRange
-from workers.agent.push import answers
+from workers.agent.push import answers, recent
 from workers.agent.push import log as logs
 from workers.agent.push.frames import LogDamaged
 from workers.agent.push.log import IngestBuffer, LogBusy, Pin
 from workers.agent.push.log_source import LogSource
 from workers.agent.push.process import PushProcess
+from workers.agent.push.recent import RecentReader
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -48,9 +51,10 @@ class PushSource(LogSource):
     @cached_property
     def directory(self) -> Path:
         """Of the log: below the pipeline's own directory, or in shared memory under a name that no other has."""
+        home = self.place.beside or self.place.state
         if self.spec.ingest_buffer == "file":
-            return self.place.state / "ingest_buffer" / self.place.name
-        owner = hashlib.sha256(str(self.place.state).encode()).hexdigest()[:16]
+            return home / "ingest_buffer" / self.place.name
+        owner = hashlib.sha256(str(home).encode()).hexdigest()[:16]
         return self._memory / owner / self.place.name
 
     @property
@@ -63,7 +67,11 @@ class PushSource(LogSource):
         return self.place.state / "ingest_buffer" / f"{self.place.name}.extent"
 
     def log_ranges(self) -> dict[TopicPartition, LogRange]:
-        """What the log holds; a torn last transaction is cut off now. Raises Refused."""
+        """What the log holds; a torn last transaction is cut off now. Beside the pipeline, what is kept for previews.
+        Raises Refused."""
+        if self.place.beside is not None:
+            end = logs.end(self.directory)
+            return {self._key: LogRange(max(recent.first(self.directory), end - self.spec.recent_records), end)}
         self._extent.parent.mkdir(parents=True, exist_ok=True)
         if not self._durable:
             self._own_memory()
@@ -110,6 +118,38 @@ class PushSource(LogSource):
         if self._push.failure:
             raise RuntimeError(self._push.failure)
         return super().ends(partitions)
+
+    def acknowledge(self, positions: list[PartitionPosition]) -> None:
+        """Let the log go of what every required channel has delivered; the newest of it is kept where that is asked
+        for."""
+        if not self.spec.recent_records:
+            super().acknowledge(positions)
+            return
+        for position in positions:
+            logs.acknowledge(self.directory, position.offset, recent.keep)
+        recent.prune(self.directory, self.spec.recent_records)
+
+    def open_beside(self) -> None:
+        """What is kept for previews can be read."""
+        if not self.spec.recent_records:
+            advice = "Set recent_records of the source, or use `headgate rehearse` with events of your own."
+            raise not_readable(self, advice)
+        if self.place.beside is None:
+            super().open_beside()
+
+    def other_log(self, before: SourceBuilder) -> str:
+        """Another place of the ingest buffer."""
+        if found := super().other_log(before):
+            return found
+        same = self.spec.ingest_buffer == before.spec.ingest_buffer
+        return "" if same else "The revisions keep the ingest buffer of this source in different places"
+
+    def records(self, spark: SparkSession, starts: Offsets, ends: Offsets) -> DataFrame:
+        """What is kept for previews, and what is still to be delivered."""
+        from workers.agent.ranges.source import records
+
+        config = json.dumps({"directory": str(self.directory), "topic": self.place.name})
+        return records(spark, RecentReader, config, starts, ends)
 
     def close_ingest_buffer(self) -> None:
         """The port is closed, or the command ended, before the batch in hand is finished."""
@@ -162,6 +202,7 @@ class PushSource(LogSource):
         self, spark: SparkSession, starts: Offsets, limits: BatchLimits, *, may_skip: bool
     ) -> tuple[DataFrame, Event]:
         _ = self._before
+        recent.prune(self.directory, self.spec.recent_records)
         self._push.start(self._forget)
         return self._read_log(spark, starts, limits, may_skip=may_skip)
 

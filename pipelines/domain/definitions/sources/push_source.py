@@ -77,3 +77,13 @@ class PushSourceSpec(SourceSpec, Limits):
         default="file",
         example="memory",
     )
+    recent_records: int = field(
+        "How many of the newest events previews can read, delivered or not. For that, what was delivered is kept a "
+        "little longer beside the ingest buffer, at most 32 MiB of it, for the pipeline's own user alone. 0: previews "
+        "are refused.",
+        default=0,
+        example=1000,
+        unit="events",
+        ge=0,
+        le=10_000,
+    )

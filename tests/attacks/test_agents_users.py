@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from itertools import chain
@@ -15,6 +16,7 @@ from pipelines.domain.access.reach import AllowedRoot, ReachPolicy
 from pipelines.domain.base.states import Command
 from pipelines.domain.hosts.isolation import AgentUids, IsolationState
 from pipelines.domain.ledger.journal import JournalCorrupt, read_entries
+from pipelines.domain.preview.protocol import CasesRequest, Side
 from pipelines.domain.runs import protocol
 from pipelines.domain.runs.protocol import AgentUser, Control, Handover
 from tests.attacks.hostile_agents import PYTHON, UIDS, Host, host, needs_users
@@ -22,7 +24,9 @@ from tests.waiting import wait_for
 from workers.adapters import surveys
 from workers.adapters.isolation import accounts
 from workers.adapters.isolation.accounts import Accounts, Exhausted
+from workers.adapters.previewers import ChildPreviews
 from workers.adapters.processes import HostProcesses
+from workers.keeper import account
 
 __all__ = ["host"]
 
@@ -61,6 +65,78 @@ answer["status"] = open("/proc/self/status").read()
     assert status["NoNewPrivs"] == "1"
     assert {int(status[name], 16) for name in ("CapEff", "CapPrm", "CapAmb")} == {0}
     assert answer == dict.fromkeys(map(str, closed))
+
+
+PREVIEWER = """
+import json, os, socket, subprocess, sys
+sys.stdin.readline()
+answer = {}
+for path in PATHS:
+    try:
+        answer[path] = os.listdir(path) if os.path.isdir(path) else open(path).read()
+    except OSError:
+        pass
+    if subprocess.run(["cat", path], capture_output=True).stdout:
+        answer[path] = "cat"
+for what, act in (
+    ("socket", lambda: socket.socket(socket.AF_UNIX).connect(SOCKET)),
+    ("signal", lambda: os.kill(os.getppid(), 0)),
+    ("environ", lambda: open(f"/proc/{os.getppid()}/environ").read()),
+    ("log", lambda: open(f"/proc/{os.getpid()}/fd/2").read(1) if os.path.isfile("/dev/stderr") else 1 / 0),
+):
+    try:
+        answer[what] = act() or True
+    except (OSError, ZeroDivisionError):
+        pass
+answer["ids"] = [os.getresuid(), os.getresgid(), os.getgroups()]
+answer["own"] = open(OWN).read()
+answer["environment"] = dict(os.environ)
+answer["status"] = open("/proc/self/status").read()
+answer["descriptors"] = sorted(os.listdir("/proc/self/fd"))
+print(json.dumps({"findings": [answer]}), flush=True)
+"""
+
+
+def test_a_previewer_can_do_no_more_than_the_agent_of_its_pipeline(
+    host: Host, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setenv("HEADGATE_SECRET_KEY", "a key")
+    closed = [host.state / name for name in ("secret_key", "secret_store.keys", "headgate.sqlite3")]
+    for path in closed:
+        path.write_text("a key")
+    (redis := socket.socket(socket.AF_UNIX)).bind(str(host.state / "redis.sock"))
+    redis.listen()
+    victim, launch = host.launch("victim"), host.launch("orders")
+    pushed = victim.data_root / "ingest_buffer" / "shop"
+    for path in (pushed, launch.data_root / "sequences"):
+        path.mkdir(parents=True)
+    (kept := pushed / "0.recent").write_text("of a victim")
+    (theirs := launch.data_root / "sequences" / "shop.json").write_text("its own")
+    victims, own = host.prepare(victim), host.prepare(launch)
+    closed += [victims, victims / "launch.json", pushed, kept, host.state, host.state / "runs"]
+    code = f"PATHS, OWN = {list(map(str, closed))!r}, {str(theirs)!r}\nSOCKET = {str(host.state / 'redis.sock')!r}"
+    lowering = f"{Path(account.__file__).read_text()}\ngive_up_privileges()"
+    previews = ChildPreviews((PYTHON, "-c", f"{lowering}\n{code}\n{PREVIEWER}"))
+    request = CasesRequest(candidate=Side(definition={}), spark={}, seconds=30)
+    try:
+        (answer,) = previews.make("orders", launch.user, request).findings
+    finally:
+        previews.close()
+        redis.close()
+    assert launch.user is not None
+    uid = launch.user.uid
+    assert answer.pop("ids") == [[uid] * 3, [uid] * 3, [UIDS.first]]
+    assert answer.pop("own") == "its own"
+    environment = answer.pop("environment")
+    assert environment["HEADGATE_WORKER_UID"] == "0", "code of interceptors may be the worker's"
+    assert not {"HOME", "TMPDIR", "HEADGATE_SECRET_KEY"} & environment.keys()
+    status = dict(line.split(":\t", 1) for line in answer.pop("status").splitlines() if ":\t" in line)
+    assert status["NoNewPrivs"] == "1"
+    assert {int(status[name], 16) for name in ("CapEff", "CapPrm", "CapAmb")} == {0}
+    assert answer.pop("descriptors") == ["0", "1", "2", "3"], "3 lists them"
+    assert answer == {}
+    assert own.exists()
 
 
 OWN = {

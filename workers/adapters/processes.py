@@ -18,6 +18,7 @@ from typing import Any
 
 import workers
 from pipelines.domain.runs.protocol import TOKEN_VARIABLE, AgentUser, Handover, ProcessIdentity, boot_id
+from workers.keeper.account import of_another_user
 from workers.ports import TokenHolders
 
 _PROC = Path("/proc")
@@ -42,7 +43,8 @@ _HALTED = frozenset({"T", "t"})
 
 class Child(subprocess.Popen[bytes]):
     """A child in a session of its own, as the pipeline's user where it has one. `passed_on`: the only variables of the
-    worker's that it has; `streams`: those of `Popen`. It has a token, which what it starts inherits."""
+    worker's that it has, and no directory of the worker's for another user; `streams`: those of `Popen`. It has a
+    token, which what it starts inherits."""
 
     def __init__(
         self, argv: Sequence[str], user: AgentUser | None, *, passed_on: Collection[str], **streams: Any
@@ -52,6 +54,7 @@ class Child(subprocess.Popen[bytes]):
             {} if user is None else {"user": user.uid, "group": user.gid, "extra_groups": user.groups}
         )
         environment = {name: os.environ[name] for name in passed_on if name in os.environ}
+        environment = environment if user is None else of_another_user(environment)
         super().__init__(
             argv,
             start_new_session=True,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,9 +34,13 @@ class Account:
     def environment(self, inherited: dict[str, str], run_dir: Path) -> dict[str, str]:
         """Without the home of the keeper's user, which is closed to it, and without directories that others share:
         what lies in `tmp` goes with the run."""
-        kept = {name: value for name, value in inherited.items() if name not in _NOT_ITS_OWN}
-        own = dict.fromkeys(("HOME", "TMPDIR"), str(run_dir / "tmp"))
-        return {**kept, **own, "USER": NAME, "LOGNAME": NAME, _WORKERS_UID: str(os.geteuid())}
+        return {**of_another_user(inherited), **dict.fromkeys(("HOME", "TMPDIR"), str(run_dir / "tmp"))}
+
+
+def of_another_user(inherited: Mapping[str, str]) -> dict[str, str]:
+    """The environment of this process for one of an agent's user: nothing of this process' user but its number."""
+    kept = {name: value for name, value in inherited.items() if name not in _NOT_ITS_OWN}
+    return {**kept, "USER": NAME, "LOGNAME": NAME, _WORKERS_UID: str(os.geteuid())}
 
 
 def of(launch: dict[str, Any]) -> Account | None:

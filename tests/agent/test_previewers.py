@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -167,6 +168,41 @@ def test_an_idle_previewer_ends_by_itself(topics: Topics, spark_settings: SparkS
         made.tidy()
     finally:
         made.close()
+
+
+WORKER = """
+import sys
+from pipelines.domain.preview.protocol import PreviewRequest
+from workers.adapters.previewers import ChildPreviews
+ChildPreviews().make("orders", None, PreviewRequest.model_validate_json(sys.stdin.readline()))
+"""
+
+
+def test_a_previewer_ends_with_a_worker_that_is_killed_in_its_midst(
+    topics: Topics, spark_settings: SparkSettings
+) -> None:
+    topics.produce(10)
+    endless = request(topics, spark_settings, {"type": "python", "class": ENDLESS}, seconds=200)
+    worker = psutil.Popen([sys.executable, "-c", WORKER], stdin=subprocess.PIPE)
+    assert worker.stdin
+    worker.stdin.write(endless.model_dump_json().encode() + b"\n")
+    worker.stdin.flush()
+    wait_for(lambda: len(_below(worker)) >= 3, "the previewer, its JVM, and the interceptor that never ends", 120)
+    processes = _below(worker)
+    worker.kill()
+    worker.wait()
+    wait_for(lambda: not any(map(_lives, processes)), "all of them to end", 30)
+
+
+def _below(process: psutil.Process) -> list[psutil.Process]:
+    return [each for each in process.children(recursive=True) if _lives(each)]
+
+
+def _lives(process: psutil.Process) -> bool:
+    try:
+        return bool(process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
 
 
 TALKER = """

@@ -2,7 +2,7 @@
 
 Each line of standard input is a request, each line of standard output its answer: the protocols of
 `pipelines.domain.preview` and `pipelines.domain.trace`.
-It ends with its standard input, when it has been idle, after a number of previews, and when it has grown; a preview
+It ends with the worker, when it has been idle, after a number of previews, and when it has grown; a preview
 that takes longer than it may ends it, too. It has a directory of its own and no other, and commits and writes nothing.
 """
 
@@ -16,6 +16,8 @@ import shutil
 import signal
 import sys
 import tempfile
+import threading
+import time
 import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -146,6 +148,20 @@ def serve(requests: BinaryIO, answers: BinaryIO, previewer: Previewer, idle: flo
             return
 
 
+def end_with(descriptor: int) -> None:
+    """End this process soon after the other end of a pipe was closed, also in the midst of a preview, whose answer
+    nobody would read. What it leaves in its directory the next one removes."""
+
+    def wait() -> None:
+        hung_up = select.poll()
+        hung_up.register(descriptor, 0)
+        hung_up.poll()
+        time.sleep(_STOP + 1)  # what is idle ends by itself
+        os._exit(1)
+
+    threading.Thread(target=wait, name="end", daemon=True).start()
+
+
 def _directory() -> Path:
     """A directory of this process. Those of earlier ones of this user, which were killed, are removed."""
     for each in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
@@ -161,6 +177,7 @@ def main() -> int:
     os.dup2(2, 1)
     tmp = _directory()
     previewer = Previewer(tmp)
+    end_with(sys.stdin.fileno())
     try:
         serve(sys.stdin.buffer, answers, previewer, float(sys.argv[1]) if sys.argv[1:] else IDLE_SECONDS)
         return 0

@@ -11,7 +11,8 @@ from pipelines.models.definition import choices
 class OutputVerdict(models.Model):
     """The condition Output of a pipeline. It is no column of the pipeline: ticks do not read it.
 
-    `sources`: those that are unusual, each with the band that it was compared with (`domain.monitoring.output.Band`).
+    `sources`: series that are unusual, by key, each with the band that it was compared with
+    (`domain.monitoring.output`).
     """
 
     pipeline = models.OneToOneField("pipelines.Pipeline", on_delete=models.CASCADE, related_name="output")

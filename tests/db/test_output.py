@@ -189,6 +189,76 @@ def test_each_channel_reads_the_records_of_its_source(host: Host, orders: Pipeli
     assert standing() == []
 
 
+SELECTED = {"sources.orders.selector": {"routed_elsewhere": 3_000}}
+MAIN: dict[str, Any] = {"read": 3_000, "delivered": 3_000, "delivered_bytes": 600_000, "channel": "main"}
+AUDIT: dict[str, Any] = {**MAIN, "delivered": 1_000, "delivered_bytes": 200_000, "channel": "audit"}
+SILENT: dict[str, Any] = {**AUDIT, "delivered": 0, "delivered_bytes": None, "components": SELECTED}
+
+
+def usually(run: Run, *channels: dict[str, Any]) -> None:
+    """Two hours on each of the last days."""
+    for day in range(1, 8):
+        for minute in range(-60, 60, 10):
+            for channel in channels:
+                write(run, START - timedelta(days=day) + timedelta(minutes=minute), **channel)
+
+
+def minutes(host: Host, run: Run, number: int, *channels: dict[str, Any]) -> None:
+    for _ in range(number):
+        for channel in channels:
+            write(run, host.now, **channel)
+        host.minutes(run, 1, **{**MAIN, "channel": "main"})
+
+
+def test_a_channel_that_delivers_nothing_while_its_sibling_goes_on_is_seen_and_over_after_the_fix(
+    host: Host, orders: Pipeline
+) -> None:
+    run = runs(orders, START - timedelta(days=8))
+    usually(run, MAIN, AUDIT)
+    minutes(host, run, 6, AUDIT)
+    assert said(orders) == ("True", "as_usual")
+    minutes(host, run, 6, SILENT)
+    assert said(orders) == ("False", "channel_silent")
+    assert standing()[0].startswith("Channel audit delivered nothing in 5 min while ")
+    assert "sources.orders.selector routed elsewhere" in standing()[0]
+    host.watch = OutputWatch("alpha")
+    minutes(host, run, 1, SILENT)
+    assert said(orders) == ("False", "channel_silent")
+    minutes(host, run, 2, AUDIT)
+    assert (said(orders), standing()) == (("True", "as_usual"), [])
+
+
+def test_a_channel_that_was_always_quiet_stays_so(host: Host, orders: Pipeline) -> None:
+    run = runs(orders, START - timedelta(days=8))
+    usually(run, MAIN, SILENT)
+    minutes(host, run, 6, SILENT)
+    assert said(orders) == ("True", "as_usual")
+
+
+def test_bodies_that_become_empty_are_seen_though_as_many_records_are_delivered(host: Host, orders: Pipeline) -> None:
+    run = runs(orders, START - timedelta(days=8))
+    usually(run, MAIN)
+    host.minutes(run, 6, **MAIN)
+    assert said(orders) == ("True", "as_usual")
+    host.minutes(run, 6, **{**MAIN, "delivered_bytes": 0})
+    assert said(orders) == ("False", "records_smaller")
+    assert standing() == [
+        "The bodies that source orders delivered in 5 min have 0 bytes in the mean, usually at least 100."
+    ]
+    host.watch = OutputWatch("alpha")
+    host.minutes(run, 6, **MAIN)
+    assert (said(orders), standing()) == (("True", "as_usual"), [])
+
+
+def test_bytes_that_an_earlier_version_has_not_counted_are_no_small_bodies(host: Host, orders: Pipeline) -> None:
+    run = runs(orders, START - timedelta(days=8))
+    usually(run, {**MAIN, "delivered_bytes": None})
+    host.minutes(run, 6, **MAIN)
+    assert said(orders) == ("True", "as_usual")
+    host.minutes(run, 6, **{**MAIN, "delivered_bytes": None})
+    assert said(orders) == ("True", "as_usual")
+
+
 @pytest.mark.parametrize("scope", [{"label": "team:shop"}, {"pipeline_name": "orders"}, {}])
 @pytest.mark.parametrize(
     ("values", "expected"),

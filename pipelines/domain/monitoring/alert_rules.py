@@ -68,8 +68,8 @@ RULE_DESCRIPTIONS: dict[AlertRule, str] = {
     AlertRule.DISK_FULL: "The disk of a pipeline's runs or checkpoints is full, so no further batch starts.",
     AlertRule.UNSUPERVISED: "The supervisor meets an error at the pipeline, and cannot do everything that is due.",
     AlertRule.UNBALANCED: "The ledger is unbalanced, or a range was skipped or reread between batches.",
-    AlertRule.OUTPUT: "Of at least `records` read in `seconds` nothing was delivered, or a share that is more than "
-    "`deviations` away from what was usual.",
+    AlertRule.OUTPUT: "Of at least `records` read in `seconds` nothing was delivered, or a share, or bodies of a size, "
+    "that is more than `deviations` away from what was usual; or one of several channels stopped.",
     AlertRule.GROUP_MOVED: "Another client commits to a consumer group, or its committed offsets jumped.",
     AlertRule.GROUP_LOST: "Committed offsets of a consumer group are gone.",
     AlertRule.EXPIRING: "Retention or the expiry of the group will pass a position.",

@@ -4,11 +4,15 @@ A source is checked by its delivered share, deliveries per record read, over a w
 of buckets of the ledger: of the same hour of the day where enough days have one, else of all that there is. The band
 around their median is as wide as they scatter, so a pipeline that always filters much is as usual. Without a past one
 thing is certain: to deliver nothing of much that is read.
+
+Two more things are compared with the past, where there is one: the mean size of a body that is delivered, and of each
+of several channels, whether it still delivers. A selector may give a channel more or less; one that always got
+something and gets nothing is unusual.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -40,9 +44,23 @@ _SPREAD_OVER = 0.6
 _EXPECTED = 10.0
 """Deliveries that are expected, at least, for none of them to be unusual."""
 _MAD_TO_SIGMA = 1.4826
-_RELATIVE, _ABSOLUTE = 0.05, 0.02
 _PERCENTS = 20
 """Quantiles that always belong to the band: the lowest and the highest of so many parts."""
+
+
+class Scale(NamedTuple):
+    """How wide a band is at least for each deviation: as a part of its middle, and upwards. `chance`: what so many
+    records add to a middle. `idle`: the quantile of the past in which nothing may have been delivered."""
+
+    relative: float
+    absolute: float
+    chance: Callable[[float, int], float]
+    idle: int = _PERCENTS // 4
+
+
+SHARE = Scale(0.05, 0.02, lambda middle, read: sqrt(middle / max(read, 1)))
+CHANNEL = SHARE._replace(idle=_PERCENTS // 10)
+SIZE = Scale(1 / 12, 1.0, lambda middle, sized: middle / sqrt(max(sized, 1)))
 
 
 class Reason(StrEnum):
@@ -51,8 +69,11 @@ class Reason(StrEnum):
     AS_USUAL = "as_usual"
     DELIVERING = "delivering"
     NOTHING_DELIVERED = "nothing_delivered"
+    CHANNEL_SILENT = "channel_silent"
     BELOW_USUAL = "below_usual"
     ABOVE_USUAL = "above_usual"
+    RECORDS_SMALLER = "records_smaller"
+    RECORDS_LARGER = "records_larger"
     LEARNING = "learning"
     QUIET = "quiet"
     CATCHING_UP = "catching_up"
@@ -60,7 +81,14 @@ class Reason(StrEnum):
     SWITCHED_OFF = "switched_off"
 
 
-UNUSUAL = (Reason.NOTHING_DELIVERED, Reason.BELOW_USUAL, Reason.ABOVE_USUAL)
+UNUSUAL = (
+    Reason.NOTHING_DELIVERED,
+    Reason.CHANNEL_SILENT,
+    Reason.BELOW_USUAL,
+    Reason.ABOVE_USUAL,
+    Reason.RECORDS_SMALLER,
+    Reason.RECORDS_LARGER,
+)
 """Of these an alert is raised, in the order of their weight."""
 _USUAL = frozenset({Reason.AS_USUAL, Reason.DELIVERING})
 _UNCHECKED = (Reason.LEARNING, Reason.CATCHING_UP, Reason.QUIET)
@@ -69,17 +97,51 @@ _CHECKED_PHASES = frozenset({Phase.RUNNING, Phase.DEGRADED})
 _AT_REST = frozenset({Phase.STOPPED, Phase.PAUSED, Phase.BLOCKED, Phase.FAILED})
 
 
+class Series(NamedTuple):
+    """What of a source is compared with its past: the share that is delivered; whether one `channel` delivers; or the
+    `sizes` of bodies."""
+
+    source: str
+    channel: str = ""
+    sizes: bool = False
+
+    @property
+    def key(self) -> str:
+        """As it is stored."""
+        return f"{self.source}{_SIZES}" if self.sizes else "/".join(filter(None, self[:2]))
+
+    @classmethod
+    def of_key(cls, key: str) -> Series:
+        """What was stored."""
+        source, _, channel = key.removesuffix(_SIZES).partition("/")
+        return cls(source, channel, key.endswith(_SIZES))
+
+
+_SIZES = "/*"
+"""Behind the name of a source in a key. No channel has such a name."""
+
+
 class Bucket(NamedTuple):
-    """What was read of a source and delivered in a stretch of its past."""
+    """What was read of a source and delivered in a stretch of its past, with the bytes of `sized` bodies, and what each
+    of the `channels` has delivered."""
 
     at: datetime
     read: int
     delivered: int
+    size: int = 0
+    sized: int = 0
+    channels: Mapping[str, int] = {}
 
     @property
     def share(self) -> float:
         """Deliveries per record read."""
         return self.delivered / self.read if self.read else 0.0
+
+    def of(self, series: Series) -> Bucket:
+        """What of it is compared: of sizes, bytes for each body stand for deliveries for each record."""
+        if series.sizes:
+            return Bucket(self.at, self.sized, self.size)
+        return Bucket(self.at, self.read, self.channels.get(series.channel, 0)) if series.channel else self
 
 
 class Window(NamedTuple):
@@ -88,6 +150,15 @@ class Window(NamedTuple):
     read: int
     delivered: int
     since: datetime
+    size: int = 0
+    sized: int = 0
+    channels: Mapping[str, int] = {}
+
+    def of(self, series: Series) -> Window:
+        """What of it is compared."""
+        if series.sizes:
+            return Window(self.sized, self.size, self.since)
+        return Window(self.read, self.channels.get(series.channel, 0), self.since) if series.channel else self
 
 
 class Band(NamedTuple):
@@ -100,13 +171,13 @@ class Band(NamedTuple):
 
 @dataclass(frozen=True)
 class Verdict:
-    """Status, reason and words of the condition. `sources`: those that are unusual, each with the band that it was
+    """Status, reason and words of the condition. `series`: those that are unusual, each with the band that it was
     compared with, where there was one."""
 
     status: ConditionStatus
     reason: Reason
     message: str
-    sources: Mapping[str, Band | None] = field(default_factory=dict)
+    series: Mapping[Series, Band | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -125,7 +196,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Checked:
-    """One source, and what it was compared with."""
+    """What was found of a series, and what it was compared with."""
 
     reason: Reason
     band: Band | None = None
@@ -138,18 +209,47 @@ def window_seconds(limits: RuleSettings) -> float | None:
     return min(limits.seconds, MOST_SECONDS)
 
 
-def checked(seen: Seen, limits: RuleSettings, now: datetime) -> dict[str, Checked]:
-    """Each source that has read something in the window."""
-    return {source: _checked(source, window, seen, limits, now) for source, window in seen.windows.items()}
+def checked(seen: Seen, limits: RuleSettings, now: datetime) -> dict[Series, Checked]:
+    """Each source that has read something in the window, with what more of it can be compared."""
+    found: dict[Series, Checked] = {}
+    for source, window in seen.windows.items():
+        own = found[Series(source)] = _checked(Series(source), window, seen, limits, now)
+        if own.reason not in _NOT_NOW and window.delivered:
+            found |= _more(source, window, seen, limits, now)
+    return found
 
 
-def _checked(source: str, window: Window, seen: Seen, limits: RuleSettings, now: datetime) -> Checked:
+_NOT_NOW = frozenset({Reason.QUIET, Reason.CATCHING_UP})
+
+
+def _checked(series: Series, window: Window, seen: Seen, limits: RuleSettings, now: datetime) -> Checked:
     if window.read < (limits.records or 0):
         return Checked(Reason.QUIET)
     if _catches_up(window, seen, limits, now):
         return Checked(Reason.CATCHING_UP)
-    band = _band(source, window, seen, limits, now)
+    band = _band(series, window, seen, limits, now, SHARE)
     return Checked(_compared(window, band, learns=limits.deviations is not None), band)
+
+
+def _more(
+    source: str, window: Window, seen: Seen, limits: RuleSettings, now: datetime
+) -> Iterator[tuple[Series, Checked]]:
+    """Channels and sizes that have a past."""
+    for channel in window.channels if len(window.channels) > 1 else ():
+        series = Series(source, channel)
+        if band := _band(series, window.of(series), seen, limits, now, CHANNEL):
+            silent = not (window.channels[channel] or band.nothing)
+            yield series, Checked(Reason.CHANNEL_SILENT if silent else Reason.AS_USUAL, band)
+    series = Series(source, sizes=True)
+    sizes = window.of(series)
+    if sizes.read >= LEAST_READ and (band := _band(series, sizes, seen, limits, now, SIZE)):
+        yield series, Checked(_size(sizes.delivered / sizes.read, band), band)
+
+
+def _size(mean: float, band: Band) -> Reason:
+    if mean < band.lower:
+        return Reason.RECORDS_SMALLER
+    return Reason.RECORDS_LARGER if mean > band.upper else Reason.AS_USUAL
 
 
 def _compared(window: Window, band: Band | None, *, learns: bool) -> Reason:
@@ -163,14 +263,15 @@ def _compared(window: Window, band: Band | None, *, learns: bool) -> Reason:
     return Reason.ABOVE_USUAL if share > band.upper else Reason.AS_USUAL
 
 
-def _band(source: str, window: Window, seen: Seen, limits: RuleSettings, now: datetime) -> Band | None:
+def _band(series: Series, window: Window, seen: Seen, limits: RuleSettings, now: datetime, scale: Scale) -> Band | None:
     """What is unusual does not become usual by lasting: it is compared with the same band for a day."""
     if limits.deviations is None:
         return None
-    unusual = seen.before.sources if seen.before and seen.before_since and now - seen.before_since < FROZEN else {}
-    if source in unusual and (unusual[source] or not window.delivered):
-        return unusual[source]
-    return band_of(comparable(seen.past.get(source, ()), now), window.read, limits.deviations)
+    unusual = seen.before.series if seen.before and seen.before_since and now - seen.before_since < FROZEN else {}
+    if series in unusual and (unusual[series] or not window.delivered):
+        return unusual[series]
+    past = [each.of(series) for each in seen.past.get(series.source, ())]
+    return band_of(comparable(past, now), window.read, limits.deviations, scale)
 
 
 def _catches_up(window: Window, seen: Seen, limits: RuleSettings, now: datetime) -> bool:
@@ -205,43 +306,48 @@ def _apart(at: datetime, now: datetime) -> timedelta:
     return min(rest, timedelta(days=1) - rest)
 
 
-def band_of(past: Sequence[Bucket], read: int, deviations: float) -> Band | None:
+def band_of(past: Sequence[Bucket], read: int, deviations: float, scale: Scale = SHARE) -> Band | None:
     """The shares that are usual when so many records are read; None where the past is too short.
 
-    As wide as `deviations` times what the shares scatter by, what chance alone makes of so few records, or a twentieth;
-    and never without nine tenths of the past. Of a share that is small by itself, a rise by a few percent is no news.
+    As wide as `deviations` times what the shares scatter by, what chance alone makes of so few records, or what the
+    `scale` has; and never without nine tenths of the past. Of a share that is small by itself, a rise by a few percent
+    is no news.
     """
     if len(past) < LEAST_BUCKETS:
         return None
     shares = [each.share for each in past]
     middle = median(shares)
     scatter = _MAD_TO_SIGMA * median(abs(share - middle) for share in shares)
-    width = deviations * max(scatter, sqrt(middle / max(read, 1)), _RELATIVE * middle)
+    width = deviations * max(scatter, scale.chance(middle, read), scale.relative * middle)
     cuts = quantiles(shares, n=_PERCENTS, method="inclusive")
-    quarter = cuts[_PERCENTS // 4 - 1]
+    idle = cuts[scale.idle - 1]
     return Band(
         lower=max(0.0, min(middle - width, cuts[0])),
-        upper=max(middle + max(width, deviations * _ABSOLUTE), cuts[-1]),
-        nothing=quarter == 0 or middle * read < _EXPECTED,
+        upper=max(middle + max(width, deviations * scale.absolute), cuts[-1]),
+        nothing=idle == 0 or middle * read < _EXPECTED,
     )
 
 
-def verdict(seen: Seen, limits: RuleSettings, found: Mapping[str, Checked], parts: Mapping[str, Parts]) -> Verdict:
-    """The condition of the pipeline. `found`: its sources by `checked`, `parts`: what components have counted in the
-    window, by source, for those that are unusual."""
+def verdict(
+    seen: Seen, limits: RuleSettings, found: Mapping[Series, Checked], parts: Mapping[Series, Parts]
+) -> Verdict:
+    """The condition of the pipeline. `found`: its series by `checked`, `parts`: what components have counted in the
+    window, by source and by channel, for those that are unusual."""
     if window_seconds(limits) is None:
         return Verdict(ConditionStatus.UNKNOWN, Reason.SWITCHED_OFF, _WORDS[Reason.SWITCHED_OFF])
     fresh = _combined(seen, limits, found, parts)
     return seen.before if seen.before is not None and _stays(seen, fresh, found) else fresh
 
 
-def _combined(seen: Seen, limits: RuleSettings, found: Mapping[str, Checked], parts: Mapping[str, Parts]) -> Verdict:
+def _combined(
+    seen: Seen, limits: RuleSettings, found: Mapping[Series, Checked], parts: Mapping[Series, Parts]
+) -> Verdict:
     if seen.phase not in _CHECKED_PHASES:
         return Verdict(ConditionStatus.UNKNOWN, Reason.NOT_RUNNING, _WORDS[Reason.NOT_RUNNING])
-    unusual = [source for reason in UNUSUAL for source in sorted(found) if found[source].reason is reason]
+    unusual = [series for reason in UNUSUAL for series in sorted(found) if found[series].reason is reason]
     if unusual:
-        words = [_told(each, found[each], seen.windows[each], limits, parts.get(each, {})) for each in unusual]
-        bands = {source: found[source].band for source in unusual}
+        words = [_told(each, found[each], seen, limits, parts) for each in unusual if _is_cause(each, found)]
+        bands = {series: found[series].band for series in unusual}
         return Verdict(ConditionStatus.FALSE, found[unusual[0]].reason, " ".join(words), bands)
     reasons = {each.reason for each in found.values()}
     if reasons & _USUAL and reasons <= _USUAL | {Reason.QUIET}:
@@ -251,20 +357,26 @@ def _combined(seen: Seen, limits: RuleSettings, found: Mapping[str, Checked], pa
     return Verdict(ConditionStatus.UNKNOWN, reason, _WORDS[reason])
 
 
-def _stays(seen: Seen, fresh: Verdict, found: Mapping[str, Checked]) -> bool:
+def _is_cause(series: Series, found: Mapping[Series, Checked]) -> bool:
+    """A channel that delivers nothing changes the share and the sizes of its source."""
+    silent = (each for each in found if each.channel and found[each].reason is Reason.CHANNEL_SILENT)
+    return bool(series.channel) or all(each.source != series.source for each in silent)
+
+
+def _stays(seen: Seen, fresh: Verdict, found: Mapping[Series, Checked]) -> bool:
     """What was unusual stays so while it cannot be checked anew and delivers nothing: an input that stops, or a start,
     has mended nothing."""
     if seen.before is None or fresh.status is ConditionStatus.FALSE or seen.phase in _AT_REST:
         return False
-    return any(_waits(each, seen, found) for each in seen.before.sources)
+    return any(_waits(each, seen, found) for each in seen.before.series)
 
 
-def _waits(source: str, seen: Seen, found: Mapping[str, Checked]) -> bool:
-    window = seen.windows.get(source)
+def _waits(series: Series, seen: Seen, found: Mapping[Series, Checked]) -> bool:
+    window = seen.windows.get(series.source)
     if window is None:
         return True
-    unchecked = seen.phase not in _CHECKED_PHASES or found[source].reason in (Reason.QUIET, Reason.CATCHING_UP)
-    return unchecked and window.delivered == 0
+    unchecked = seen.phase not in _CHECKED_PHASES or found[Series(series.source)].reason in _NOT_NOW
+    return unchecked and window.of(series).delivered == 0
 
 
 _WORDS = {
@@ -277,32 +389,46 @@ _WORDS = {
     Reason.SWITCHED_OFF: "The rule output is switched off for this pipeline.",
 }
 _VERBS: dict[Cause, str] = {"filtered": "filtered", "unrouted": "did not route", "dead_lettered": "dead-lettered"}
+_VERBS_OF_CHANNEL: dict[Cause, str] = {**_VERBS, "routed_elsewhere": "routed elsewhere"}
 _NAMED = 3
 """Components that are named of one source."""
 
 
-def _told(source: str, found: Checked, window: Window, limits: RuleSettings, parts: Parts) -> str:
-    takers = [] if found.reason is Reason.ABOVE_USUAL else takers_of(parts)
-    why = f": {', '.join(takers)}." if takers else "."
+def _told(series: Series, found: Checked, seen: Seen, limits: RuleSettings, parts: Mapping[Series, Parts]) -> str:
+    window = seen.windows[series.source].of(series)
     minutes = f"{(window_seconds(limits) or 0.0) / 60:g} min"
+    if found.reason in _TAKEN:
+        takers = takers_of(parts.get(series, {}), _VERBS_OF_CHANNEL if series.channel else _VERBS)
+        why = f": {', '.join(takers)}." if takers else "."
+    else:
+        why = "."
+    read = f"{window.read:,} records of source {series.source}"
+    if found.reason is Reason.CHANNEL_SILENT:
+        return f"Channel {series.channel} delivered nothing in {minutes} while {read} were read, and others did{why}"
     if found.reason is Reason.NOTHING_DELIVERED:
-        return f"Nothing was delivered in {minutes} while {window.read:,} records of source {source} were read{why}"
-    share, band = window.delivered / window.read, found.band or Band(0.0, 0.0, nothing=False)
-    side, limit = ("at least", band.lower) if found.reason is Reason.BELOW_USUAL else ("at most", band.upper)
-    what = f"{_percent(share)} of {window.read:,} records of source {source} were delivered in {minutes}"
-    return f"{what}, usually {side} {_percent(limit)}{why}"
+        return f"Nothing was delivered in {minutes} while {read} were read{why}"
+    mean, band = window.delivered / window.read, found.band or Band(0.0, 0.0, nothing=False)
+    side, limit = ("at most", band.upper) if found.reason in _ABOVE else ("at least", band.lower)
+    if series.sizes:
+        what = f"The bodies that source {series.source} delivered in {minutes} have {mean:,.0f} bytes in the mean"
+        return f"{what}, usually {side} {limit:,.0f}."
+    return f"{_percent(mean)} of {read} were delivered in {minutes}, usually {side} {_percent(limit)}{why}"
+
+
+_TAKEN = frozenset({Reason.NOTHING_DELIVERED, Reason.CHANNEL_SILENT, Reason.BELOW_USUAL})
+_ABOVE = frozenset({Reason.ABOVE_USUAL, Reason.RECORDS_LARGER})
 
 
 def _percent(share: float) -> str:
     return f"{100 * share:.3g} %"
 
 
-def takers_of(parts: Parts) -> list[str]:
+def takers_of(parts: Parts, verbs: Mapping[Cause, str] = _VERBS) -> list[str]:
     """The components that take the most records, with what they do to how many."""
     counted = [
         (number, path, verb)
         for path, counts in parts.items()
-        for name, verb in _VERBS.items()
+        for name, verb in verbs.items()
         if (number := counts.get(name, 0))
     ]
     return [f"{path} {verb} {number:,}" for number, path, verb in sorted(counted, reverse=True)[:_NAMED]]

@@ -23,6 +23,7 @@ from pipelines.domain.monitoring.output import (
     Bucket,
     Checked,
     Seen,
+    Series,
     Verdict,
     Window,
     checked,
@@ -162,13 +163,13 @@ class _Look:
     def _start(self, length: float) -> datetime:
         return self.wall - timedelta(seconds=length)
 
-    def _taken(self, found: Mapping[UUID, Mapping[str, Checked]]) -> dict[UUID, dict[str, Parts]]:
+    def _taken(self, found: Mapping[UUID, Mapping[Series, Checked]]) -> dict[UUID, dict[Series, Parts]]:
         """What components have taken of those that are unusual."""
         unusual: dict[float, list[UUID]] = defaultdict(list)
-        for pipeline, sources in found.items():
-            if any(each.reason in UNUSUAL for each in sources.values()):
+        for pipeline, series in found.items():
+            if any(each.reason in UNUSUAL for each in series.values()):
                 unusual[window_seconds(self.limits[pipeline]) or 0.0].append(pipeline)
-        taken: dict[UUID, dict[str, Parts]] = {}
+        taken: dict[UUID, dict[Series, Parts]] = {}
         for length, pipelines in unusual.items():
             taken |= reading.parts(self.host, pipelines, self._start(length), self.wall)
         return taken
@@ -187,7 +188,7 @@ def record(*, host: str, changed: Mapping[UUID, tuple[Verdict, datetime]], now: 
             status=each.status,
             reason=each.reason,
             message=each.message,
-            sources=dict(each.sources),
+            sources={series.key: band for series, band in each.series.items()},
             since=since,
         )
         for pipeline, (each, since) in changed.items()

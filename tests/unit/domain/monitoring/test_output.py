@@ -22,6 +22,7 @@ from pipelines.domain.monitoring.output import (
     Bucket,
     Reason,
     Seen,
+    Series,
     Verdict,
     Window,
     band_of,
@@ -65,7 +66,7 @@ def check(
 ) -> Verdict:
     known: dict[str, Any] = {"phase": Phase.RUNNING, "since": NOW - DAY, "lag_seconds": 1.0, **more}
     seen = Seen(windows={"orders": now} if now else {}, past={"orders": past}, **known)
-    return verdict(seen, limits, checked(seen, limits, at), {"orders": parts})
+    return verdict(seen, limits, checked(seen, limits, at), {Series("orders"): parts})
 
 
 def said(*args: Any, **more: Any) -> tuple[str, str]:
@@ -204,7 +205,7 @@ def test_a_longer_window_is_said() -> None:
 
 
 def unusual(reason: Reason = Reason.NOTHING_DELIVERED, band: Band | None = None, ago: timedelta = MINUTE) -> Any:
-    before = Verdict(ConditionStatus.FALSE, reason, "It was so.", {"orders": band})
+    before = Verdict(ConditionStatus.FALSE, reason, "It was so.", {Series("orders"): band})
     return {"before": before, "before_since": NOW - ago}
 
 
@@ -252,7 +253,7 @@ def test_the_worst_source_gives_the_reason_and_each_is_named() -> None:
     windows = {"clicks": window(10_000, 1_000), "orders": window(10_000, 0), "views": window(10_000, 9_800)}
     seen = Seen(Phase.RUNNING, NOW - DAY, 1.0, windows, dict.fromkeys(windows, days(0.98)))
     found = verdict(seen, LIMITS, checked(seen, LIMITS, NOW), {})
-    assert (found.reason, sorted(found.sources)) == (Reason.NOTHING_DELIVERED, ["clicks", "orders"])
+    assert (found.reason, sorted(found.series)) == (Reason.NOTHING_DELIVERED, [Series("clicks"), Series("orders")])
     assert [words in found.message for words in ("source orders", "source clicks", "source views")] == [
         True,
         True,
@@ -351,3 +352,132 @@ def test_green_is_said_of_what_was_compared_alone(
         assert since >= 300
         assert read >= 1_000
     assert found.message
+
+
+def sized(share: float, size: int, audit: float | None = None, read: int = 10_000) -> list[Bucket]:
+    """Days on which bodies had so many bytes, and a second channel got such a share of the records."""
+    return [
+        each._replace(
+            size=each.delivered * size,
+            sized=each.delivered,
+            channels={"main": each.delivered}
+            if audit is None
+            else {"main": each.delivered, "audit": round(read * audit)},
+        )
+        for each in days(share, read=read)
+    ]
+
+
+def bodies(size: float, number: int = 9_800, **channels: int) -> Window:
+    return window(10_000, 9_800)._replace(size=round(number * size), sized=number, channels=channels)
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"),
+    [(0, "records_smaller"), (90, "records_smaller"), (110, "as_usual"), (290, "as_usual"), (310, "records_larger")],
+)
+def test_the_mean_size_of_bodies_is_compared_with_that_of_the_past(size: int, expected: str) -> None:
+    assert said(bodies(size), sized(0.98, 200))[1] == expected
+
+
+def test_what_is_said_of_sizes_is_in_bytes_and_names_no_component() -> None:
+    assert check(bodies(12), sized(0.98, 1_000)).message == (
+        "The bodies that source orders delivered in 5 min have 12 bytes in the mean, usually at least 500."
+    )
+    assert check(bodies(9_000), sized(0.98, 1_000)).message.endswith("9,000 bytes in the mean, usually at most 1,500.")
+
+
+def test_sizes_that_vary_are_as_usual() -> None:
+    past = [
+        each._replace(size=each.sized * (40 if number % 2 else 4_000)) for number, each in enumerate(sized(0.98, 1))
+    ]
+    for size in (40, 1_000, 4_000):
+        assert said(bodies(size), past) == ("True", "as_usual")
+
+
+@pytest.mark.parametrize(
+    ("now", "past"),
+    [
+        (bodies(0, number=0), sized(0.98, 200)),
+        (bodies(1, number=99), sized(0.98, 200)),
+        (bodies(1), days(0.98)),
+        (bodies(1), [each._replace(sized=99, size=99 * 200) for each in sized(0.98, 200)]),
+    ],
+    ids=["unknown", "few", "unknown past", "few in the past"],
+)
+def test_sizes_that_are_not_known_of_enough_bodies_are_not_compared(now: Window, past: list[Bucket]) -> None:
+    assert said(now, past) == ("True", "as_usual")
+
+
+def test_where_nothing_is_compared_with_the_past_neither_are_sizes_and_channels() -> None:
+    limits = LIMITS.model_copy(update={"deviations": None})
+    assert said(bodies(1, main=9_800, audit=0), sized(0.98, 200, 0.5), limits=limits) == ("True", "delivering")
+
+
+SILENT = bodies(200, main=9_800, audit=0)
+
+
+def test_a_channel_that_stops_while_another_goes_on_is_named_with_what_takes_its_records() -> None:
+    """Its source delivers less in all, which is not said, too."""
+    past = [each._replace(delivered=each.delivered * 2) for each in sized(0.98, 200, 0.98)]
+    seen = Seen(Phase.RUNNING, NOW - DAY, 1.0, {"orders": SILENT}, {"orders": past})
+    parts = {Series("orders", "audit"): {"sources.orders.selector": {"routed_elsewhere": 10_000}}}
+    found = verdict(seen, LIMITS, checked(seen, LIMITS, NOW), parts)
+    assert (found.status, found.reason) == (ConditionStatus.FALSE, Reason.CHANNEL_SILENT)
+    assert found.message == (
+        "Channel audit delivered nothing in 5 min while 10,000 records of source orders were read, and others did: "
+        "sources.orders.selector routed elsewhere 10,000."
+    )
+    assert set(found.series) == {Series("orders"), Series("orders", "audit")}
+
+
+@pytest.mark.parametrize(
+    ("now", "past"),
+    [
+        (SILENT, sized(0.98, 200, 0.0)),
+        (SILENT, sized(0.98, 200, 0.0005)),
+        (
+            SILENT,
+            [
+                each._replace(channels={"main": 9_800} | ({"audit": 900} if n % 8 else {}))
+                for n, each in enumerate(sized(0.98, 200))
+            ],
+        ),
+        (SILENT, sized(0.98, 200)),
+        (bodies(200, main=9_800), sized(0.98, 200, 0.5)),
+        (bodies(200, main=9_800, audit=1), sized(0.98, 200, 0.5)),
+    ],
+    ids=["never", "hardly ever", "now and then", "new", "removed", "a little"],
+)
+def test_a_channel_that_may_be_quiet_raises_no_alarm(now: Window, past: list[Bucket]) -> None:
+    assert said(now, past) == ("True", "as_usual")
+
+
+def test_where_no_channel_delivers_the_source_is_named_alone() -> None:
+    now = window(10_000, 0)._replace(channels={"main": 0, "audit": 0})
+    found = check(now, sized(0.98, 200, 0.5))
+    assert (found.reason, set(found.series)) == (Reason.NOTHING_DELIVERED, {Series("orders")})
+
+
+@pytest.mark.parametrize("now", [SILENT, bodies(1)])
+def test_a_channel_that_is_silent_and_bodies_that_are_small_do_not_become_usual_by_lasting(now: Window) -> None:
+    first = check(now, sized(0.98, 200, 0.5))
+    assert first.status is ConditionStatus.FALSE
+    mean = now.size // now.sized
+    later = [each._replace(channels={"main": 9_800, "audit": 0}) for each in sized(0.98, mean)]
+    lasting = {"before": first, "before_since": NOW - timedelta(hours=3)}
+    assert check(now, later, **lasting).reason is first.reason
+    assert said(now, later, before=first, before_since=NOW - FROZEN) == ("True", "as_usual")
+
+
+def test_a_silent_channel_stays_so_while_its_source_cannot_be_checked() -> None:
+    before = {"before": check(SILENT, sized(0.98, 200, 0.5)), "before_since": NOW}
+    few = window(10, 9)._replace(channels={"main": 9, "audit": 0})
+    assert said(few, **before) == ("False", "channel_silent")
+    assert said(None, **before) == ("False", "channel_silent")
+    assert said(few._replace(channels={"main": 9, "audit": 3}), **before) == ("Unknown", "quiet")
+
+
+@pytest.mark.parametrize("series", [Series("orders"), Series("orders", "audit"), Series("orders", sizes=True)])
+def test_what_is_compared_is_stored_by_a_key(series: Series) -> None:
+    assert Series.of_key(series.key) == series

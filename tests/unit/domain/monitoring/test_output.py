@@ -465,7 +465,7 @@ def test_a_channel_that_is_silent_and_bodies_that_are_small_do_not_become_usual_
     assert first.status is ConditionStatus.FALSE
     mean = now.size // now.sized
     later = [each._replace(channels={"main": 9_800, "audit": 0}) for each in sized(0.98, mean)]
-    lasting = {"before": first, "before_since": NOW - timedelta(hours=3)}
+    lasting: Any = {"before": first, "before_since": NOW - timedelta(hours=3)}
     assert check(now, later, **lasting).reason is first.reason
     assert said(now, later, before=first, before_since=NOW - FROZEN) == ("True", "as_usual")
 

@@ -421,7 +421,7 @@ def test_a_channel_that_stops_while_another_goes_on_is_named_with_what_takes_its
     """Its source delivers less in all, which is not said, too."""
     past = [each._replace(delivered=each.delivered * 2) for each in sized(0.98, 200, 0.98)]
     seen = Seen(Phase.RUNNING, NOW - DAY, 1.0, {"orders": SILENT}, {"orders": past})
-    parts = {Series("orders", "audit"): {"sources.orders.selector": {"routed_elsewhere": 10_000}}}
+    parts: Any = {Series("orders", "audit"): {"sources.orders.selector": {"routed_elsewhere": 10_000}}}
     found = verdict(seen, LIMITS, checked(seen, LIMITS, NOW), parts)
     assert (found.status, found.reason) == (ConditionStatus.FALSE, Reason.CHANNEL_SILENT)
     assert found.message == (

@@ -90,13 +90,13 @@ class Agent(Running):
 @dataclass
 class Headgate(System):
     """An agent with one definition. `graph` gives what differs for a piece of work: interceptors and selector of the
-    source, channels, sinks, sink_groups. `delivery`: instead of what suits the mode. `ledger` off: see
-    `bench.without_ledger`. `variant`: what a report calls it where a case compares definitions.
+    source, channels, sinks, sink_groups. `delivery`: instead of what suits the mode. `without`: what it does
+    not count, see `bench.without`. `variant`: what a report calls it where a case compares definitions.
     """
 
     mode: str = "micro_batch"
     archive: bool = True
-    ledger: bool = True
+    without: str = ""
     delivery: Mapping[str, Any] | None = None
     graph: Callable[[Work], Mapping[str, Any]] = lambda work: {}
     variant: str = ""
@@ -170,9 +170,9 @@ class Headgate(System):
         return agent
 
     def _keeper(self, run_dir: Path) -> list[str]:
-        if self.ledger:
+        if not self.without:
             return [sys.executable, "-m", "workers.keeper", str(run_dir)]
-        driver = [sys.executable, "-P", "-m", "bench.without_ledger", str(run_dir)]
+        driver = [sys.executable, "-P", "-m", "bench.without", self.without, str(run_dir)]
         code = "import sys; from pathlib import Path; from workers.keeper.keeper import main; "
         return [sys.executable, "-c", f"{code}sys.exit(main(Path({str(run_dir)!r}), {driver!r}))"]
 

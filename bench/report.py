@@ -61,6 +61,11 @@ MirrorMaker's source connector with two tasks; it has no transform that looks in
 transforms instead. Connect has the heap of its own script, Flume and Headgate have 1 GiB."""
 
 _ABOUT = {
+    "ledger": (
+        "Two pairs of pipelines, whose sides run next to each other, each of them first in every other pair; a cost is"
+        " that of its pair. One has the ledger and one has none, with one filter. One counts by component and bytes, "
+        "and one counts sums alone, with three filters. Each sink is read back and holds every record once."
+    ),
     "recovery": (
         "SIGKILL while records flow. The time ends with the first record in the sink that was not there before, "
         "appended by what was started after the kill. Headgate runs with its control plane, as `headgate up` "

@@ -14,6 +14,7 @@ from typing import Any
 
 import psutil
 import pytest
+from confluent_kafka import Producer
 
 from pipelines.domain.preview.protocol import HostRequest, PreviewRequest
 from pipelines.domain.runs.protocol import SparkSettings
@@ -103,8 +104,9 @@ def test_traces_are_answered_by_the_same_warm_process(
     record_property("seconds", round(took, 1))
 
 
+@pytest.mark.parametrize("victim", ["previewer", "JVM"])
 def test_a_previewer_that_is_killed_fails_its_preview_alone(
-    previews: ChildPreviews, topics: Topics, spark_settings: SparkSettings
+    previews: ChildPreviews, topics: Topics, spark_settings: SparkSettings, victim: str
 ) -> None:
     topics.produce(100)
     jvms: list[psutil.Process] = []
@@ -112,7 +114,8 @@ def test_a_previewer_that_is_killed_fails_its_preview_alone(
     def kill() -> None:
         wait_for(lambda: any(each.children() for each in previewers()), "a JVM of a previewer")
         jvms.extend(previewers()[0].children())
-        os.kill(previewers()[0].pid, signal.SIGKILL)
+        killed = previewers()[0] if victim == "previewer" else jvms[0]
+        os.kill(killed.pid, signal.SIGKILL)
 
     threading.Thread(target=kill).start()
     with pytest.raises(PreviewFailed) as failure:
@@ -203,6 +206,30 @@ def _lives(process: psutil.Process) -> bool:
         return bool(process.status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
         return False
+
+
+def of_bytes(topics: Topics, size: int) -> None:
+    """A record of this size, and a small one."""
+    topics.configure(topics.source, {"max.message.bytes": "100000000"})
+    producer = Producer({"bootstrap.servers": topics.servers, "message.max.bytes": 100_000_000})
+    for body in (b"x" * size, b"small"):
+        producer.produce(topics.source, body, partition=0)
+    assert producer.flush(120) == 0
+
+
+def test_a_large_record_is_compared_and_one_that_takes_all_memory_is_said(
+    previews: ChildPreviews, topics: Topics, spark_settings: SparkSettings
+) -> None:
+    everything = FILTER | {"regex": "."}
+    of_bytes(topics, 40_000_000)
+    result = previews.make("orders", None, request(topics, spark_settings, everything)).result
+    assert result
+    assert (result.records, result.differing, result.size) == (2, 2, 40_000_007)
+    of_bytes(topics, 90_000_000)
+    with pytest.raises(PreviewFailed, match="does not fit into the memory") as failure:
+        previews.make("orders", None, request(topics, spark_settings, everything))
+    assert "very large" in failure.value.hint
+    assert previews.make("orders", None, request(topics, spark_settings, everything, last=1)).result
 
 
 TALKER = """

@@ -215,6 +215,25 @@ def test_a_huge_record_is_compared_and_shown_in_part(topics: Topics, session: Sp
     assert len(result.model_dump_json()) < 1_000_000
 
 
+def test_values_that_are_too_long_to_be_kept_are_read_again(
+    topics: Topics, session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    produced(topics, b"a long one", b"", b"short")
+    both = definition(topics), definition(topics, STATIC)
+    kept = previewed(session, tmp_path, *both)
+    monkeypatch.setattr(reading, "MOST_KEPT", 6)
+    assert previewed(session, tmp_path, *both) == kept
+    assert [row.record["body"] for row in kept.differences if row.record] == ["a long one", "", "short"]
+
+
+def test_partitions_may_be_many(topics: Topics, session: SparkSession, tmp_path: Path) -> None:
+    topics.add_partitions(topics.source, 300)
+    topics.produce(600)
+    new = definition(topics, FILTER | {"regex": "."})
+    result = previewed(session, tmp_path, definition(topics), new, selection={"last": 400})
+    assert (result.records, result.differing) == (400, 400)
+
+
 def test_no_records_are_a_result(topics: Topics, session: SparkSession, tmp_path: Path) -> None:
     result = previewed(session, tmp_path, definition(topics), definition(topics, FILTER))
     assert (result.records, result.ranges, result.differences) == (0, [], [])

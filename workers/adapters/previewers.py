@@ -27,6 +27,7 @@ AT_ONCE = 2
 _MODULE = "workers.agent.evaluation.previewer"
 _PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ", "JAVA_HOME")
 _LAST_WORDS = 500
+_OUT_OF_MEMORY = "java.lang.OutOfMemoryError"
 _KEPT_WORDS = 64 * 1024
 _GRACE = 5.0
 """Seconds in which a child that is late ends by itself."""
@@ -194,7 +195,11 @@ def _failure(child: _Child, request: HostRequest[Any], deadline: float) -> Previ
         code = 0
     if code == -signal.SIGALRM or time.monotonic() > deadline:
         return _timed_out(request)
-    words = Mask(request.masked).text(child.words.last())[-_LAST_WORDS:]
+    said = child.words.last()
+    if _OUT_OF_MEMORY in said:
+        message = "What was selected, or what becomes of it, does not fit into the memory of the previewer."
+        return PreviewFailed(f"{request.noun}_failed", message, "Select other records; one may be very large.")
+    words = Mask(request.masked).text(said)[-_LAST_WORDS:]
     message = f"The previewer ended with {code}: {words}" if words else f"The previewer ended with {code}."
     hint = "Request it again; if it fails again, select fewer records."
     return PreviewFailed(f"{request.noun}_failed", message, hint)

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 MOST_BYTES = 24 * 1024 * 1024
 """Of all records together, each counted with no more than MOST_BODY."""
 MOST_BODY = 64 * 1024
+MOST_KEPT = 1024 * 1024
+_SIZE = "size of value"
 _MOST_READ = 512 * 1024 * 1024
 _SAMPLED = 1_000_000
 _TASKS = 8
@@ -37,11 +39,14 @@ _WIDER = 3
 
 class Raw:
     """The records of an extent as one source has them. They are read once: Spark keeps them in its memory, and reads
-    those for which there is no room again."""
+    those for which there is no room again. Of values longer than `MOST_KEPT`, which would take several times their
+    length there, the lengths alone are kept, in the column `_SIZE`."""
 
     def __init__(self, spark: SparkSession, source: SourceBuilder, extent: Extent, sample: float) -> None:
         self.source = source
         frame = sampled(source.records(spark, extent.starts, extent.ends), sample)
+        kept = f.when(f.col(_SIZE) <= MOST_KEPT, f.col("value"))
+        frame = frame.withColumn(_SIZE, f.octet_length("value")).withColumn("value", kept)
         self.frame = frame.coalesce(_TASKS).persist(StorageLevel.MEMORY_ONLY)
 
     def close(self) -> None:
@@ -52,7 +57,7 @@ class Raw:
 @dataclass(frozen=True)
 class Records:
     """The records of an extent of which `sample` is taken; `number` of them, with `size` bytes. `raw`: these and
-    others, None where there are none at all."""
+    others, None where they are too large to be kept, or there are none at all."""
 
     extent: Extent
     sample: float
@@ -68,7 +73,7 @@ class Records:
         ends = {key: end for key, end in self.extent.ends.items() if key in wanted}
         starts = {key: self.extent.starts[key] for key in ends}
         if self.raw and own_keys(self.raw.source.spec) == own_keys(source.spec):
-            return source.given(_within(self.raw.frame, starts))
+            return source.given(_within(self.raw.frame, starts).drop(_SIZE))
         frame, event = source.past(spark, starts, ends)
         return sampled(frame, self.sample), event
 
@@ -163,11 +168,14 @@ def _measured(spark: SparkSession, source: SourceBuilder, selection: PreviewSele
     if not extent.ends:
         return Records(extent, selection.sample, 0, 0)
     raw = Raw(spark, source, extent, selection.sample)
-    frame, event = source.given(raw.frame)
-    size = f.coalesce(f.octet_length(event.body), f.lit(0)) + f.lit(1)
-    rows = frame.select(*map(f.col, ORIGIN), size.alias("size")).collect()
+    size = f.coalesce(f.col(_SIZE), f.lit(0)) + f.lit(1)
+    rows = raw.frame.select(*map(f.col, ORIGIN), size.alias("size")).collect()
     sizes = sorted(((TopicPartition(row[0], int(row[1])), int(row[2]), int(row[3])) for row in rows), reverse=True)
-    return replace(_kept(_in_turn(sizes), selection, extent, len(rows)), raw=raw)
+    records = _kept(_in_turn(sizes), selection, extent, len(rows))
+    if any(size > MOST_KEPT for key, offset, size in sizes if offset >= records.extent.starts.get(key, offset + 1)):
+        raw.close()
+        return records
+    return replace(records, raw=raw)
 
 
 def _in_turn(sizes: Sequence[tuple[TopicPartition, int, int]]) -> list[tuple[TopicPartition, int, int]]:

@@ -15,7 +15,7 @@ from pipelines.domain.access.secrets import REDACTED
 from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.preview.comparing import DifferenceKind
 from pipelines.domain.preview.outcomes import EventResult
-from pipelines.domain.preview.protocol import DifferenceRow, PreviewRequest, PreviewResult
+from pipelines.domain.preview.protocol import MOST_DIFFERENCES, DifferenceRow, PreviewRequest, PreviewResult
 from tests.agent.conftest import define
 from tests.agent.harness import REACH
 from tests.agent.topics import Topics
@@ -26,6 +26,8 @@ from workers.agent.kafka.admin import KafkaCluster
 
 FILTER = {"type": "regex_filter", "regex": "DEBUG", "exclude_events": True}
 STATIC = {"type": "static", "key": "k", "value": "v"}
+MANY = 120
+"""Partitions, as topics of large clusters have them."""
 ENRICH = "tests.agent.interceptors:Enrich"
 
 
@@ -227,11 +229,15 @@ def test_values_that_are_too_long_to_be_kept_are_read_again(
 
 
 def test_partitions_may_be_many(topics: Topics, session: SparkSession, tmp_path: Path) -> None:
-    topics.add_partitions(topics.source, 300)
-    topics.produce(600)
+    topics.add_partitions(topics.source, MANY)
+    producer = Producer({"bootstrap.servers": topics.servers})
+    for number in range(2 * MANY):
+        producer.produce(topics.source, b"x", partition=number % MANY)
+    assert producer.flush(60) == 0
     new = definition(topics, FILTER | {"regex": "."})
-    result = previewed(session, tmp_path, definition(topics), new, selection={"last": 400})
-    assert (result.records, result.differing) == (400, 400)
+    result = previewed(session, tmp_path, definition(topics), new, selection={"last": MANY})
+    assert (result.records, result.differing, len(result.ranges)) == (MANY, MANY, MANY)
+    assert len({(row.partition, row.offset) for row in result.differences}) == min(MANY, MOST_DIFFERENCES)
 
 
 def test_no_records_are_a_result(topics: Topics, session: SparkSession, tmp_path: Path) -> None:

@@ -92,16 +92,17 @@ def test_a_filter_that_takes_every_record_is_seen(topics: Topics, session: Spark
 
 def test_nothing_is_committed_and_nothing_written(topics: Topics, session: SparkSession, tmp_path: Path) -> None:
     topics.produce(40)
-    admin = AdminClient({"bootstrap.servers": topics.servers})
-
-    def traces() -> tuple[set[str], dict[Any, int], dict[Any, int]]:
-        groups = {group.group_id for group in admin.list_consumer_groups().result(30).valid}
-        return groups, _ends(topics, "__consumer_offsets"), topics.ends(topics.sink)
-
-    before = traces()
+    before = traces_of(topics)
     assert previewed(session, tmp_path, definition(topics), definition(topics, FILTER)).records == 40
-    assert traces() == before
+    assert traces_of(topics) == before
     assert not list(tmp_path.iterdir())
+
+
+def traces_of(topics: Topics) -> tuple[set[str], dict[Any, int], dict[Any, int]]:
+    """What readers leave in a cluster: groups, commits, and what was written to the sink."""
+    admin = AdminClient({"bootstrap.servers": topics.servers})
+    groups = {group.group_id for group in admin.list_consumer_groups().result(30).valid}
+    return groups, _ends(topics, "__consumer_offsets"), topics.ends(topics.sink)
 
 
 def _ends(topics: Topics, topic: str) -> dict[TopicPartition, int]:

@@ -54,17 +54,19 @@ class Evaluation:
     def outcomes(self, frame: DataFrame, event: Event, most_body: int | None = None) -> list[Outcome]:
         """What becomes of the events of a frame. `most_body`: bytes of a body that are kept; all without it."""
         made = compiler.intercept(frame, event, self.interceptors, self.selector)
-        found = self._classifications(made)
+        found = self.classifications(made)
         verdicts = [_verdict(each).alias(f"in {name}") for name, each in found.items()]
-        columns = [*content_columns(made.columns, most_body), *verdicts, self._reason(found).alias("reason")]
+        columns = [*content_columns(made.columns, most_body), *verdicts, self.reason(found).alias("reason")]
         return [_outcome(row.asDict(recursive=True), found) for row in made.select(*columns).collect()]
 
-    def _classifications(self, made: DataFrame) -> dict[str, Classification]:
+    def classifications(self, made: DataFrame) -> dict[str, Classification]:
+        """How each channel counts the events, by its name."""
         targets = self.graph.definition.targets(self.source)
         classifiers = {name: self.graph.classifier(self.source, name) for name in targets}
         return {name: each.classification(made, "", None) for name, each in classifiers.items()}
 
-    def _reason(self, found: dict[str, Classification]) -> Column:
+    def reason(self, found: dict[str, Classification]) -> Column:
+        """Component and cause of a dead or unrouted event."""
         keeps = (name for name in found if self.graph.classifier(self.source, name).keeps_bad)
         reason = found[next(keeps)].reason
         return f.lit(None) if reason is None else reason

@@ -52,7 +52,7 @@ def preview(spark: SparkSession, request: PreviewRequest, tmp: Path) -> PreviewR
     old, new = (evaluation(spark, graph, source) for graph in graphs)
     for each in (old, new):
         each.reader.open_beside()
-    _require_one_log(old, new)
+    require_one_log(old, new)
     try:
         return _compared(spark, old, new, request, Rules.of(definitions, request.masked))
     except Exception as error:
@@ -68,9 +68,14 @@ def _compared(
     records = reading.read(spark, new.reader, request.selection)
     try:
         known = frozenset(old.reader.log_ranges())
-        return _Comparison(spark, _Reader(old, new, records, known, spark), rules).result()
+        return compared(Reader(old, new, records, known, spark), rules)
     finally:
         records.close()
+
+
+def compared(reader: Reader, rules: Rules) -> PreviewResult:
+    """What both revisions make of the records, event by event."""
+    return _Comparison(reader, rules).result()
 
 
 def _source(wanted: str, definitions: Iterable[Definition]) -> str:
@@ -82,7 +87,7 @@ def _source(wanted: str, definitions: Iterable[Definition]) -> str:
     return source
 
 
-def _require_one_log(old: Evaluation, new: Evaluation) -> None:
+def require_one_log(old: Evaluation, new: Evaluation) -> None:
     """Raises Refused where the source is in another cluster than before: its offsets are of other records."""
     if own_keys(old.reader.spec) == own_keys(new.reader.spec):
         return
@@ -92,7 +97,7 @@ def _require_one_log(old: Evaluation, new: Evaluation) -> None:
 
 
 @dataclass(frozen=True)
-class _Reader:
+class Reader:
     """Both revisions, and the records for them."""
 
     old: Evaluation
@@ -124,7 +129,7 @@ class _Reader:
 class _Comparison:
     """One comparison; the second run of the old revision says what no run repeats."""
 
-    def __init__(self, spark: SparkSession, reader: _Reader, rules: Rules) -> None:
+    def __init__(self, reader: Reader, rules: Rules) -> None:
         self._reader, self._rules = reader, rules
         self._before = reader.outcomes(reader.old)
         self._after = reader.outcomes(reader.new)
@@ -213,7 +218,7 @@ class _Comparison:
         return kept
 
 
-def _effective(reader: _Reader, changed: Changed, old: dict[int, State], new: dict[int, State]) -> set[str]:
+def _effective(reader: Reader, changed: Changed, old: dict[int, State], new: dict[int, State]) -> set[str]:
     """Paths as the new revision has them; of an interceptor that it does not have, as the old one had it."""
     paths = {_path(reader.new, index) for index in chains.effective(changed.after, new)}
     before, after = changed.before, changed.after

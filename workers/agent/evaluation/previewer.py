@@ -19,6 +19,7 @@ import tempfile
 import threading
 import time
 import traceback
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -31,13 +32,16 @@ if TYPE_CHECKING:
     from pipelines.domain.preview.protocol import CasesRequest, PreviewRequest
     from pipelines.domain.trace.protocol import FollowRequest, SearchRequest
 
-    Asked = PreviewRequest | CasesRequest | FollowRequest | SearchRequest
+    from pipelines.domain.preview.shadowing import ShadowRequest
+
+    Asked = PreviewRequest | CasesRequest | FollowRequest | SearchRequest | ShadowRequest
 
 IDLE_SECONDS = 600.0
 MOST_PREVIEWS = 50
 MOST_RESIDENT = 1536 * 1024 * 1024
 _HEAP = "768m"
 _CORES = 2
+_LOWEST = 19
 _STOP = 3.0
 _PREFIX = "headgate-preview-"
 
@@ -54,7 +58,10 @@ class Previewer:
     def answer(self, line: bytes) -> bytes:
         """Answer one request; what a failed one leaves behind ends with the process."""
         if self._jvm is None:
-            spark = json.loads(line)["spark"]
+            asked = json.loads(line)
+            spark = asked["spark"]
+            if asked["kind"] == "shadow":
+                _give_way()
             argv = jvm.command(
                 spark["classpath"], java_home=spark.get("java_home"), heap=_HEAP, archive=spark.get("archive")
             )
@@ -112,8 +119,16 @@ class Previewer:
             self._jvm.stop(_STOP, idle=True)
 
 
+def _give_way() -> None:
+    """Have what is left of the processors alone, for good: a shadow is in no hurry, and the agent beside it is."""
+    os.nice(_LOWEST)
+    with suppress(OSError):  # where sessions share the processors, the niceness is that of the session
+        Path("/proc/self/autogroup").write_text(f"{_LOWEST}\n", encoding="ascii")
+
+
 def _request(line: bytes) -> Asked:
     from pipelines.domain.preview.protocol import CasesRequest, PreviewRequest
+    from pipelines.domain.preview.shadowing import ShadowRequest
     from pipelines.domain.trace.protocol import FollowRequest, SearchRequest
 
     kinds: dict[str, type[Asked]] = {
@@ -121,19 +136,23 @@ def _request(line: bytes) -> Asked:
         "tests": CasesRequest,
         "follow": FollowRequest,
         "search": SearchRequest,
+        "shadow": ShadowRequest,
     }
     return kinds[json.loads(line)["kind"]].model_validate_json(line)
 
 
 def _made(request: Asked, spark: SparkSession, directory: Path) -> BaseModel:
     from pipelines.domain.preview.protocol import CasesAnswer, CasesRequest, PreviewAnswer, PreviewRequest
+    from pipelines.domain.preview.shadowing import ShadowAnswer, ShadowRequest
     from pipelines.domain.trace.protocol import SearchRequest
-    from workers.agent.evaluation import preview, search, testing, trace
+    from workers.agent.evaluation import preview, search, shadow, testing, trace
 
     if isinstance(request, PreviewRequest):
         return PreviewAnswer(result=preview.preview(spark, request, directory))
     if isinstance(request, CasesRequest):
         return CasesAnswer(result=testing.run_tests(spark, request, directory))
+    if isinstance(request, ShadowRequest):
+        return ShadowAnswer(result=shadow.shadow(spark, request, directory))
     if isinstance(request, SearchRequest):
         return search.search(spark, request, directory)
     return trace.follow(spark, request, directory)

@@ -81,6 +81,11 @@ class InterceptorSpec(ComponentSpec):
         """Whether looking at one record twice gives one result."""
         return True
 
+    @property
+    def volatile_headers(self) -> frozenset[str]:
+        """Headers that it sets to another value each time that it looks at a record."""
+        return frozenset()
+
 
 class SelectorSpec(ComponentSpec):
     """Decides which channels an event of a source goes to."""

@@ -15,3 +15,8 @@ class TimestampInterceptor(InterceptorSpec):
     type: Literal["timestamp"] = field("Chooses this interceptor.", example="timestamp")
     header_name: HeaderName = field("The header to set.", default="timestamp", example="processed_at")
     preserve_existing: bool = field("Leave the header alone where an event has it.", default=False, example=True)
+
+    @property
+    def volatile_headers(self) -> frozenset[str]:
+        """The time differs."""
+        return frozenset({self.header_name})

@@ -33,3 +33,8 @@ class UuidInterceptor(InterceptorSpec):
     def repeatable(self) -> bool:
         """Not where the UUID is random."""
         return not self.random
+
+    @property
+    def volatile_headers(self) -> frozenset[str]:
+        """A random UUID differs."""
+        return frozenset({self.header_name} if self.random else {})

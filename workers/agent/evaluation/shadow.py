@@ -1,0 +1,318 @@
+"""Two revisions on ranges that an agent has delivered, compared inside Spark: each event is a few digests there, and
+only counts and a few samples leave it."""
+
+from __future__ import annotations
+
+import operator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pyspark import StorageLevel
+from pyspark.sql import functions as f
+
+from pipelines.domain.base.positions import PartitionRange, TopicPartition
+from pipelines.domain.ledger.ledger import Counts
+from pipelines.domain.preview.comparing import DifferenceKind, Volatile, volatile
+from pipelines.domain.preview.masking import Rules
+from pipelines.domain.preview.outcomes import EventResult, Origin
+from pipelines.domain.preview.protocol import DifferenceRow, NotCompared
+from pipelines.domain.preview.selection import Extent
+from pipelines.domain.preview.shadowing import ShadowCounts, ShadowPart, ShadowRequest
+from workers.agent.base.event import HEADERS_TYPE, ORIGIN, PROBLEM_TYPE, Event
+from workers.agent.base.findings import refuse
+from workers.agent.evaluation import reading
+from workers.agent.evaluation.outcomes import Evaluation, evaluation, graph_of
+from workers.agent.evaluation.preview import Reader, compared, require_one_log
+from workers.agent.evaluation.reading import MOST_BODY, Records
+from workers.agent.graph import compile as compiler
+from workers.agent.graph.batch import IS_DELIVERED, counted
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+_EVENT = (*ORIGIN, "copy")
+_COMPARED = ("result", "why", "channels", "key", "headers", "body")
+_TRIED = 500
+"""Offsets whose records each side is run on twice, where a component may not be repeatable."""
+_BAD = (EventResult.FILTERED, EventResult.DEAD_LETTERED, EventResult.UNROUTED)
+_NEWLY = (DifferenceKind.NEWLY_FILTERED, DifferenceKind.NEWLY_DEAD, DifferenceKind.NEWLY_UNROUTED)
+_NO_LONGER = (DifferenceKind.NO_LONGER_FILTERED, DifferenceKind.NO_LONGER_DEAD, DifferenceKind.NO_LONGER_UNROUTED)
+
+
+def shadow(spark: SparkSession, request: ShadowRequest, tmp: Path) -> ShadowPart:
+    """Read, run both, compare. Raises Refused."""
+    graphs = [graph_of(request, side, tmp) for side in (request.base, request.candidate)]
+    old, new = (evaluation(spark, graph, request.source) for graph in graphs)
+    for each in (old, new):
+        reading.require_readable(each.reader)
+    require_one_log(old, new)
+    _require_kept(old, request.ranges)
+    partitions = tuple(frozenset(each.reader.log_ranges()) for each in (old, new))
+    sides = _Sides(spark, old, new, *partitions, request.ranges)
+    rules = Rules.of([graph.definition for graph in graphs], request.masked)
+    return _Shadow(sides, request.channel).part(request.samples, rules)
+
+
+def _require_kept(side: Evaluation, ranges: Iterable[PartitionRange]) -> None:
+    """Raises Refused where retention was faster."""
+    log = side.reader.log_ranges()
+    for each in ranges:
+        held = log.get(TopicPartition(each.topic, each.partition))
+        if held is None or held.start > each.start:
+            words = f"{each.topic}/{each.partition} does not have the records from offset {each.start} on any more."
+            advice = "Keep the records of the topic longer, or migrate without a shadow."
+            raise refuse(side.reader.place.path, "RECORD_EXPIRED", words, advice)
+
+
+@dataclass(frozen=True)
+class _Sides:
+    """Both revisions, and the ranges for them."""
+
+    spark: SparkSession
+    old: Evaluation
+    new: Evaluation
+    of_old: frozenset[TopicPartition]
+    of_new: frozenset[TopicPartition]
+    ranges: Sequence[PartitionRange]
+
+    def frame(self, side: Evaluation, ranges: Sequence[PartitionRange]) -> tuple[DataFrame, Event]:
+        """The records of ranges as a side reads them; without the partitions that it does not read."""
+        extent, own = _extent(ranges), self.of_old if side is self.old else self.of_new
+        ends = {key: end for key, end in extent.ends.items() if key in own}
+        return side.reader.past(self.spark, {key: extent.starts[key] for key in ends}, ends)
+
+    @property
+    def volatile(self) -> Volatile:
+        """What neither of the two repeats. Where one alone does, it differs."""
+        one, other = (self._volatile(side) for side in (self.old, self.new))
+        return Volatile(one.headers & other.headers, one.key and other.key, one.body and other.body)
+
+    def _volatile(self, side: Evaluation) -> Volatile:
+        declared = frozenset(name for each in side.interceptors for name in each.spec.volatile_headers)
+        if all(each.spec.repeatable for each in side.interceptors):
+            return Volatile(declared)
+        few = beginning(self.ranges, _TRIED)
+        once, again = (side.outcomes(*self.frame(side, few), MOST_BODY) for _ in range(2))
+        found = volatile(once, again)
+        return Volatile(declared | found.headers, found.key, found.body)
+
+    def samples(self, origins: Sequence[Origin], rules: Rules) -> list[DifferenceRow]:
+        """Both sides of some events."""
+        if not origins:
+            return []
+        records = _Picked(_extent(_around(origins)), 1, len(origins), 0, tuple(origins))
+        reader = Reader(self.old, self.new, records, self.of_old, self.spark)
+        wanted = set(origins)
+        found = compared(reader, rules).differences
+        return [each for each in found if _origin(each) in wanted]
+
+
+def _extent(ranges: Iterable[PartitionRange]) -> Extent:
+    keys = [(TopicPartition(each.topic, each.partition), each) for each in ranges if each.end > each.start]
+    return Extent({key: each.start for key, each in keys}, {key: each.end for key, each in keys})
+
+
+def beginning(ranges: Iterable[PartitionRange], most: int) -> list[PartitionRange]:
+    """The first offsets of some ranges, one after the other."""
+    found = []
+    for each in ranges:
+        taken = min(most, each.end - each.start)
+        most -= taken
+        if taken:
+            found.append(each.model_copy(update={"end": each.start + taken}))
+    return found
+
+
+def _around(origins: Iterable[Origin]) -> list[PartitionRange]:
+    offsets: dict[tuple[str, int], list[int]] = {}
+    for each in origins:
+        offsets.setdefault((each.topic, each.partition), []).append(each.offset)
+    return [
+        PartitionRange(topic=topic, partition=partition, start=min(found), end=max(found) + 1)
+        for (topic, partition), found in offsets.items()
+    ]
+
+
+def _origin(row: DifferenceRow) -> Origin:
+    return Origin(row.topic, row.partition, row.offset, row.copy_number)
+
+
+@dataclass(frozen=True)
+class _Picked(Records):
+    """The records of some events alone."""
+
+    origins: tuple[Origin, ...] = ()
+
+    def frame(self, *args: Any) -> tuple[DataFrame, Event]:
+        """Those of them that a source reads."""
+        frame, event = super().frame(*args)
+        return reading.only(frame, self.origins), event
+
+
+class _Group(NamedTuple):
+    """Events that are alike. `verdict`: of the old revision in the channel, as the ledger names it; `was`, `now`: whether
+    they are delivered; `copied`: whether they are further events of a record."""
+
+    kinds: list[str]
+    verdict: str | None
+    was: bool
+    now: bool
+    copied: bool
+    number: int
+
+
+class _Shadow:
+    """One comparison."""
+
+    def __init__(self, sides: _Sides, channel: str) -> None:
+        self._sides, self._channel = sides, channel
+        self._volatile = sides.volatile
+
+    def part(self, samples: int, rules: Rules) -> ShadowPart:
+        """Count, and look at some of the events that differ."""
+        joined = self._joined().persist(StorageLevel.MEMORY_AND_DISK)
+        try:
+            keys = ("kinds", "verdict", "was", "now", "copied")
+            groups = [_Group(*row) for row in joined.groupBy(*keys).count().collect()]
+            picked = _picked(joined, groups, samples)
+        finally:
+            joined.unpersist()
+        headers, key, body = self._volatile.headers, self._volatile.key, self._volatile.body
+        return ShadowPart(
+            counts=_counts(groups),
+            old=_of_old(groups),
+            not_compared=NotCompared(headers=sorted(headers), key=key, body=body),
+            samples=self._sides.samples(picked, rules),
+        )
+
+    def _joined(self) -> DataFrame:
+        """A row for each event of either side: how it differs, and what the old one made of it."""
+        old, new = (self._judged(side).alias(name) for side, name in ((self._sides.old, "o"), (self._sides.new, "n")))
+        both = old.join(new, [*_EVENT], "full_outer")
+        delivered = EventResult.DELIVERED.value
+        return both.select(
+            *_EVENT,
+            f.array_compact(f.array(*self._kinds())).alias("kinds"),
+            f.col("o.verdict").alias("verdict"),
+            f.coalesce(f.col("o.result") == delivered, f.lit(False)).alias("was"),
+            f.coalesce(f.col("n.result") == delivered, f.lit(False)).alias("now"),
+            (f.col("copy") > 0).alias("copied"),
+        )
+
+    def _judged(self, side: Evaluation) -> DataFrame:
+        made = compiler.intercept(*self._sides.frame(side, self._sides.ranges), side.interceptors, side.selector)
+        found = side.classifications(made)
+        verdicts = {
+            name: _named(each.chosen, {n: str(v) for n, v in each.verdicts.items()}) for name, each in found.items()
+        }
+        counters = {name: f.substring_index(verdict, "@", 1) for name, verdict in verdicts.items()}
+        filtered = f.coalesce(*(f.when(counters[name] == "filtered", verdicts[name]) for name in found))
+        reason = side.reason(found)
+        bad = [_when_any([counter == each.value for counter in counters.values()], each.value) for each in _BAD]
+        copy = f.col("copy") if "copy" in made.columns else f.lit(0)
+        taken = [f.when(counters[name] == "delivered", f.lit(name)) for name in sorted(found)]
+        verdict = verdicts.get(self._channel, f.lit(None).cast("string"))
+        return made.select(
+            *map(f.col, ORIGIN),
+            copy.cast("int").alias("copy"),
+            f.coalesce(*bad, f.lit(EventResult.DELIVERED.value)).alias("result"),
+            verdict.alias("verdict"),
+            f.coalesce(filtered, f.to_json(reason.cast(PROBLEM_TYPE))).alias("why"),
+            f.concat_ws(",", *taken).alias("channels"),
+            *self._content(),
+        )
+
+    def _content(self) -> Iterator[Column]:
+        ignored = self._volatile
+        yield (f.lit(None).cast("string") if ignored.key else f.sha2("key", 256)).alias("key")
+        yield f.sha2(_headers(f.col("headers"), ignored.headers), 256).alias("headers")
+        body = f.coalesce(f.col("body"), f.lit(b""))
+        yield (f.lit(None).cast("string") if ignored.body else f.sha2(body, 256)).alias("body")
+
+    @staticmethod
+    def _kinds() -> Iterator[Column]:
+        """The rules of `domain.preview.comparing`."""
+        old, new = ({name: f.col(f"{side}.{name}") for name in _COMPARED} for side in ("o", "n"))
+        differs = {name: ~old[name].eqNullSafe(new[name]) for name in _COMPARED}
+        both = old["result"].isNotNull() & new["result"].isNotNull()
+        moved, delivered = both & differs["result"], both & (old["result"] == EventResult.DELIVERED.value)
+        same = both & ~differs["result"]
+        yield f.when(old["result"].isNull(), DifferenceKind.ADDED.value)
+        yield f.when(new["result"].isNull(), DifferenceKind.GONE.value)
+        for result, newly, no_longer in zip(_BAD, _NEWLY, _NO_LONGER, strict=True):
+            yield f.when(moved & (new["result"] == result.value), newly.value)
+            yield f.when(moved & (old["result"] == result.value), no_longer.value)
+        yield f.when(same & ~delivered & differs["why"], DifferenceKind.OTHER_REASON.value)
+        yield f.when(same & delivered & differs["channels"], DifferenceKind.ROUTED_ELSEWHERE.value)
+        for name in ("key", "headers", "body"):
+            yield f.when(same & delivered & differs[name], DifferenceKind(name).value)
+
+
+def _when_any(conditions: Iterable[Column], value: str) -> Column:
+    return f.when(reduce(operator.or_, conditions), f.lit(value))
+
+
+def _named(chosen: Column | None, names: dict[int, str]) -> Column:
+    """The name behind a number."""
+    if chosen is None:
+        return f.lit(names[IS_DELIVERED])
+    known = f.create_map(*(f.lit(part) for pair in names.items() for part in pair))
+    return f.element_at(known, chosen)
+
+
+def _headers(headers: Column, ignored: frozenset[str]) -> Column:
+    """All headers as one text: by name, those of one name in their order. Of ignored ones it says that they are there."""
+
+    def placed(header: Column, place: Column) -> Column:
+        value = f.coalesce(header["value"], f.lit(b""))
+        kept = f.when(header["key"].isin(*sorted(ignored)), f.lit(b"")).otherwise(value) if ignored else value
+        return f.struct(header["key"].alias("key"), place.alias("place"), kept.alias("value"))
+
+    there = f.coalesce(headers, f.array().cast(HEADERS_TYPE))
+    in_order = f.array_sort(f.transform(there, placed))
+    pairs = f.transform(in_order, lambda each: f.concat(f.hex(each["key"]), f.lit("="), f.hex(each["value"])))
+    return f.concat_ws(";", pairs)
+
+
+def _counts(groups: Iterable[_Group]) -> ShadowCounts:
+    found: Counter[str] = Counter()
+    kinds: Counter[str] = Counter()
+    for each in groups:
+        found[_outcome(each)] += each.number
+        found["records"] += 0 if each.copied else each.number
+        kinds.update(dict.fromkeys(each.kinds, each.number))
+    return ShadowCounts(**found, kinds={DifferenceKind(name): number for name, number in sorted(kinds.items())})
+
+
+def _outcome(group: _Group) -> str:
+    if not group.kinds:
+        return "identical"
+    if group.was is group.now:
+        return "different"
+    return "only_old" if group.was else "only_new"
+
+
+def _of_old(groups: Iterable[_Group]) -> Counts:
+    """What the ledger would have counted."""
+    found: Counter[str] = Counter()
+    for each in groups:
+        if each.verdict is not None:
+            found["added" if each.copied else "read"] += each.number
+            found[each.verdict] += each.number
+    counts, _ = counted(found)
+    return counts
+
+
+def _picked(joined: DataFrame, groups: Sequence[_Group], most: int) -> list[Origin]:
+    """The first events of each way to differ, as many of each as there is room for."""
+    ways = sorted({tuple(each.kinds) for each in groups if each.kinds})[:most]
+    found: list[Origin] = []
+    for number, kinds in enumerate(ways):
+        room = (most - len(found)) // (len(ways) - number)
+        rows = joined.where(f.col("kinds") == f.array(*map(f.lit, kinds))).select(*_EVENT).orderBy(*_EVENT)
+        found += [Origin(*row) for row in rows.limit(room).collect()]
+    return found

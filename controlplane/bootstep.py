@@ -63,6 +63,7 @@ from workers.supervisor.background.watch import watch
 from workers.supervisor.launch.launch import Launcher, NotProvisioned
 from workers.supervisor.launch.references import References
 from workers.supervisor.previewing.previewer import PreviewContext, Previewer
+from workers.supervisor.previewing.shadows import ShadowContext
 from workers.supervisor.previewing.testing import CasesContext
 from workers.supervisor.previewing.traces import TraceContext
 from workers.supervisor.tick.act import Actor
@@ -224,7 +225,7 @@ def previewer() -> BackgroundLoop:
     """Runs revisions on real records of this host's pipelines and on those of tests, and traces single ones."""
     environment = settings.HEADGATE
     shared = (environment.host, launcher(), ChildPreviews())
-    contexts = (TraceContext(*shared), CasesContext(*shared), PreviewContext(*shared))
+    contexts = (TraceContext(*shared), CasesContext(*shared), PreviewContext(*shared), ShadowContext(*shared))
     return Previewer(shared[2], contexts).loop(FileLock(environment.state / PREVIEW_LOCK), PREVIEW)
 
 

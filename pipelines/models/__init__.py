@@ -21,6 +21,7 @@ from pipelines.models.revision import Revision
 from pipelines.models.run import Host, Run, RunNumber
 from pipelines.models.secret import Secret
 from pipelines.models.series import LagPoint
+from pipelines.models.shadow import ShadowTask
 from pipelines.models.sign_in import Identity, Passkey, RecoveryCode, Totp
 from pipelines.models.silence import Silence
 from pipelines.models.trace import RecordTrace
@@ -83,6 +84,7 @@ __all__ = [
     "RunNumber",
     "Sample",
     "Secret",
+    "ShadowTask",
     "Silence",
     "Team",
     "Totp",

@@ -66,6 +66,7 @@ class Migration(models.Model):
     steps = models.JSONField(default=list)
     passed = models.JSONField(default=list, help_text="Gates that a person has passed: [{stage, by, at}].")
     snapshot = models.JSONField(null=True, blank=True)
+    shadow = models.JSONField(null=True, blank=True, help_text="domain.migration.shadow.ShadowState.")
     observed = models.JSONField(null=True, blank=True, help_text="The last look of the observation.")
     message = models.TextField(blank=True, default="")
     findings = models.JSONField(default=list, help_text="Why it failed, or what it needs a person for.")

@@ -12,13 +12,13 @@ from pyspark.sql import SparkSession
 from pipelines.domain.base.positions import PartitionRange
 from pipelines.domain.ledger.ledger import Counts
 from pipelines.domain.preview.comparing import DifferenceKind
-from pipelines.domain.preview.shadowing import ShadowCounts, ShadowPart, ShadowRequest
+from pipelines.domain.preview.shadowing import ShadowCounts, ShadowPart, ShadowRequest, beginning
 from tests.agent.harness import REACH
 from tests.agent.test_previews import FILTER, STATIC, definition, produced, traces_of
 from tests.agent.topics import Topics
 from tests.figures import RecordProperty
 from workers.agent.base.findings import Refused
-from workers.agent.evaluation.shadow import beginning, shadow
+from workers.agent.evaluation.shadow import shadow
 
 TENTH = {"type": "search_replace", "search_pattern": r"^(\d{9})0 ", "replace_string": "$1X "}
 NOW = {"type": "timestamp", "header_name": "at"}

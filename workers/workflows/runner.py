@@ -165,7 +165,7 @@ def _failed_to_pause(migration: Migration) -> bool:
     return bool(progress.of(migration.steps, StepName.PAUSE, "state") == MigrationStepState.FAILED)
 
 
-_PATIENT = frozenset({StepName.PREPARE_STANDBY, StepName.OBSERVE, StepName.START_OLD})
+_PATIENT = frozenset({StepName.PREPARE_STANDBY, StepName.SHADOW, StepName.OBSERVE, StepName.START_OLD})
 """Steps that wait for an agent, which looking often would only slow down on a small machine."""
 
 

@@ -26,13 +26,15 @@ from pipelines.domain.migration import progress, proof
 from pipelines.domain.migration.observation import Accepted, Conclusion, ObservationRules, Sample, evaluate
 from pipelines.domain.migration.plan import digest
 from pipelines.domain.migration.progress import Instant
+from pipelines.domain.migration.shadow import verdict
 from pipelines.domain.migration.steps import StepName
 from pipelines.domain.positions.cluster_move import PartitionTranslation
 from pipelines.models import LedgerBatch, Migration, Pipeline, PositionInspection, Run
 from pipelines.selectors.migration import migrations as selecting
+from pipelines.selectors.migration.shadows import state_of
 from pipelines.selectors.positions.positions import identities
 from pipelines.selectors.runs.runs import last_active
-from pipelines.services.migration import standbys, steering
+from pipelines.services.migration import shadows, standbys, steering
 
 PATIENCE = 2.0
 """Seconds before its deadline at which a pause on the way back is given up."""
@@ -102,6 +104,22 @@ def _prepared(scene: Scene) -> Outcome:
     found = standbys.outcome(run)
     evidence = {"run": run.number, "host": run.host_id, "components": found.components, "findings": found.findings}
     return Outcome(found.ready, found.failed, message=found.message, evidence=evidence, findings=found.findings)
+
+
+def _shadow(scene: Scene) -> None:
+    plan = selecting.plan_of(scene.migration)
+    if plan is not None and plan.shadow is not None and _standby_lives(scene):
+        shadows.carry_on(migration=scene.migration, plan=plan.shadow, elapsed=_since(scene))
+
+
+def _shadowed(scene: Scene) -> Outcome:
+    if not _standby_lives(scene):
+        return _standby_lost(scene)
+    plan, state = selecting.plan_of(scene.migration), state_of(scene.migration)
+    if plan is None or plan.shadow is None or state is None:
+        return Outcome(message="The shadow begins.")
+    found = verdict(plan.shadow, state, _since(scene))
+    return Outcome(found.done, found.failed, message=found.words, findings=list(state.findings))
 
 
 def _pause(scene: Scene) -> None:
@@ -517,6 +535,7 @@ def _standby_lost(scene: Scene) -> Outcome:
 
 RULES: dict[StepName, Rule] = {
     StepName.PREPARE_STANDBY: Rule(_prepare, _prepared),
+    StepName.SHADOW: Rule(_shadow, _shadowed),
     StepName.PAUSE: Rule(_pause, _paused),
     StepName.PROVE_PAUSE: Rule(_nothing, _prove),
     StepName.TAKE_SNAPSHOT: Rule(_snapshot, _snapshot_taken),

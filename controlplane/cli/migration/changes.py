@@ -36,6 +36,41 @@ class Observation:
 
 
 @dataclass(frozen=True)
+class Shadow:
+    """How both revisions are compared before the pause."""
+
+    shadow_for: Annotated[
+        str | None,
+        typer.Option(
+            "--shadow-for", metavar="TIME", help="Compare both revisions on what the old agent delivers: for 10m, 1h."
+        ),
+    ] = None
+    shadow_records: Annotated[
+        int | None, typer.Option("--shadow-records", metavar="N", help="The same, for a number of records.", min=1)
+    ] = None
+    shadow_most_different: Annotated[
+        float | None,
+        typer.Option(
+            "--shadow-most-different",
+            metavar="SHARE",
+            help="Abort if a larger share of events differs: 0 to 1. Without it, the comparison only informs.",
+            min=0,
+            max=1,
+        ),
+    ] = None
+
+    def spec(self, kind: str) -> dict[str, Any]:
+        """The shadow, where one is wanted. CommandError where that says too much, or is of no revision."""
+        given = {"for": self.shadow_for, "records": self.shadow_records, "most_different": self.shadow_most_different}
+        wanted = {name: value for name, value in given.items() if value is not None}
+        if wanted and kind != "revision":
+            raise CommandError.of_usage("A shadow compares two revisions: give --file or --revision.")
+        if wanted and len(wanted.keys() & {"for", "records"}) != 1:
+            raise CommandError.of_usage("Give exactly one of --shadow-for and --shadow-records.")
+        return {"shadow": wanted} if wanted else {}
+
+
+@dataclass(frozen=True)
 class Change:
     """What changes; exactly one of them."""
 

@@ -13,7 +13,7 @@ from controlplane.cli.base.commands import Group
 from controlplane.cli.base.errors import CommandError
 from controlplane.cli.base.session import Name, Session
 from controlplane.cli.migration import changes, waiting
-from controlplane.cli.migration.changes import Change, Observation
+from controlplane.cli.migration.changes import Change, Observation, Shadow
 from controlplane.cli.migration.output import print_end, print_findings, print_migration
 
 if TYPE_CHECKING:
@@ -61,9 +61,11 @@ class Waiting:
 
 
 @app.verb()
-def plan(session: Session, name: Name, reason: Reason, change: Change, observation: Observation) -> None:
+def plan(
+    session: Session, name: Name, reason: Reason, change: Change, observation: Observation, shadow: Shadow
+) -> None:
     """Create and plan a migration: its steps, its expected impact, and all blockers. Changes nothing."""
-    made = _create(session, name, reason, change, observation)
+    made = _create(session, name, reason, change, observation, shadow)
     _print(session, made)
     waiting.require_unblocked(made)
 
@@ -75,11 +77,12 @@ def start(
     reason: Reason,
     change: Change,
     observation: Observation,
+    shadow: Shadow,
     wait_for: Waiting,
     acknowledge: Acknowledge = None,
 ) -> None:
     """Create, plan, approve and start a migration. Where other users must approve it, it starts after that."""
-    _start(session, _create(session, name, reason, change, observation), wait_for, acknowledge)
+    _start(session, _create(session, name, reason, change, observation, shadow), wait_for, acknowledge)
 
 
 def _run_tests(session: Session, client: Client, body: dict[str, Any]) -> None:
@@ -94,10 +97,13 @@ def _run_tests(session: Session, client: Client, body: dict[str, Any]) -> None:
         check(session, client, body["pipeline"], sent, found.definition, None)
 
 
-def _create(session: Session, name: str, reason: str, change: Change, observation: Observation) -> dict[str, Any]:
+def _create(
+    session: Session, name: str, reason: str, change: Change, observation: Observation, shadow: Shadow
+) -> dict[str, Any]:
     client = session.client()
     kind, spec = change.kind_and_spec()
-    body = {"pipeline": name, "kind": kind, "spec": spec | observation.spec(), "reason": reason}
+    spec |= observation.spec() | shadow.spec(kind)
+    body = {"pipeline": name, "kind": kind, "spec": spec, "reason": reason}
     _run_tests(session, client, body)
     return changes.create(client, body)
 

@@ -55,6 +55,7 @@ def print_migration(found: dict[str, Any]) -> None:
     else:
         rows = ((s["name"], s["stage"], s["state"], s["message"] or s["sentence"]) for s in found["steps"])
         output.table(("step", "stage", "state", "message"), rows, empty="")
+        _print_shadow(found)
     rows = (
         (c["choice"], c["allowed"], c["sentence"] if c["allowed"] else c["reason"], (c["impact"] or {}).get("words"))
         for c in found["choices"]
@@ -93,6 +94,44 @@ def _print_plan(found: dict[str, Any]) -> None:
 def _print_tests(made: dict[str, Any]) -> None:
     if names := made.get("passed_tests"):
         output.print_line(f"{output.counted(len(names), 'test', 'tests')} passed: {', '.join(names)}.")
+
+
+def _print_shadow(found: dict[str, Any]) -> None:
+    """What both revisions make of the records that the old agent delivers."""
+    shadow = found.get("shadow")
+    if not shadow:
+        return
+    counts = shadow["counts"]
+    output.print_line(f"Shadow: {counts['records']:,} records compared{_rates(shadow)}.")
+    names = ("identical", "different", "only_old", "only_new")
+    output.table(("identical", "different", "only old", "only new"), [[f"{counts[n]:,}" for n in names]], empty="")
+    for source, left_out in shadow["not_compared"].items():
+        parts = [*left_out["headers"], *(name for name in ("key", "body") if left_out[name])]
+        if parts:
+            output.print_line(f"sources.{source}: not compared, since no run repeats it: {', '.join(parts)}")
+    samples = (_sample(each) for each in shadow["samples"])
+    output.table(("record", "differs in", "old revision", "new revision"), samples, empty="")
+    for note in shadow["notes"]:
+        output.print_line(f"Unlike the ledger: {note}")
+
+
+def _rates(shadow: dict[str, Any]) -> str:
+    if shadow["rate"] is None or shadow["rate_before"] is None:
+        return ""
+    return f"; the old agent reads {shadow['rate']:g} records per second, {shadow['rate_before']:g} before"
+
+
+def _sample(sample: dict[str, Any]) -> tuple[object, ...]:
+    row = sample["difference"]
+    place = f"{row['topic']}/{row['partition']}@{row['offset']}"
+    return place, ", ".join(row["kinds"]), *(_shown_side(row[side]) for side in ("before", "after"))
+
+
+def _shown_side(side: dict[str, Any] | None) -> str:
+    if side is None:
+        return "-"
+    event = side["event"] or {}
+    return str(side["result"]) if event.get("body") is None else f"{side['result']}: {_short(event['body'])}"
 
 
 def _print_predictions(made: dict[str, Any]) -> None:

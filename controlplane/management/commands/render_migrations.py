@@ -19,6 +19,7 @@ from pipelines.domain.definitions.document.spec import Lifecycle
 from pipelines.domain.lifecycle.vocabulary import STAGES
 from pipelines.domain.migration.choices import MigrationAction, MigrationChoice, Standing, allowed
 from pipelines.domain.migration.observation import DEFAULT_WINDOW
+from pipelines.domain.migration.shadow import RECORDS_WITHIN
 from pipelines.domain.migration.steps import GATES, SENTENCES, PlannedStep, StepName, back, forward
 
 DELIVERED, OPEN, READ = 1000, 250, 5000
@@ -41,7 +42,8 @@ class Command(RenderCommand):
 
 
 def _forward(kind: MigrationKind, life: Lifecycle | None = None, *, of_sink: bool = False) -> list[PlannedStep]:
-    return forward(kind, life or Lifecycle(), window=DEFAULT_WINDOW, longest_batch=0.0, of_sink=of_sink)
+    shadow = RECORDS_WITHIN if kind is MigrationKind.REVISION else None
+    return forward(kind, life or Lifecycle(), window=DEFAULT_WINDOW, longest_batch=0.0, of_sink=of_sink, shadow=shadow)
 
 
 def _backward(life: Lifecycle | None = None) -> list[PlannedStep]:
@@ -114,6 +116,8 @@ def _keys(step: PlannedStep) -> str:
     ]
     if step.name is StepName.OBSERVE:
         found.append("`rules.window`")
+    if step.name is StepName.SHADOW:
+        found.append("`shadow.for`")
     return ", ".join(found)
 
 

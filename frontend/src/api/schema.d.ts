@@ -3894,6 +3894,53 @@ export interface components {
             next: string | null;
         };
         /**
+         * DifferenceRow
+         * @description An event that differs. `record`: what it was made of, as the source reads it; `components`: the changed
+         *     components that are the reason; `body`: structural, empty where the bodies are no JSON or are the same JSON written
+         *     differently.
+         */
+        DifferenceRow: {
+            /** Topic */
+            topic: string;
+            /** Partition */
+            partition: number;
+            /** Offset */
+            offset: number;
+            /**
+             * Copy Number
+             * @default 0
+             */
+            copy_number: number;
+            /** Kinds */
+            kinds: components["schemas"]["DifferenceKind"][];
+            /**
+             * Components
+             * @default []
+             */
+            components: string[];
+            /**
+             * Record
+             * @default null
+             */
+            record: {
+                [key: string]: unknown;
+            } | null;
+            /** @default null */
+            before: components["schemas"]["ShownSide"] | null;
+            /** @default null */
+            after: components["schemas"]["ShownSide"] | null;
+            /**
+             * Headers
+             * @default []
+             */
+            headers: components["schemas"]["ChangedValue"][];
+            /**
+             * Body
+             * @default []
+             */
+            body: components["schemas"]["ChangedValue"][];
+        };
+        /**
          * DiscardBody
          * @description Dead letters to discard, and why.
          */
@@ -5430,7 +5477,8 @@ export interface components {
         MigrationAction: "approve" | "advance" | "abort" | "rollback" | "close" | "revert";
         /**
          * MigrationBody
-         * @description What to change, and why. `spec` depends on the kind: revision {definition | revision}, host {host}, software
+         * @description What to change, and why. `spec` depends on the kind: revision {definition | revision,
+         *     shadow}, host {host}, software
          *     {}, position {to, source}, cluster {source | sink, to, topics, positions}; each takes `rules` of the
          *     observation and `gates`, stages before which the migration waits for you.
          */
@@ -5552,6 +5600,8 @@ export interface components {
             snapshot: {
                 [key: string]: unknown;
             } | null;
+            /** @description Null unless a shadow has started. */
+            shadow: components["schemas"]["Shadow"] | null;
             /** Observed */
             observed: {
                 [key: string]: unknown;
@@ -5691,6 +5741,8 @@ export interface components {
              * @default []
              */
             passed_tests: string[];
+            /** @default null */
+            shadow: components["schemas"]["ShadowPlan"] | null;
         };
         /**
          * MigrationStage
@@ -5700,6 +5752,7 @@ export interface components {
          *     - `PLANNED`: Planned. The plan is made. Nothing has been changed.
          *     - `APPROVED`: Approved. This plan is approved and ready to start.
          *     - `PREFLIGHT`: Preflight. The new agent is initialized as a standby on its host. The old one keeps working.
+         *     - `SHADOWING`: Shadowing. Records that the old agent delivers are also evaluated under the new revision, and compared.
          *     - `PAUSING`: Pausing. Consumption is stopping. The in-flight batch is finishing.
          *     - `PAUSE_PROVEN`: Pause verified. Nothing is being read, in flight or unaccounted for.
          *     - `SNAPSHOT`: Snapshot. Positions, revision, checkpoint and ledger totals are recorded.
@@ -5714,7 +5767,7 @@ export interface components {
          *     - `ABORTED`: Aborted. The migration ended before anything was changed.
          * @enum {string}
          */
-        MigrationStage: "DRAFT" | "PLANNED" | "APPROVED" | "PREFLIGHT" | "PAUSING" | "PAUSE_PROVEN" | "SNAPSHOT" | "APPLYING" | "READY_TO_CUT_OVER" | "RESUMING" | "VERIFYING" | "COMMITTED" | "ROLLING_BACK" | "ROLLED_BACK" | "NEEDS_ATTENTION" | "ABORTED";
+        MigrationStage: "DRAFT" | "PLANNED" | "APPROVED" | "PREFLIGHT" | "SHADOWING" | "PAUSING" | "PAUSE_PROVEN" | "SNAPSHOT" | "APPLYING" | "READY_TO_CUT_OVER" | "RESUMING" | "VERIFYING" | "COMMITTED" | "ROLLING_BACK" | "ROLLED_BACK" | "NEEDS_ATTENTION" | "ABORTED";
         /**
          * MigrationStep
          * @description One step: what it does, and what came of it. `seconds`: how long it may take. `held_until`: it waits at its
@@ -8019,6 +8072,117 @@ export interface components {
         /** @enum {string} */
         SeverityEnum: "error" | "warning";
         /**
+         * Shadow
+         * @description Both revisions on the records that the old agent delivers. `share`: of events that differ; `not_compared`: by
+         *     source, what no run repeats; `unlike_ledger`: parts of which the old revision makes something else than the ledger
+         *     has, with `notes`; `findings`: why the last part was not made. Rates: records read per second.
+         */
+        Shadow: {
+            /**
+             * Since
+             * Format: date-time
+             */
+            since: string;
+            counts: components["schemas"]["ShadowCounts"];
+            /** Share */
+            share: number | null;
+            /** Parts */
+            parts: number;
+            /** Not Compared */
+            not_compared: {
+                [key: string]: components["schemas"]["NotCompared"];
+            };
+            /** Samples */
+            samples: components["schemas"]["ShadowSample"][];
+            /** Unlike Ledger */
+            unlike_ledger: number;
+            /** Notes */
+            notes: string[];
+            /** Failures */
+            failures: number;
+            /** Findings */
+            findings: components["schemas"]["Finding"][];
+            /** Rate Before */
+            rate_before: number | null;
+            /** Rate */
+            rate: number | null;
+            /**
+             * Shows Records
+             * @description Whether you may see what events hold.
+             */
+            shows_records: boolean;
+        };
+        /**
+         * ShadowCounts
+         * @description Records and what becomes of their events. `only_old`, `only_new`: events that one revision alone delivers;
+         *     `different`: all others that differ, in `kinds`, which counts each event once for each way in which it does.
+         */
+        ShadowCounts: {
+            /**
+             * Records
+             * @default 0
+             */
+            records: number;
+            /**
+             * Identical
+             * @default 0
+             */
+            identical: number;
+            /**
+             * Different
+             * @default 0
+             */
+            different: number;
+            /**
+             * Only Old
+             * @default 0
+             */
+            only_old: number;
+            /**
+             * Only New
+             * @default 0
+             */
+            only_new: number;
+            /**
+             * Kinds
+             * @default {}
+             */
+            kinds: {
+                [key: string]: number;
+            };
+        };
+        /**
+         * ShadowPlan
+         * @description What is compared: `channels`, the one of each source whose batches are the reference. `seconds`: at most.
+         */
+        ShadowPlan: {
+            /** Seconds */
+            seconds: number;
+            /**
+             * Records
+             * @default null
+             */
+            records: number | null;
+            /**
+             * Most Different
+             * @default null
+             */
+            most_different: number | null;
+            /** Channels */
+            channels: {
+                [key: string]: string;
+            };
+        };
+        /**
+         * ShadowSample
+         * @description An event that differs under the two revisions.
+         */
+        ShadowSample: {
+            /** Source */
+            source: string;
+            difference: components["schemas"]["DifferenceRow"];
+        };
+        /**
          * ShownSide
          * @description What one revision makes of an event. `event` and `cause` are for those who may see records.
          */
@@ -8467,7 +8631,7 @@ export interface components {
          * @description Everything that a migration does, forward and back.
          * @enum {string}
          */
-        StepName: "prepare_standby" | "pause" | "prove_pause" | "take_snapshot" | "translate_positions" | "note_sink_ends" | "end_old_run" | "set_positions" | "check_standby" | "promote" | "observe" | "discard_standby" | "resume_old" | "pause_new" | "end_new_run" | "translate_back" | "restore" | "start_old";
+        StepName: "prepare_standby" | "shadow" | "pause" | "prove_pause" | "take_snapshot" | "translate_positions" | "note_sink_ends" | "end_old_run" | "set_positions" | "check_standby" | "promote" | "observe" | "discard_standby" | "resume_old" | "pause_new" | "end_new_run" | "translate_back" | "restore" | "start_old";
         /**
          * StepRow
          * @description An event behind one interceptor. `event`, `headers` (names that differ) and `cause` are for those who may see

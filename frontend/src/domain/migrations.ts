@@ -10,6 +10,7 @@ export const STAGES = toned<MigrationStage>(vocabulary.stages, {
   PLANNED: 'idle',
   APPROVED: 'held',
   PREFLIGHT: 'busy',
+  SHADOWING: 'busy',
   PAUSING: 'busy',
   PAUSE_PROVEN: 'busy',
   SNAPSHOT: 'busy',
@@ -46,6 +47,7 @@ export function asksToCommit({ rules, gates }: Pick<MigrationPlan, 'rules' | 'ga
 /** Stages in which the engine is at work, so that what is shown changes without an event. */
 const WORKING: MigrationStage[] = [
   'PREFLIGHT',
+  'SHADOWING',
   'PAUSING',
   'PAUSE_PROVEN',
   'SNAPSHOT',

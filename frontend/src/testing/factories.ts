@@ -451,6 +451,7 @@ export function migration(fields: Partial<MigrationDetail> = {}): MigrationDetai
     passed: [],
     findings: [],
     snapshot: null,
+    shadow: null,
     observed: null,
     draining: null,
     pause_seconds: null,
@@ -482,6 +483,7 @@ export function migrationPlan(fields: Partial<MigrationPlan> = {}): MigrationPla
     predictions: [],
     to_acknowledge: null,
     passed_tests: [],
+    shadow: null,
     guarantees: [
       {
         source: 'shop',

@@ -46,7 +46,8 @@ from pipelines.services.migration.plans import read_spec
 
 
 class MigrationBody(Shape):
-    """What to change, and why. `spec` depends on the kind: revision {definition | revision}, host {host}, software
+    """What to change, and why. `spec` depends on the kind: revision {definition | revision,
+    shadow}, host {host}, software
     {}, position {to, source}, cluster {source | sink, to, topics, positions}; each takes `rules` of the
     observation and `gates`, stages before which the migration waits for you."""
 
@@ -171,7 +172,8 @@ class MigrationList(MigrationBase):
         self.role = self.require(pipeline.team_id)
         require_spec_rights(self, pipeline.name, body.kind, body.spec)
         made = services.create(pipeline=pipeline, kind=body.kind, spec=body.spec, reason=body.reason, actor=self.actor)
-        return answer(detail_schema(made), 201, Location=f"/api/v1/migrations/{made.pk}")
+        found = detail_schema(made, shows_records=self.access.sees_records(pipeline.team_id))
+        return answer(found, 201, Location=f"/api/v1/migrations/{made.pk}")
 
     def _asked(self) -> MigrationBody:
         """What is asked for; raises Invalid with everything that is wrong with the request, its spec and the definition
@@ -209,6 +211,10 @@ class MigrationView(MigrationBase, TeamView):
         """The migration that the address names; raises NotFound."""
         return get_migration(self.kwargs["migration_id"], self.access)
 
+    def shown(self, row: Migration) -> MigrationDetailSchema:
+        """One migration as the caller may see it."""
+        return detail_schema(row, shows_records=self.access.sees_records(row.pipeline.team_id))
+
 
 class MigrationDetail(MigrationView):
     """One migration."""
@@ -216,7 +222,7 @@ class MigrationDetail(MigrationView):
     @extend_schema(operation_id="get_migration", responses=MigrationDetailSchema)
     def get(self, request: Request, migration_id: UUID) -> Response:
         """Show a migration: plan, steps with their evidence, what can be done next and what that costs."""
-        return answer(detail_schema(self.migration))
+        return answer(self.shown(self.migration))
 
 
 class PlanMigration(MigrationView):
@@ -227,7 +233,7 @@ class PlanMigration(MigrationView):
     def post(self, request: Request, migration_id: UUID) -> Response:
         """Plan against the present; another plan has another hash, and needs approvals of its own."""
         self.body(ActionBody)
-        return answer(detail_schema(services.plan(migration=self.migration, actor=self.actor)))
+        return answer(self.shown(services.plan(migration=self.migration, actor=self.actor)))
 
 
 class ApproveMigration(MigrationView):
@@ -241,7 +247,7 @@ class ApproveMigration(MigrationView):
         named, row = self.body(HashBody).hash, self.migration
         self.require_rights(row)
         require_approver(self, row.pipeline, author=row.created_by)
-        return answer(detail_schema(services.approve(migration=row, named=named, actor=self.actor)))
+        return answer(self.shown(services.approve(migration=row, named=named, actor=self.actor)))
 
 
 class AdvanceMigration(MigrationView):
@@ -255,7 +261,7 @@ class AdvanceMigration(MigrationView):
         body, row = self.body(AdvanceBody), self.migration
         self.require_rights(row)
         made = services.advance(migration=row, named=body.hash, actor=self.actor, acknowledged=body.acknowledge)
-        return answer(detail_schema(made), 202)
+        return answer(self.shown(made), 202)
 
 
 class AbortMigration(MigrationView):
@@ -267,7 +273,7 @@ class AbortMigration(MigrationView):
         """Cancel a migration before anything has changed: the old agent continues. One that requires action is
         closed."""
         reason, row = self.body(WhyBody).reason, self.migration
-        return answer(detail_schema(services.abort(migration=row, reason=reason, actor=self.actor)), 202)
+        return answer(self.shown(services.abort(migration=row, reason=reason, actor=self.actor)), 202)
 
 
 class RollbackMigration(MigrationView):
@@ -280,7 +286,7 @@ class RollbackMigration(MigrationView):
         reason, row = self.body(WhyBody).reason, self.migration
         back = row.old_revision or row.pipeline.current_revision
         require_definition_rights(self, row.pipeline, back.definition if back else None)
-        return answer(detail_schema(services.rollback(migration=row, reason=reason, actor=self.actor)), 202)
+        return answer(self.shown(services.rollback(migration=row, reason=reason, actor=self.actor)), 202)
 
 
 class RevertMigration(MigrationView):
@@ -294,7 +300,7 @@ class RevertMigration(MigrationView):
         if row.stage == MigrationStage.COMMITTED and isinstance(spec := reverse_of(row), dict):
             require_spec_rights(self, row.pipeline.name, MigrationKind(row.kind), spec)
         made = services.revert(migration=row, reason=reason, actor=self.actor)
-        return answer(detail_schema(made), 201, Location=f"/api/v1/migrations/{made.pk}")
+        return answer(self.shown(made), 201, Location=f"/api/v1/migrations/{made.pk}")
 
 
 class MigrationEvidence(MigrationView):

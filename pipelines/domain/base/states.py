@@ -226,6 +226,7 @@ class MigrationStage(StrEnum):
     PLANNED = "PLANNED"
     APPROVED = "APPROVED"
     PREFLIGHT = "PREFLIGHT"
+    SHADOWING = "SHADOWING"
     PAUSING = "PAUSING"
     PAUSE_PROVEN = "PAUSE_PROVEN"
     SNAPSHOT = "SNAPSHOT"
@@ -248,6 +249,7 @@ FINAL_STAGES = frozenset({MigrationStage.COMMITTED, MigrationStage.ROLLED_BACK, 
 
 FORWARD_STAGES = (
     MigrationStage.PREFLIGHT,
+    MigrationStage.SHADOWING,
     MigrationStage.PAUSING,
     MigrationStage.PAUSE_PROVEN,
     MigrationStage.SNAPSHOT,
@@ -256,7 +258,7 @@ FORWARD_STAGES = (
     MigrationStage.RESUMING,
     MigrationStage.VERIFYING,
 )
-"""The stages of the work itself, in order."""
+"""The stages of the work itself, in order. SHADOWING is there only where the migration asks for it."""
 
 STEERING_STAGES = frozenset({*FORWARD_STAGES, MigrationStage.ROLLING_BACK})
 """Stages in which the engine holds the pipeline: nobody else changes what it does."""
@@ -281,6 +283,7 @@ MIGRATION_TRANSITIONS: dict[MigrationStage, frozenset[MigrationStage]] = {
         }
     ),
     **{old: frozenset({new, *_LEAVING}) for old, new in itertools.pairwise(FORWARD_STAGES)},
+    MigrationStage.PREFLIGHT: frozenset({MigrationStage.SHADOWING, MigrationStage.PAUSING, *_LEAVING}),
     MigrationStage.VERIFYING: frozenset({MigrationStage.COMMITTED, *_LEAVING}),
     MigrationStage.ROLLING_BACK: frozenset(
         {

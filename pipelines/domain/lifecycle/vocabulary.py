@@ -76,6 +76,9 @@ STAGES: dict[MigrationStage, Term] = {
     MigrationStage.PREFLIGHT: Term(
         "Preflight", "The new agent is initialized as a standby on its host. The old one keeps working."
     ),
+    MigrationStage.SHADOWING: Term(
+        "Shadowing", "Records that the old agent delivers are also evaluated under the new revision, and compared."
+    ),
     MigrationStage.PAUSING: Term("Pausing", "Consumption is stopping. The in-flight batch is finishing."),
     MigrationStage.PAUSE_PROVEN: Term("Pause verified", "Nothing is being read, in flight or unaccounted for."),
     MigrationStage.SNAPSHOT: Term("Snapshot", "Positions, revision, checkpoint and ledger totals are recorded."),
@@ -101,6 +104,7 @@ WIZARD_STEPS: dict[str, Term] = {
     "plan": Term("Plan", "Blockers, expected impact, definition changes and steps. Planning changes nothing."),
     "approve": Term("Approve", "Users approve the plan. Then you start the migration."),
     "preflight": Term("Preflight", STAGES[MigrationStage.PREFLIGHT].meaning),
+    "shadow": Term("Shadow", STAGES[MigrationStage.SHADOWING].meaning),
     "pause": Term("Pause and drain", STAGES[MigrationStage.PAUSING].meaning),
     "proof": Term("Verify pause", STAGES[MigrationStage.PAUSE_PROVEN].meaning),
     "snapshot": Term("Snapshot", STAGES[MigrationStage.SNAPSHOT].meaning),

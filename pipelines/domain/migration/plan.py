@@ -16,6 +16,7 @@ from pipelines.domain.definitions.document.consequences import Consequence, Eval
 from pipelines.domain.definitions.document.guarantees import ChannelGuarantee
 from pipelines.domain.migration.observation import ObservationRules
 from pipelines.domain.migration.prediction import Prediction
+from pipelines.domain.migration.shadow import ShadowPlan
 from pipelines.domain.migration.steps import PlannedStep, ordered
 from pipelines.domain.positions.cluster_move import PartitionTranslation, SinkEnd
 from pipelines.domain.positions.plan import PlannedMove
@@ -74,6 +75,7 @@ class MigrationPlan(Frozen):
     predictions: list[Prediction] = []
     to_acknowledge: int | None = None
     passed_tests: list[str] = []
+    shadow: ShadowPlan | None = None
 
     @model_validator(mode="after")
     def _in_order(self) -> MigrationPlan:

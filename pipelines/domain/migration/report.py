@@ -114,6 +114,7 @@ def _tables(content: Mapping[str, Any]) -> list[str]:
         _table(
             "Pause verified", ("what", "holds", "words", "evidence"), _proof(content), none="No pause was verified."
         ),
+        *_shadow(content),
         *_outcome(content),
         _table("Observed", ("rule", "holds", "expected", "found", "words"), _checks(content), none="Not observed."),
         _table("Findings", ("code", "where", "message", "what to do"), _findings(content["findings"])),
@@ -296,6 +297,34 @@ _FIGURES = {
     "output_per_record": "events delivered for each record read",
     "bytes_per_output": "bytes of an event delivered",
 }
+
+
+def _shadow(content: Mapping[str, Any]) -> list[str]:
+    found = content.get("shadow")
+    if not found:
+        return []
+    counts, share = found["counts"], found["share"]
+    facts: list[_Fact] = [
+        ("records compared", f"{counts['records']:,}"),
+        ("identical", f"{counts['identical']:,}"),
+        ("different", f"{counts['different']:,}"),
+        ("delivered by the old revision only", f"{counts['only_old']:,}"),
+        ("delivered by the new revision only", f"{counts['only_new']:,}"),
+        ("share that differs", _percent(share)),
+        ("not compared, since no run repeats it", "; ".join(_volatile(found["not_compared"])) or "nothing"),
+        ("records per second before the migration", _figure(found["rate_before"])),
+        ("records per second during the shadow", _figure(found["rate"])),
+        *(("unlike the ledger", note) for note in found["notes"]),
+    ]
+    return [_facts("Shadow comparison", facts)]
+
+
+def _volatile(not_compared: Mapping[str, Mapping[str, Any]]) -> Iterable[str]:
+    for source, left_out in sorted(not_compared.items()):
+        names = [f"header {name}" for name in left_out["headers"]]
+        names += [part for part in ("key", "body") if left_out[part]]
+        if names:
+            yield f"sources.{source}: {', '.join(names)}"
 
 
 def _outcome(content: Mapping[str, Any]) -> list[str]:

@@ -18,6 +18,7 @@ from pipelines.domain.definitions.document.diff import masked
 from pipelines.domain.definitions.document.spec import Definition
 from pipelines.domain.definitions.document.text import load
 from pipelines.domain.migration.observation import ObservationRules
+from pipelines.domain.migration.shadow import ShadowSpec
 from pipelines.domain.migration.steps import GATES
 from pipelines.domain.positions.cluster_move import SINK_KEYS, SOURCE_KEYS, ClusterMove, Translate
 from pipelines.domain.positions.plan import Target
@@ -38,10 +39,12 @@ class Spec(Frozen):
 
 
 class RevisionSpec(Spec):
-    """Another definition, as an object or as YAML or JSON text; or the number of a stored `revision`."""
+    """Another definition, as an object or as YAML or JSON text; or the number of a stored `revision`. `shadow`: compare
+    both revisions before the pause, on what the old agent delivers."""
 
     definition: dict[str, Any] | str | None = None
     revision: int | None = Field(default=None, ge=1, lt=2**31)
+    shadow: ShadowSpec | None = None
 
     @model_validator(mode="after")
     def _says_one(self) -> Self:

@@ -22,6 +22,8 @@ UNWATCHED_STOP_SECONDS = 600.0
 TRANSLATION_SECONDS = 120.0
 """How long positions may take to be translated while data waits; a mirror that is behind is waited for."""
 FIRST_BATCH_SECONDS = 120.0
+SHADOW_MARGIN_SECONDS = 660.0
+"""How long the last part of a shadow may take: in the queue of its host, and to be made."""
 
 
 class ChangeBeforeProof(Exception):
@@ -32,6 +34,7 @@ class StepName(StrEnum):
     """Everything that a migration does, forward and back."""
 
     PREPARE_STANDBY = "prepare_standby"
+    SHADOW = "shadow"
     PAUSE = "pause"
     PROVE_PAUSE = "prove_pause"
     TAKE_SNAPSHOT = "take_snapshot"
@@ -53,6 +56,7 @@ class StepName(StrEnum):
 
 SENTENCES: dict[StepName, str] = {
     StepName.PREPARE_STANDBY: "Start the new agent as a standby; initialize and probe every component on its host.",
+    StepName.SHADOW: "Compare both revisions on the records that the old agent delivers.",
     StepName.PAUSE: "Stop consumption and finish the in-flight batch.",
     StepName.PROVE_PAUSE: "Verify that nothing is being read, in flight or unaccounted for.",
     StepName.TAKE_SNAPSHOT: "Record positions, revision, checkpoint and ledger totals.",
@@ -77,6 +81,7 @@ CHANGES = frozenset({StepName.END_OLD_RUN, StepName.SET_POSITIONS, StepName.PROM
 
 _STAGE_OF: dict[StepName, MigrationStage] = {
     StepName.PREPARE_STANDBY: MigrationStage.PREFLIGHT,
+    StepName.SHADOW: MigrationStage.SHADOWING,
     StepName.PAUSE: MigrationStage.PAUSING,
     StepName.PROVE_PAUSE: MigrationStage.PAUSE_PROVEN,
     StepName.TAKE_SNAPSHOT: MigrationStage.SNAPSHOT,
@@ -135,14 +140,17 @@ def forward(
     window: float,
     longest_batch: float,
     of_sink: bool = False,
+    shadow: float | None = None,
 ) -> list[PlannedStep]:
     """The steps of a kind. `window`: seconds of observation; `longest_batch`: those that real-time mode may make a
-    pause wait for its batch; `of_sink`: a sink moves to another cluster, and positions stay."""
+    pause wait for its batch; `of_sink`: a sink moves to another cluster, and positions stay; `shadow`: seconds of a
+    shadow, None without one."""
     cluster = kind is MigrationKind.CLUSTER
     translated_steps = [StepName.NOTE_SINK_ENDS if of_sink else StepName.TRANSLATE_POSITIONS] if cluster else []
     moved = kind is MigrationKind.POSITION or (cluster and not of_sink)
     names = [
         StepName.PREPARE_STANDBY,
+        *([StepName.SHADOW] if shadow is not None else []),
         StepName.PAUSE,
         StepName.PROVE_PAUSE,
         StepName.TAKE_SNAPSHOT,
@@ -155,6 +163,7 @@ def forward(
     ]
     seconds = {
         StepName.PREPARE_STANDBY: life.init_timeout + MARGIN_SECONDS,
+        StepName.SHADOW: (shadow or 0.0) + SHADOW_MARGIN_SECONDS,
         StepName.PAUSE: life.drain_timeout + longest_batch,
         StepName.TRANSLATE_POSITIONS: TRANSLATION_SECONDS,
         StepName.NOTE_SINK_ENDS: TRANSLATION_SECONDS,

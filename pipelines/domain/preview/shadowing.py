@@ -3,6 +3,7 @@ delivered."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import ClassVar, Literal
 
 from pydantic import Field
@@ -72,3 +73,14 @@ class ShadowRequest(HostRequest[ShadowAnswer]):
     channel: str
     ranges: list[PartitionRange]
     samples: int = Field(default=MOST_SAMPLES, ge=0, le=MOST_SAMPLES)
+
+
+def beginning(ranges: Iterable[PartitionRange], most: int) -> list[PartitionRange]:
+    """The first offsets of some ranges, one after the other."""
+    found = []
+    for each in ranges:
+        taken = min(most, each.end - each.start)
+        most -= taken
+        if taken:
+            found.append(each.until(each.start + taken))
+    return found

@@ -17,6 +17,7 @@ from pipelines.domain.migration.specs import shown
 from pipelines.domain.migration.steps import StepName
 from pipelines.models import AuditRow, Host, LedgerBatch, Migration, Run
 from pipelines.selectors.migration import migrations as selecting
+from pipelines.selectors.migration.shadows import shadow_of
 
 
 def document(migration: Migration) -> dict[str, Any]:
@@ -74,6 +75,7 @@ def document(migration: Migration) -> dict[str, Any]:
             "old_run_ended": _evidence_of(migration, StepName.END_OLD_RUN),
             "prediction": plan.get("predictions", []),
             "acknowledged": taken.get("acknowledged"),
+            "shadow": shadow_of(migration, shows_records=False),
             "outcome": [row.model_dump(mode="json") for row in selecting.outcome_rows(migration)],
             "observed": (migration.observed or _evidence_of(migration, StepName.OBSERVE) or {}).get("checks", []),
             "findings": migration.findings,

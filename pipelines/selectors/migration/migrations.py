@@ -67,6 +67,7 @@ _OF_ONE = (
     "spec",
     "plan",
     "snapshot",
+    "shadow",
     "observed",
     "findings",
     "pipeline__findings",

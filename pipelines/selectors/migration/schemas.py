@@ -21,6 +21,8 @@ from pipelines.domain.migration.policy import ApprovalRule
 from pipelines.domain.migration.progress import MigrationStepState
 from pipelines.domain.migration.specs import shown
 from pipelines.domain.migration.steps import StepName
+from pipelines.domain.preview.protocol import DifferenceRow, NotCompared
+from pipelines.domain.preview.shadowing import ShadowCounts
 from pipelines.foundation import clock
 from pipelines.models import ApprovalPolicy, Evacuation, FreezeWindow, Migration
 from pipelines.selectors.base.schemas import Schema
@@ -28,6 +30,7 @@ from pipelines.selectors.base.visible import seen_names
 from pipelines.selectors.governance.rules import approval_rule
 from pipelines.selectors.migration import migrations as selecting
 from pipelines.selectors.migration.evidence import following, pause_seen
+from pipelines.selectors.migration.shadows import shadow_of
 
 
 class MigrationStepSchema(Schema):
@@ -116,6 +119,33 @@ class DrainDumpSchema(Schema):
     stuck: list[str]
 
 
+class ShadowSampleSchema(Schema):
+    """An event that differs under the two revisions."""
+
+    source: str
+    difference: DifferenceRow
+
+
+class ShadowSchema(Schema):
+    """Both revisions on the records that the old agent delivers. `share`: of events that differ; `not_compared`: by
+    source, what no run repeats; `unlike_ledger`: parts of which the old revision makes something else than the ledger
+    has, with `notes`; `findings`: why the last part was not made. Rates: records read per second."""
+
+    since: datetime
+    counts: ShadowCounts
+    share: float | None
+    parts: int
+    not_compared: dict[str, NotCompared]
+    samples: list[ShadowSampleSchema]
+    unlike_ledger: int
+    notes: list[str]
+    failures: int
+    findings: list[Finding]
+    rate_before: float | None
+    rate: float | None
+    shows_records: bool = Field(description="Whether you may see what events hold.")
+
+
 class MigrationDetailSchema(MigrationSchema):
     """A migration with its plan, its steps, and what can be done next, each with its expected impact."""
 
@@ -130,6 +160,7 @@ class MigrationDetailSchema(MigrationSchema):
     passed: list[PassedGateSchema]
     findings: list[Finding]
     snapshot: dict[str, Any] | None
+    shadow: ShadowSchema | None = Field(description="Null unless a shadow has started.")
     observed: dict[str, Any] | None
     draining: DrainingSchema | None = Field(description="Null outside of PAUSING.")
     drain_dump: DrainDumpSchema | None = Field(description="Null unless the pause timed out.")
@@ -216,8 +247,8 @@ def _fields(row: Migration) -> dict[str, Any]:
     }
 
 
-def detail_schema(row: Migration) -> MigrationDetailSchema:
-    """One migration with all that is known of it."""
+def detail_schema(row: Migration, *, shows_records: bool) -> MigrationDetailSchema:
+    """One migration with all that is known of it. `shows_records`: the caller may see what events hold."""
     plan = selecting.plan_of(row)
     rule, standing = approval_rule(row.pipeline), selecting.standing(row)
     return MigrationDetailSchema(
@@ -233,12 +264,21 @@ def detail_schema(row: Migration) -> MigrationDetailSchema:
         passed=[PassedGateSchema(**each) for each in row.passed],
         findings=[_finding(each) for each in row.findings],
         snapshot=row.snapshot,
+        shadow=_shadow(row, shows_records=shows_records),
         observed=row.observed,
         draining=DrainingSchema(**asdict(found)) if (found := selecting.draining(row)) else None,
         drain_dump=_drain_dump(row),
         pause_seconds=pause_seen(row, following(row)),
         runner_host=row.runner_host,
     )
+
+
+def _shadow(row: Migration, *, shows_records: bool) -> ShadowSchema | None:
+    found = shadow_of(row, shows_records=shows_records)
+    if found is None:
+        return None
+    findings = [_finding(each) for each in found["findings"]]
+    return ShadowSchema(**{**found, "findings": findings}, shows_records=shows_records)
 
 
 def _approvals(row: Migration, rule: ApprovalRule) -> list[ApprovalSchema]:

@@ -108,7 +108,7 @@ def _blocked_by(findings: int) -> str:
 
 
 def _stored(spec: Spec) -> dict[str, Any]:
-    return {name: value for name, value in spec.model_dump(mode="json").items() if value is not None}
+    return {name: value for name, value in spec.model_dump(mode="json", by_alias=True).items() if value is not None}
 
 
 def _resolved(pipeline: Pipeline, spec: Spec, now: datetime) -> Spec:

@@ -20,6 +20,8 @@ from pipelines.domain.definitions.document.spec import ANY_HOST, Definition
 from pipelines.domain.migration import blockers as blocking
 from pipelines.domain.migration.blockers import Facts, Place
 from pipelines.domain.migration.plan import MigrationPlan, MigrationTarget, expected_pause
+from pipelines.domain.migration.shadow import ShadowPlan
+from pipelines.domain.migration.shadow import planned as shadow_planned
 from pipelines.domain.migration.specs import SPECS, ClusterSpec, HostSpec, PositionSpec, RevisionSpec, Spec, problems
 from pipelines.domain.migration.steps import forward
 from pipelines.domain.positions import cluster_move
@@ -134,8 +136,15 @@ def make(
     facts = _facts(pipeline, kind, old, wanted, changes)
     longest = old.delivery.batch_duration if old.delivery.mode == "real_time" else 0.0
     of_sink = isinstance(spec, ClusterSpec) and spec.sink is not None
+    shadow = _shadow(spec, old, new)
     steps = forward(
-        kind, old.lifecycle, gates=spec.gates, window=spec.rules.window, longest_batch=longest, of_sink=of_sink
+        kind,
+        old.lifecycle,
+        gates=spec.gates,
+        window=spec.rules.window,
+        longest_batch=longest,
+        of_sink=of_sink,
+        shadow=shadow.seconds if isinstance(shadow, ShadowPlan) else None,
     )
     run = selecting.active_run(pipeline.id)
     seen = _seen(kind, inspection, of_sink=of_sink)
@@ -170,6 +179,8 @@ def make(
             *(finding for finding in blocking.blockers(facts) if finding.is_error),
             *(_uncounted(inspection, seen) if kind in _INSPECTED and new is not None else ()),
             *untested,
+            *(shadow if isinstance(shadow, list) else ()),
+            *(_nothing_to_shadow(pipeline) if isinstance(shadow, ShadowPlan) else ()),
         ],
         warnings=[
             *(finding for finding in wanted.findings if not finding.is_error),
@@ -178,7 +189,29 @@ def make(
         ],
         guarantees=guarantees(new) if new else [],
         passed_tests=[each.name for each in (tested.tests or [])] if tested and not untested else [],
+        shadow=shadow if isinstance(shadow, ShadowPlan) else None,
     )
+
+
+def _shadow(spec: Spec, old: Definition, new: Definition | None) -> ShadowPlan | list[Finding] | None:
+    """What a shadow compares, or why it cannot; None where none is wanted."""
+    if not isinstance(spec, RevisionSpec) or spec.shadow is None or new is None:
+        return None
+    return shadow_planned(spec.shadow, old, new)
+
+
+def _nothing_to_shadow(pipeline: Pipeline) -> list[Finding]:
+    if pipeline.desired_state != DesiredState.PAUSED:
+        return []
+    words = f"{pipeline.name} is paused, so its agent delivers no records that a shadow could compare."
+    return [
+        Finding(
+            path="spec.shadow",
+            code="SHADOW_PAUSED",
+            message=words,
+            suggestion=f"headgate resume {pipeline.name}, or leave the shadow out.",
+        )
+    ]
 
 
 _INSPECTED = frozenset({MigrationKind.POSITION, MigrationKind.CLUSTER})

@@ -30,9 +30,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from pipelines.domain.preview.protocol import CasesRequest, PreviewRequest
-    from pipelines.domain.trace.protocol import FollowRequest, SearchRequest
-
     from pipelines.domain.preview.shadowing import ShadowRequest
+    from pipelines.domain.trace.protocol import FollowRequest, SearchRequest
 
     Asked = PreviewRequest | CasesRequest | FollowRequest | SearchRequest | ShadowRequest
 
@@ -41,7 +40,8 @@ MOST_PREVIEWS = 50
 MOST_RESIDENT = 1536 * 1024 * 1024
 _HEAP = "768m"
 _CORES = 2
-_LOWEST = 19
+_NICENESS = 10
+"""Of a shadow: it yields to an agent that is busy, and does not starve on a host that is."""
 _STOP = 3.0
 _PREFIX = "headgate-preview-"
 
@@ -121,9 +121,9 @@ class Previewer:
 
 def _give_way() -> None:
     """Have what is left of the processors alone, for good: a shadow is in no hurry, and the agent beside it is."""
-    os.nice(_LOWEST)
+    os.nice(_NICENESS)
     with suppress(OSError):  # where sessions share the processors, the niceness is that of the session
-        Path("/proc/self/autogroup").write_text(f"{_LOWEST}\n", encoding="ascii")
+        Path("/proc/self/autogroup").write_text(f"{_NICENESS}\n", encoding="ascii")
 
 
 def _request(line: bytes) -> Asked:

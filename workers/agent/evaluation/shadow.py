@@ -21,7 +21,7 @@ from pipelines.domain.preview.masking import Rules
 from pipelines.domain.preview.outcomes import EventResult, Origin
 from pipelines.domain.preview.protocol import DifferenceRow, NotCompared
 from pipelines.domain.preview.selection import Extent
-from pipelines.domain.preview.shadowing import ShadowCounts, ShadowPart, ShadowRequest
+from pipelines.domain.preview.shadowing import ShadowCounts, ShadowPart, ShadowRequest, beginning
 from workers.agent.base.event import HEADERS_TYPE, ORIGIN, PROBLEM_TYPE, Event
 from workers.agent.base.findings import refuse
 from workers.agent.evaluation import reading
@@ -29,7 +29,7 @@ from workers.agent.evaluation.outcomes import Evaluation, evaluation, graph_of
 from workers.agent.evaluation.preview import Reader, compared, require_one_log
 from workers.agent.evaluation.reading import MOST_BODY, Records
 from workers.agent.graph import compile as compiler
-from workers.agent.graph.batch import IS_DELIVERED, counted
+from workers.agent.graph.batch import IS_DELIVERED, Classification, counted
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -51,8 +51,8 @@ def shadow(spark: SparkSession, request: ShadowRequest, tmp: Path) -> ShadowPart
         reading.require_readable(each.reader)
     require_one_log(old, new)
     _require_kept(old, request.ranges)
-    partitions = tuple(frozenset(each.reader.log_ranges()) for each in (old, new))
-    sides = _Sides(spark, old, new, *partitions, request.ranges)
+    of_old, of_new = (frozenset(each.reader.log_ranges()) for each in (old, new))
+    sides = _Sides(spark, old, new, of_old, of_new, request.ranges)
     rules = Rules.of([graph.definition for graph in graphs], request.masked)
     return _Shadow(sides, request.channel).part(request.samples, rules)
 
@@ -104,7 +104,7 @@ class _Sides:
         """Both sides of some events."""
         if not origins:
             return []
-        records = _Picked(_extent(_around(origins)), 1, len(origins), 0, tuple(origins))
+        records = _Picked(_extent(_around(origins)), 1, len(origins), 0, origins=tuple(origins))
         reader = Reader(self.old, self.new, records, self.of_old, self.spark)
         wanted = set(origins)
         found = compared(reader, rules).differences
@@ -114,17 +114,6 @@ class _Sides:
 def _extent(ranges: Iterable[PartitionRange]) -> Extent:
     keys = [(TopicPartition(each.topic, each.partition), each) for each in ranges if each.end > each.start]
     return Extent({key: each.start for key, each in keys}, {key: each.end for key, each in keys})
-
-
-def beginning(ranges: Iterable[PartitionRange], most: int) -> list[PartitionRange]:
-    """The first offsets of some ranges, one after the other."""
-    found = []
-    for each in ranges:
-        taken = min(most, each.end - each.start)
-        most -= taken
-        if taken:
-            found.append(each.model_copy(update={"end": each.start + taken}))
-    return found
 
 
 def _around(origins: Iterable[Origin]) -> list[PartitionRange]:
@@ -154,8 +143,8 @@ class _Picked(Records):
 
 
 class _Group(NamedTuple):
-    """Events that are alike. `verdict`: of the old revision in the channel, as the ledger names it; `was`, `now`: whether
-    they are delivered; `copied`: whether they are further events of a record."""
+    """Events that are alike. `verdict`: of the old revision in the channel, as the ledger names it; `was`, `now`: are
+    they delivered; `copied`: are they further events of a record."""
 
     kinds: list[str]
     verdict: str | None
@@ -206,9 +195,7 @@ class _Shadow:
     def _judged(self, side: Evaluation) -> DataFrame:
         made = compiler.intercept(*self._sides.frame(side, self._sides.ranges), side.interceptors, side.selector)
         found = side.classifications(made)
-        verdicts = {
-            name: _named(each.chosen, {n: str(v) for n, v in each.verdicts.items()}) for name, each in found.items()
-        }
+        verdicts = {name: _verdict(each) for name, each in found.items()}
         counters = {name: f.substring_index(verdict, "@", 1) for name, verdict in verdicts.items()}
         filtered = f.coalesce(*(f.when(counters[name] == "filtered", verdicts[name]) for name in found))
         reason = side.reason(found)
@@ -256,16 +243,17 @@ def _when_any(conditions: Iterable[Column], value: str) -> Column:
     return f.when(reduce(operator.or_, conditions), f.lit(value))
 
 
-def _named(chosen: Column | None, names: dict[int, str]) -> Column:
-    """The name behind a number."""
-    if chosen is None:
+def _verdict(classification: Classification) -> Column:
+    """The verdict as the ledger names it."""
+    names = {number: str(each) for number, each in classification.verdicts.items()}
+    if classification.chosen is None:
         return f.lit(names[IS_DELIVERED])
     known = f.create_map(*(f.lit(part) for pair in names.items() for part in pair))
-    return f.element_at(known, chosen)
+    return f.element_at(known, classification.chosen)
 
 
 def _headers(headers: Column, ignored: frozenset[str]) -> Column:
-    """All headers as one text: by name, those of one name in their order. Of ignored ones it says that they are there."""
+    """All headers as one text: by name, those of one name in their order. Of ignored ones it has no value."""
 
     def placed(header: Column, place: Column) -> Column:
         value = f.coalesce(header["value"], f.lit(b""))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,12 +15,14 @@ from pipelines.domain.access.on_host import on_this_host
 from pipelines.domain.access.reach import ReachPolicy
 from pipelines.domain.access.uses import uses
 from pipelines.domain.base.findings import Finding
+from pipelines.domain.base.positions import PartitionRange
 from pipelines.domain.base.states import RunRole
 from pipelines.domain.definitions.checks.validate import validate_data
 from pipelines.domain.definitions.document.references import substituted
 from pipelines.domain.definitions.document.spec import Definition
 from pipelines.domain.preview.protocol import CasesRequest, PreviewRequest, Side
 from pipelines.domain.preview.selection import PreviewSelection
+from pipelines.domain.preview.shadowing import ShadowRequest
 from pipelines.domain.runs.lineage import Lineage, continue_from
 from pipelines.domain.runs.protocol import (
     AgentUser,
@@ -33,7 +35,7 @@ from pipelines.domain.runs.protocol import (
     checkpoint_root,
     data_root,
 )
-from pipelines.models import CaseRun, Cluster, Pipeline, Preview, Run
+from pipelines.models import CaseRun, Cluster, Pipeline, Preview, Run, ShadowTask
 from pipelines.selectors.access.clusters import cluster_of, placed
 from pipelines.selectors.access.reach import policy
 from pipelines.selectors.access.secrets import user_of
@@ -184,21 +186,42 @@ class Launcher:
     def to_preview(self, preview: Preview, seconds: float) -> PreviewRequest | list[Finding]:
         """What a previewer is asked, or what keeps an agent with one of the two definitions from being started here.
         Raises NotProvisioned."""
-        pipeline, sides, masked = preview.pipeline, [], set[str]()
-        for data in (preview.base.definition, preview.candidate):
+        found = self._both(preview.pipeline, (preview.base.definition, preview.candidate), seconds)
+        if isinstance(found, list):
+            return found
+        return PreviewRequest(
+            source=preview.source,
+            selection=PreviewSelection.model_validate(preview.selection),
+            state=str(self._data_root(preview)),
+            **found,
+        )
+
+    def to_shadow(self, task: ShadowTask, seconds: float) -> ShadowRequest | list[Finding]:
+        """The same for a part of a shadow."""
+        sides = [each.definition if each else {} for each in (task.migration.old_revision, task.migration.new_revision)]
+        found = self._both(task.pipeline, sides, seconds)
+        if isinstance(found, list):
+            return found
+        return ShadowRequest(
+            source=task.source,
+            channel=task.channel,
+            ranges=[PartitionRange.model_validate(each) for each in task.ranges],
+            samples=task.samples,
+            **found,
+        )
+
+    def _both(
+        self, pipeline: Pipeline, definitions: Iterable[dict[str, Any]], seconds: float
+    ) -> dict[str, Any] | list[Finding]:
+        sides, masked = [], set[str]()
+        for data in definitions:
             found = self.side(pipeline, data)
             if isinstance(found, list):
                 return found
             sides.append(found[0])
             masked.update(found[1])
-        return PreviewRequest(
-            base=sides[0],
-            candidate=sides[1],
-            source=preview.source,
-            selection=PreviewSelection.model_validate(preview.selection),
-            state=str(self._data_root(preview)),
-            **self.of_host(pipeline.team_id, masked, seconds),
-        )
+        base, candidate = sides
+        return {"base": base, "candidate": candidate, **self.of_host(pipeline.team_id, masked, seconds)}
 
     def _data_root(self, preview: Preview) -> Path:
         storage = self._storage(Definition.model_validate(preview.base.definition))

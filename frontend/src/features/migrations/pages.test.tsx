@@ -1,7 +1,7 @@
 import { screen, waitFor, within } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
 import { vi } from 'vitest'
-import type { MigrationDetail } from '@/api/types'
+import type { MigrationDetail, Shadow } from '@/api/types'
 import {
   finding,
   migration,
@@ -25,6 +25,7 @@ import { PlanPage } from './pages/PlanPage'
 import { PreflightPage } from './pages/PreflightPage'
 import { ProofPage } from './pages/ProofPage'
 import { ReportPage } from './pages/ReportPage'
+import { ShadowPage } from './pages/ShadowPage'
 import { SnapshotPage } from './pages/SnapshotPage'
 import { VerifyPage } from './pages/VerifyPage'
 import { RollbackPanel } from './RollbackPanel'
@@ -80,6 +81,62 @@ it('names the tests that passed, and says nothing where the plan has none', asyn
   showRouted(<PlanPage migration={migration()} readOnly={null} />)
   expect(await screen.findByRole('heading', { name: 'Blockers' })).toBeInTheDocument()
   expect(screen.queryByText(/tests passed/)).toBeNull()
+})
+
+describe('the shadow', () => {
+  const wanted = { seconds: 600, records: 100_000, most_different: 0.01, channels: { shop: 'main' } }
+  const plan = migrationPlan({ shadow: wanted })
+  const side = { result: 'delivered', channels: ['main'], component: '', cause: '' } as const
+  const event = (body: string) => ({ key: null, headers: [], bytes: 3, body, note: '' })
+  const difference = {
+    ...{
+      topic: 'in',
+      partition: 0,
+      offset: 7,
+      copy_number: 0,
+      kinds: ['body'],
+      components: [],
+      record: null,
+    },
+    before: { ...side, event: event('old text') },
+    after: { ...side, event: event('new text') },
+    ...{ headers: [], body: [] },
+  } as unknown as Shadow['samples'][number]['difference']
+  const shadow: Shadow = {
+    ...{ since: T0, share: 0.1, parts: 1, failures: 0, findings: [], shows_records: true },
+    counts: {
+      records: 90_000,
+      identical: 81_000,
+      different: 9_000,
+      only_old: 0,
+      only_new: 0,
+      kinds: { body: 9_000 },
+    },
+    not_compared: { shop: { headers: ['at'], key: false, body: false } },
+    samples: [{ source: 'shop', difference }],
+    ...{ unlike_ledger: 1, notes: ['filtered 5 in the ledger, 7 now.'], rate_before: 1_000, rate: 990 },
+  }
+
+  it('shows progress, the four counts, both rates, and events side by side', async () => {
+    showRouted(<ShadowPage migration={migration({ stage: 'SHADOWING', plan, shadow })} readOnly={null} />)
+    expect(await screen.findByRole('row', { name: /^Records compared/ })).toHaveTextContent(
+      '90,000 of 100,000',
+    )
+    expect(screen.getByRole('row', { name: /^Identical/ })).toHaveTextContent('81,000')
+    expect(screen.getByRole('row', { name: /^Different/ })).toHaveTextContent('9,000')
+    expect(screen.getByRole('row', { name: /^Share that differs/ })).toHaveTextContent('10.00 %')
+    expect(screen.getByRole('row', { name: /^Share that may differ/ })).toHaveTextContent('1.00 %')
+    expect(screen.getByRole('row', { name: /agent now/ })).toHaveTextContent('990')
+    expect(screen.getByText(/no run repeats it: shop: header at/)).toBeInTheDocument()
+    expect(screen.getByText('filtered 5 in the ledger, 7 now.')).toBeInTheDocument()
+    const found = screen.getByRole('article', { name: 'in/0:7' })
+    expect(found).toHaveTextContent(/old text.*new text/)
+  })
+
+  it('says that nothing was compared yet', async () => {
+    showRouted(<ShadowPage migration={migration({ stage: 'SHADOWING', plan })} readOnly={null} />)
+    expect(await screen.findByText('Nothing has been compared yet')).toBeInTheDocument()
+  })
 })
 
 describe('prediction', () => {

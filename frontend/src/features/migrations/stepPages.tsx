@@ -9,6 +9,7 @@ import { PlanPage } from './pages/PlanPage'
 import { PreflightPage } from './pages/PreflightPage'
 import { ProofPage } from './pages/ProofPage'
 import { ReportPage } from './pages/ReportPage'
+import { ShadowPage } from './pages/ShadowPage'
 import { SnapshotPage } from './pages/SnapshotPage'
 import { VerifyPage } from './pages/VerifyPage'
 import type { StepProps } from './pages/props'
@@ -19,6 +20,7 @@ export const STEP_PAGES: Record<WizardStep, ComponentType<StepProps>> = {
   plan: PlanPage,
   approve: ApprovePage,
   preflight: PreflightPage,
+  shadow: ShadowPage,
   pause: PausePage,
   proof: ProofPage,
   snapshot: SnapshotPage,

@@ -48,6 +48,9 @@ describe('the page that a migration is at', () => {
     expect(currentStep(started('NEEDS_ATTENTION', { steps }))).toBe('back')
     expect(pagesOf(started('ROLLING_BACK', { steps }))).toContain('back')
     expect(pagesOf(started('PAUSING'))).not.toContain('back')
+    expect(pagesOf(started('PAUSING'))).not.toContain('shadow')
+    const shadow = { seconds: 600, records: null, most_different: null, channels: { shop: 'main' } }
+    expect(pagesOf(started('SHADOWING', { plan: migrationPlan({ shadow }) }))).toContain('shadow')
   })
 })
 

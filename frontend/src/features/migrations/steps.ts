@@ -17,6 +17,7 @@ const PAGE_OF: Record<MigrationStage, WizardStep> = {
   PLANNED: 'plan',
   APPROVED: 'approve',
   PREFLIGHT: 'preflight',
+  SHADOWING: 'shadow',
   PAUSING: 'pause',
   PAUSE_PROVEN: 'proof',
   SNAPSHOT: 'snapshot',
@@ -64,10 +65,11 @@ export function isRolledBack({ stage, steps }: Pick<MigrationDetail, 'stage' | '
   return stage !== 'COMMITTED' && !unfinished && (last === undefined || last.state === 'done')
 }
 
-/** The pages that mean something for a migration: the rollback only where there is one. */
+/** The pages that mean something for a migration: the shadow and the rollback only where there is one. */
 export function pagesOf(migration: MigrationDetail): WizardStep[] {
   const back = rowsOf(migration, 'back').length > 0
-  return WIZARD.filter((page) => page !== 'back' || back)
+  const shadow = Boolean(migration.plan?.shadow)
+  return WIZARD.filter((page) => (page !== 'back' || back) && (page !== 'shadow' || shadow))
 }
 
 export type PageState = 'done' | 'current' | 'failed' | 'skipped' | 'todo'

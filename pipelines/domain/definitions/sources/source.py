@@ -29,11 +29,15 @@ def _order_form(schema: JsonDict) -> None:
 
 
 class SourceSpec(ComponentSpec):
-    """Where events come from. Interceptors run in the order in which they are listed."""
+    """Where events come from. Interceptors run in the order in which they are listed.
+
+    `read_again`: what its agent has delivered can be read once more, beside the agent.
+    """
 
     model_config = ConfigDict(json_schema_extra=_order_form)
 
     kind: ClassVar[Kind] = "source"
+    read_again: ClassVar[bool] = False
     interceptors: list[Interceptor] = field(
         "What each event passes through, in this order.", default=[], example=[{"type": "timestamp"}], max_length=100
     )

@@ -30,6 +30,7 @@ import { type FieldsProps, HostFields, PATHS, PositionFields, SoftwareFields, St
 import { findingsOf, unplaced } from '@/domain/findings'
 import { dropForm, keepForm } from './kept'
 import { RuleFields } from './RuleFields'
+import { ShadowFields } from './ShadowFields'
 import classes from '../migrations.module.css'
 
 const FIELDS: Record<Exclude<MigrationKind, 'revision' | 'cluster'>, ComponentType<FieldsProps>> = {
@@ -220,6 +221,9 @@ function Send(props: SendProps) {
         maxLength={1000}
         onChange={(event) => onReason(event.currentTarget.value)}
       />
+      {kind === 'revision' && (
+        <ShadowFields shadow={draft.shadow} onChange={(shadow) => onChange({ shadow })} />
+      )}
       <RuleFields draft={draft} onChange={onChange} />
       {create.error && <ErrorNote error={create.error} />}
       {findings.length > 0 && <FindingList findings={findings} />}

@@ -1,6 +1,6 @@
 import type { MigrationKind, MigrationSpec } from '@/api/types'
 import { DEFAULT_RULES } from '@/domain/observationRules'
-import { asSent, type Draft, draftOf, EMPTY, missing, specOf } from './draft'
+import { asSent, type Draft, draftOf, EMPTY, missing, NO_SHADOW, specOf } from './draft'
 
 describe('what is asked for', () => {
   it('is the text or the number of a revision', () => {
@@ -14,6 +14,23 @@ describe('what is asked for', () => {
       host: 'beta',
       rules: { window: 5, then: 'ask' },
       gates: ['APPLYING'],
+    })
+  })
+
+  it('compares both revisions only where that is wanted, for a time or a number of records', () => {
+    const revision = { ...EMPTY, from: 'stored', revision: 4 } as const
+    const spec = (shadow: Partial<typeof NO_SHADOW>) =>
+      specOf('revision', { ...revision, shadow: { ...NO_SHADOW, ...shadow } })
+    expect(spec({})).toEqual({ revision: 4 })
+    expect(spec({ by: 'records', records: 500 })).toEqual({ revision: 4, shadow: { records: 500 } })
+    const timed = spec({ by: 'for', minutes: 2, percent: 5 })
+    expect(timed).toEqual({ revision: 4, shadow: { for: 120, most_different: 0.05 } })
+    const stored = { ...timed, shadow: { for: 120, records: null, most_different: 0.05 } }
+    expect(draftOf('revision', stored, {}).shadow).toEqual({
+      ...NO_SHADOW,
+      by: 'for',
+      minutes: 2,
+      percent: 5,
     })
   })
 

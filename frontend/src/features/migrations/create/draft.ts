@@ -15,9 +15,20 @@ export interface Draft {
   to: string
   source: string | null
   cluster: ClusterDraft
+  shadow: ShadowDraft
   rules: ObservationRules
   gates: (typeof GATES)[number][]
 }
+
+/** How much both revisions are compared before the pause; the share in percent, empty where it only informs. */
+export interface ShadowDraft {
+  by: 'none' | 'records' | 'for'
+  records: number
+  minutes: number
+  percent: number | ''
+}
+
+export const NO_SHADOW: ShadowDraft = { by: 'none', records: 100_000, minutes: 10, percent: '' }
 
 export const EMPTY: Draft = {
   from: 'text',
@@ -27,6 +38,7 @@ export const EMPTY: Draft = {
   to: '',
   source: null,
   cluster: EMPTY_CLUSTER,
+  shadow: NO_SHADOW,
   rules: DEFAULT_RULES,
   gates: [],
 }
@@ -43,7 +55,10 @@ export function specOf(kind: MigrationKind, draft: Draft): MigrationSpec {
 function ownOf(kind: MigrationKind, draft: Draft): MigrationSpec {
   switch (kind) {
     case 'revision':
-      return draft.from === 'text' ? { definition: draft.text } : { revision: draft.revision }
+      return {
+        ...(draft.from === 'text' ? { definition: draft.text } : { revision: draft.revision }),
+        ...shadowSpec(draft.shadow),
+      }
     case 'host':
       return { host: draft.host }
     case 'position':
@@ -52,6 +67,23 @@ function ownOf(kind: MigrationKind, draft: Draft): MigrationSpec {
       return {}
     case 'cluster':
       return clusterSpec(draft.cluster)
+  }
+}
+
+function shadowSpec({ by, records, minutes, percent }: ShadowDraft): MigrationSpec {
+  if (by === 'none') return {}
+  const much = by === 'records' ? { records } : { for: minutes * 60 }
+  return { shadow: { ...much, ...(percent !== '' && { most_different: percent / 100 }) } }
+}
+
+function shadowDraft(spec: unknown): ShadowDraft {
+  if (!spec) return NO_SHADOW
+  const { records, for: seconds, most_different: most } = spec as Record<string, number | null>
+  return {
+    by: records ? 'records' : 'for',
+    records: records ?? NO_SHADOW.records,
+    minutes: seconds ? seconds / 60 : NO_SHADOW.minutes,
+    percent: most == null ? '' : most * 100,
   }
 }
 
@@ -82,9 +114,12 @@ type Definition = Record<string, unknown>
 function ownDraft(kind: MigrationKind, spec: MigrationSpec, definition: Definition): Partial<Draft> {
   switch (kind) {
     case 'revision':
-      return typeof spec.revision === 'number'
-        ? { from: 'stored', revision: spec.revision }
-        : { from: 'text', text: definitionText(spec.definition) }
+      return {
+        ...(typeof spec.revision === 'number'
+          ? { from: 'stored', revision: spec.revision }
+          : { from: 'text', text: definitionText(spec.definition) }),
+        shadow: shadowDraft(spec.shadow),
+      }
     case 'host':
       return { host: spec.host as string }
     case 'position':

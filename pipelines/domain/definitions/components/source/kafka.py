@@ -76,6 +76,7 @@ class KafkaSource(SourceSpec):
     """Reads topics. Positions are kept in Headgate's ledger; the group is only a mirror for tools that show lag."""
 
     title: ClassVar[str] = "Kafka"
+    read_again: ClassVar[bool] = True
     type: Literal["kafka"] = field("Chooses this source.", example="kafka")
     bootstrap_servers: BootstrapServers = field(
         "Brokers to ask first, as host:port with commas between.",

@@ -12,6 +12,7 @@ class ShadowTask(HostTask):
     whose batches they are; `samples`: events of which both sides are shown; `result`: `ShadowPart`."""
 
     NOUN = "shadow"
+    ADVICE = "Look in the worker's log for why it ended."
 
     pipeline = models.ForeignKey("pipelines.Pipeline", on_delete=models.CASCADE, related_name="+")
     migration = models.ForeignKey("pipelines.Migration", on_delete=models.CASCADE, related_name="shadow_tasks")

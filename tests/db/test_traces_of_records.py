@@ -11,7 +11,7 @@ from rest_framework.test import APIClient
 from pipelines.domain.access.reach import ReachPolicy
 from pipelines.domain.access.scopes import Scope
 from pipelines.domain.base.roles import Role
-from pipelines.domain.base.states import LedgerState
+from pipelines.domain.base.states import DeadLetterState, LedgerState
 from pipelines.domain.preview.outcomes import EventResult
 from pipelines.domain.trace.protocol import (
     Candidate,
@@ -20,8 +20,12 @@ from pipelines.domain.trace.protocol import (
     EventRow,
     FollowAnswer,
     FollowRequest,
+    Marks,
+    RetrySearch,
     SearchAnswer,
     SearchRequest,
+    SinkRecord,
+    SinkSearch,
     SourceSearch,
     StepRow,
 )
@@ -161,6 +165,65 @@ def test_a_dead_letter_of_the_record_is_shown(operator: APIClient, orders: Pipel
     assert len(channel["ledger"]["letters"]) == 1
 
 
+def retried(orders: Pipeline) -> str:
+    """A dead letter of the record at 7 that a retry has sent; returns its id."""
+    letter = DeadLetterFactory.create(
+        pipeline=orders,
+        run=orders.runs.get(),
+        source="shop",
+        channel="main",
+        topic="orders-in",
+        partition=3,
+        offset=7,
+        state=DeadLetterState.RETRIED,
+        sending_since=now() - timedelta(minutes=1),
+        settled_at=now(),
+    )
+    return str(letter.dead_letter_id)
+
+
+def test_the_retry_of_a_dead_letter_is_followed_and_leads_back(operator: APIClient, orders: Pipeline) -> None:
+    letter = retried(orders)
+
+    def answer(request: FollowRequest) -> FollowAnswer:
+        new = request.place.model_copy(update={"offset": 50})
+        sent = [RetrySearch(letter=each.letter, places=[new]) for each in request.retries]
+        made = Marks(letter=letter) if request.place == new else Marks()
+        return filtered(request).model_copy(update={"retries": sent, "marks": made})
+
+    made = FakePreviews(answer)
+    result = traced(operator, made)["result"]
+    (onward,) = result["onward"]
+    assert (onward["lead"]["kind"], onward["lead"]["of"], onward["lead"]["place"]["offset"]) == ("retry", letter, 50)
+    assert [each["outcome"] for each in onward["channels"]] == ["filtered"]
+    (window,) = made.requests[0].retries
+    assert (window.letter, window.revision, window.source, window.partition) == (letter, 1, "shop", 3)
+    assert window.since < window.until
+    back = traced(operator, made, 50)["result"]["came_from"]
+    assert (back["kind"], back["of"], back["place"]["offset"]) == ("retry", letter, 7)
+
+
+def test_a_record_that_leads_on_and_on_is_followed_to_a_few_places(operator: APIClient, orders: Pipeline) -> None:
+    def answer(request: FollowRequest) -> FollowAnswer:
+        next_one = SinkRecord(topic="orders-in", partition=3, offset=request.place.offset + 1)
+        store = SinkSearch(row=1, channel="main", sink="main", is_store=True, records=[next_one])
+        return FollowAnswer(searches=[store])
+
+    made = FakePreviews(answer)
+    result = traced(operator, made)["result"]
+    assert [each["lead"]["place"]["offset"] for each in result["onward"]] == [8, 9, 10, 11]
+    assert len(made.requests) == 5
+    assert "NOT_FOLLOWED" in [each["code"] for each in result["unknown"]]
+
+
+def test_what_a_producer_writes_into_the_header_of_a_retry_is_not_shown(operator: APIClient, orders: Pipeline) -> None:
+    made = FakePreviews(lambda request: filtered(request).model_copy(update={"marks": Marks(letter=BODY + "secret")}))
+    result = traced(operator, made)["result"]
+    assert result["came_from"] is None
+    assert "LETTER_NOT_KEPT" in [each["code"] for each in result["unknown"]]
+    assert "secret" not in str(result)
+
+
 def test_a_revision_that_could_not_be_started_is_not_evaluated(
     operator: APIClient, orders: Pipeline, made: FakePreviews
 ) -> None:
@@ -213,6 +276,7 @@ def searched(client: APIClient, question: dict[str, Any], found: SearchAnswer) -
 
 
 PLACE = Place(topic="orders-in", partition=3, offset=7)
+PLACE_OF_RETRY = Place(topic="orders-in", partition=3, offset=50)
 CANDIDATE = Candidate(place=PLACE, size=9, event=shown())
 
 
@@ -319,3 +383,9 @@ def test_the_command_shows_evidence_by_its_kind(
     listed = run("trace", "orders", "--key", "o-7")
     for words in ("100 offsets of sources.shop searched", "2 records match", "orders-in/3:7"):
         assert words in listed.output
+    letter = retried(orders)
+    made.answer = lambda request: filtered(request).model_copy(
+        update={"retries": [RetrySearch(letter=each.letter, places=[PLACE_OF_RETRY]) for each in request.retries]}
+    )
+    led = run("trace", "orders", "--at", "orders-in/3:7")
+    assert f"It continues as orders-in/3:50 by the retry of the dead letter {letter}:" in led.output

@@ -201,14 +201,13 @@ def _failure(child: _Child, request: HostRequest[Any], deadline: float) -> Previ
         return PreviewFailed(f"{request.noun}_failed", message, "Select other records; one may be very large.")
     words = Mask(request.masked).text(said)[-_LAST_WORDS:]
     message = f"The previewer ended with {code}: {words}" if words else f"The previewer ended with {code}."
-    hint = "Request it again; if it fails again, select fewer records."
+    hint = f"Request it again; if it fails again: {request.advice[0].lower()}{request.advice[1:]}"
     return PreviewFailed(f"{request.noun}_failed", message, hint)
 
 
 def _timed_out(request: HostRequest[Any]) -> PreviewFailed:
     message = f"The {request.noun} did not end within {request.seconds:g} s."
-    hint = "Select fewer records, or correct what never ends."
-    return PreviewFailed(f"{request.noun}_timed_out", message, hint)
+    return PreviewFailed(f"{request.noun}_timed_out", message, request.advice)
 
 
 def _end(child: _Child) -> None:

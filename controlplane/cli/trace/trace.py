@@ -92,6 +92,24 @@ def _print(made: dict[str, Any]) -> None:
     if result["place"] is None:
         return
     output.print_line(_written(result["place"]))
+    if result["came_from"]:
+        output.print_line(f"It was made of {_lead(result['came_from'], back=True)}.")
+    _print_found(result)
+    for each in result["evaluated"]:
+        _print_evaluated(each)
+    _print_unknown(result)
+    for each in result["onward"]:
+        output.print_line(f"It continues as {_lead(each['lead'])}:")
+        _print_found(each)
+        _print_unknown(each)
+    if not made["shows_records"]:
+        output.note("Your role or token does not show what records hold.")
+
+
+def _print_found(result: dict[str, Any]) -> None:
+    """What became of the record at one place."""
+    from controlplane.cli.base import output
+
     columns = ("channel", "outcome", "by", "evidence")
     rows = [
         (f"{each['source']}.{each['channel']}", each["outcome"], each["component"] or "-", _EVIDENCE[each["evidence"]])
@@ -100,12 +118,20 @@ def _print(made: dict[str, Any]) -> None:
     output.table(columns, rows, empty="No channel of this pipeline has read this partition.")
     _print_ledger(result)
     _print_sinks(result)
-    for each in result["evaluated"]:
-        _print_evaluated(each)
+
+
+def _print_unknown(result: dict[str, Any]) -> None:
+    from controlplane.cli.base import output
+
     for unknown in result["unknown"]:
         output.note(f"Not known{_of(unknown['about'])}: {unknown['reason']}")
-    if not made["shows_records"]:
-        output.note("Your role or token does not show what records hold.")
+
+
+def _lead(lead: dict[str, Any], *, back: bool = False) -> str:
+    place = _written(lead["place"])
+    if lead["kind"] == "retry":
+        return f"{place} by the retry of the dead letter {lead['of']}"
+    return place if back else f"{place} in the store of the channel {lead['of']}"
 
 
 def _written(place: dict[str, Any]) -> str:

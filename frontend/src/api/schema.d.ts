@@ -5050,6 +5050,22 @@ export interface components {
             partitions: components["schemas"]["LagPartition"][];
         };
         /**
+         * Lead
+         * @description The same record at another place. `of`: the channel, or the dead letter.
+         */
+        Lead: {
+            kind: components["schemas"]["LeadKind"];
+            /** Of */
+            of: string;
+            place: components["schemas"]["Place"];
+        };
+        /**
+         * LeadKind
+         * @description CHANNEL: into the store of a channel; RETRY: by the retry of a dead letter.
+         * @enum {string}
+         */
+        LeadKind: "channel" | "retry";
+        /**
          * LedgerBatch
          * @description One batch, or several adjoining ones of a run taken in together. `run` is the run's number, `components` what
          *     each component has counted, by path; null: it was not counted by component. `delivered_bytes`: of the bodies that
@@ -5199,11 +5215,16 @@ export interface components {
         };
         /**
          * LetterRow
-         * @description A dead letter that was made of the record.
+         * @description A dead letter that was made of the record. `sent_at`: when a retry last sent it back to its source.
          */
         LetterRow: {
             /** Id */
             id: string;
+            /**
+             * Source
+             * @default
+             */
+            source: string;
             /** Channel */
             channel: string;
             /** Component */
@@ -5222,6 +5243,11 @@ export interface components {
             settled_at: string | null;
             /** Settled By */
             settled_by: string;
+            /**
+             * Sent At
+             * @default null
+             */
+            sent_at: string | null;
         };
         /**
          * Live
@@ -5925,6 +5951,23 @@ export interface components {
          * @enum {string}
          */
         OnTimeout: "abort" | "stay" | "stop";
+        /**
+         * Onward
+         * @description The record where a lead has led, and what became of it there.
+         */
+        Onward: {
+            lead: components["schemas"]["Lead"];
+            /**
+             * Channels
+             * @default []
+             */
+            channels: components["schemas"]["ChannelTrace"][];
+            /**
+             * Unknown
+             * @default []
+             */
+            unknown: components["schemas"]["Unknown"][];
+        };
         /** @enum {string} */
         OpEnum: "add" | "remove" | "change";
         /**
@@ -8400,8 +8443,9 @@ export interface components {
         };
         /**
          * SinkSearch
-         * @description What a sink has of the record. `row`: of the ledger; `searched`: records that were looked at; `complete`: nothing
-         *     of the sink was left out, so that what was not found is not there.
+         * @description What a sink has of the record. `row`: of the ledger; `is_store`: the sink is the store of the channel, which is
+         *     read again; `searched`: records that were looked at; `complete`: nothing of the sink was left out, so that what was
+         *     not found is not there.
          */
         SinkSearch: {
             /** Row */
@@ -8410,6 +8454,11 @@ export interface components {
             channel: string;
             /** Sink */
             sink: string;
+            /**
+             * Is Store
+             * @default false
+             */
+            is_store: boolean;
             /**
              * Records
              * @default []
@@ -9092,17 +9141,25 @@ export interface components {
         /**
          * TraceResult
          * @description The whole answer. `place`: of the record, where it is known which one is meant; `search`: where it was searched
-         *     for; `unknown`: what cannot be known, with the reason.
+         *     for; `came_from`: what it was made of; `onward`: where it goes on; `unknown`: what cannot be known, with the
+         *     reason.
          */
         TraceResult: {
             place: components["schemas"]["Place"] | null;
             /** @default null */
             search: components["schemas"]["SourceSearch"] | null;
+            /** @default null */
+            came_from: components["schemas"]["Lead"] | null;
             /**
              * Channels
              * @default []
              */
             channels: components["schemas"]["ChannelTrace"][];
+            /**
+             * Onward
+             * @default []
+             */
+            onward: components["schemas"]["Onward"][];
             /**
              * Evaluated
              * @default []

@@ -36,7 +36,7 @@ AnswerT = TypeVar("AnswerT", bound=HostAnswer)
 class HostRequest(Frozen, Generic[AnswerT]):
     """What the host has for agents. `state`: the directory of the pipeline's runs, which is read and never written;
     `masked`: texts that no answer may show; `seconds`: in which the previewer ends, with an answer or without one;
-    `noun`: what texts and codes call it."""
+    `noun`: what texts and codes call it; `advice`: what may help where it has none."""
 
     spark: dict[str, Any]
     state: str = ""
@@ -46,6 +46,7 @@ class HostRequest(Frozen, Generic[AnswerT]):
     masked: list[str] = Field(default=[], repr=False)
     seconds: float = Field(gt=0)
     noun: ClassVar[str]
+    advice: ClassVar[str]
     answer: ClassVar[type[HostAnswer]]
 
     def answer_of(self, line: bytes) -> AnswerT:
@@ -158,6 +159,7 @@ class PreviewRequest(HostRequest[PreviewAnswer]):
     """Two revisions, and the records that both are given."""
 
     noun: ClassVar = "preview"
+    advice: ClassVar = "Select fewer records, or correct what never ends."
     answer: ClassVar = PreviewAnswer
     kind: Literal["preview"] = "preview"
     base: Side
@@ -205,6 +207,7 @@ class CasesRequest(HostRequest[CasesAnswer]):
     """A revision, whose tests give the events. Its references stay as they are written."""
 
     noun: ClassVar = "test"
+    advice: ClassVar = "Correct the interceptor that never ends, or what the tests give it."
     answer: ClassVar = CasesAnswer
     kind: Literal["tests"] = "tests"
     candidate: Side

@@ -65,6 +65,7 @@ class ShadowRequest(HostRequest[ShadowAnswer]):
     are."""
 
     noun: ClassVar = "shadow"
+    advice: ClassVar = "Compare a shorter time, or correct the interceptor that never ends."
     answer: ClassVar = ShadowAnswer
     kind: Literal["shadow"] = "shadow"
     base: Side

@@ -59,7 +59,8 @@ def _outcome(
 ) -> Outcome:
     if any(each.unknown and each.unknown.code == TOPIC_RECREATED for each in evaluated.values()):
         return TraceOutcome.UNKNOWN, Evidence.NONE, ""  # ledger and sinks tell of another record
-    if any(each.records for each in searches):
+    finished = {row.id for row in channel.rows if row.state is not LedgerState.PLANNED}
+    if any(each.records for each in searches if each.row in finished):
         return TraceOutcome.DELIVERED, Evidence.SINK, ""
     if channel.letters:
         return TraceOutcome.DEAD_LETTERED, Evidence.LEDGER, channel.letters[-1].component
@@ -70,9 +71,7 @@ def _outcome(
     if again is not None and again.missing:
         return TraceOutcome.NO_RECORD, Evidence.SOURCE, ""
     if row.state is LedgerState.PLANNED:
-        words = f"The batch {row.first_batch} of run {row.run} is planned and not acknowledged."
-        unknown.append(Unknown(about=channel.channel, code="BATCH_OPEN", reason=words))
-        return TraceOutcome.IN_FLIGHT, Evidence.LEDGER, ""
+        return _in_flight(channel, row, [each for each in searches if each.row == row.id], unknown)
     if row.state is LedgerState.ABANDONED:
         words = f"A user continued elsewhere while the batch {row.first_batch} was open; the sink may hold some of it."
         unknown.append(Unknown(about=channel.channel, code="BATCH_ABANDONED", reason=words))
@@ -104,6 +103,20 @@ def _unread(channel: ChannelLedger, unknown: list[Unknown]) -> Outcome:
     words = f"The channel reads from offset {channel.position} on and has never read this record: {why}."
     unknown.append(Unknown(about=channel.channel, code="SKIPPED", reason=words))
     return TraceOutcome.SKIPPED, Evidence.LEDGER, ""
+
+
+def _in_flight(
+    channel: ChannelLedger, row: LedgerRow, searches: Sequence[SinkSearch], unknown: list[Unknown]
+) -> Outcome:
+    there = any(each.records for each in searches)
+    if there:
+        sinks = ", ".join(each.sink for each in searches if each.records)
+        more = f" The sink {sinks} has the record, and may get it again."
+    else:
+        more = " No sink has the record yet." if searches and all(each.complete for each in searches) else ""
+    words = f"The batch {row.first_batch} of run {row.run} is not finished: it is planned and not acknowledged.{more}"
+    unknown.append(Unknown(about=channel.channel, code="BATCH_OPEN", reason=words))
+    return TraceOutcome.IN_FLIGHT, Evidence.SINK if there else Evidence.LEDGER, ""
 
 
 def _of_finished(

@@ -85,9 +85,10 @@ class LedgerRow(Frozen):
 
 
 class LetterRow(Frozen):
-    """A dead letter that was made of the record."""
+    """A dead letter that was made of the record. `sent_at`: when a retry last sent it back to its source."""
 
     id: str
+    source: str = ""
     channel: str
     component: str
     cause: str
@@ -96,6 +97,7 @@ class LetterRow(Frozen):
     state: DeadLetterState
     settled_at: datetime | None
     settled_by: str
+    sent_at: datetime | None = None
 
 
 class ChannelLedger(Frozen):
@@ -120,7 +122,7 @@ class RevisionLook(Frozen):
 
 class SinkWindow(Frozen):
     """A batch whose sink may have the record: written between two instants, in milliseconds; without `until`, up to
-    now. `source`: as the sink knows it."""
+    now. `source`: as the sink knows it. Without a `sink`, any of the channel's may have it."""
 
     row: int
     revision: int
@@ -142,16 +144,53 @@ class SinkRecord(Frozen):
 
 
 class SinkSearch(Frozen):
-    """What a sink has of the record. `row`: of the ledger; `searched`: records that were looked at; `complete`: nothing
-    of the sink was left out, so that what was not found is not there."""
+    """What a sink has of the record. `row`: of the ledger; `is_store`: the sink is the store of the channel, which is
+    read again; `searched`: records that were looked at; `complete`: nothing of the sink was left out, so that what was
+    not found is not there."""
 
     row: int
     channel: str
     sink: str
+    is_store: bool = False
     records: list[SinkRecord] = []
     searched: int = 0
     complete: bool = False
     unknown: Unknown | None = None
+
+
+class RetryWindow(Frozen):
+    """A dead letter that a retry has sent back to one partition of its source, between two instants."""
+
+    letter: str
+    revision: int
+    source: str
+    topic: str
+    partition: Offset
+    since: int
+    until: int | None
+
+
+class RetrySearch(Frozen):
+    """The new records of a dead letter that was retried."""
+
+    letter: str
+    places: list[Place] = []
+    unknown: Unknown | None = None
+
+
+class LeadKind(StrEnum):
+    """CHANNEL: into the store of a channel; RETRY: by the retry of a dead letter."""
+
+    CHANNEL = "channel"
+    RETRY = "retry"
+
+
+class Lead(Frozen):
+    """The same record at another place. `of`: the channel, or the dead letter."""
+
+    kind: LeadKind
+    of: str
+    place: Place
 
 
 class Candidate(Frozen):
@@ -186,6 +225,7 @@ class SearchRequest(HostRequest[SearchAnswer]):
     """Find the record that a question means, with the present revision."""
 
     noun: ClassVar = "trace"
+    advice: ClassVar = "Search from a later --time, or name the record by --at."
     answer: ClassVar = SearchAnswer
     kind: Literal["search"] = "search"
     side: Side
@@ -233,24 +273,38 @@ class Evaluated(Frozen):
     unknown: Unknown | None = None
 
 
+class Marks(Frozen):
+    """What a record says about where it came from: a dead letter that was retried, or the record of its source where it
+    lies in the store of a channel."""
+
+    letter: str = ""
+    made_of: Place | None = None
+
+
 class FollowAnswer(HostAnswer):
     """What could be found out, or the findings that stand in its way."""
 
     evaluated: list[Evaluated] = []
     searches: list[SinkSearch] = []
+    retries: list[RetrySearch] = []
+    marks: Marks = Marks()
 
 
 class FollowRequest(HostRequest[FollowAnswer]):
-    """Evaluate one record again, and look for it in sinks. `sides`: by the number of the revision; `identities`: the
-    logs that the ledger's offsets are of; `masking`: of every revision that counts."""
+    """Evaluate one record again, and look for it in sinks. `sides`: by the number of the revision; `marked`: as what
+    reads it, to look where it came from; `identities`: the logs that the ledger's offsets are of; `masking`: of every
+    revision that counts."""
 
     noun: ClassVar = "trace"
+    advice: ClassVar = "Request it again when the host has less to do, or correct the interceptor that never ends."
     answer: ClassVar = FollowAnswer
     kind: Literal["follow"] = "follow"
     place: Place
     sides: dict[int, Side]
     looks: list[RevisionLook] = []
     windows: list[SinkWindow] = []
+    retries: list[RetryWindow] = []
+    marked: RevisionLook | None = None
     identities: list[SourceIdentity] = []
     masking: list[Masking] = []
 
@@ -267,13 +321,24 @@ class ChannelTrace(Frozen):
     searches: list[SinkSearch] = []
 
 
+class Onward(Frozen):
+    """The record where a lead has led, and what became of it there."""
+
+    lead: Lead
+    channels: list[ChannelTrace] = []
+    unknown: list[Unknown] = []
+
+
 class TraceResult(Frozen):
     """The whole answer. `place`: of the record, where it is known which one is meant; `search`: where it was searched
-    for; `unknown`: what cannot be known, with the reason."""
+    for; `came_from`: what it was made of; `onward`: where it goes on; `unknown`: what cannot be known, with the
+    reason."""
 
     place: Place | None
     search: SourceSearch | None = None
+    came_from: Lead | None = None
     channels: list[ChannelTrace] = []
+    onward: list[Onward] = []
     evaluated: list[Evaluated] = []
     unknown: list[Unknown] = []
     seconds: float = Field(default=0.0, ge=0)

@@ -95,6 +95,7 @@ def _letters(pipeline: Pipeline, place: Place) -> dict[Query, list[LetterRow]]:
 def _letter(letter: DeadLetter) -> LetterRow:
     return LetterRow(
         id=letter.dead_letter_id,
+        source=letter.source,
         channel=letter.channel,
         component=letter.component,
         cause=letter.cause,
@@ -103,7 +104,15 @@ def _letter(letter: DeadLetter) -> LetterRow:
         state=DeadLetterState(letter.state),
         settled_at=letter.settled_at,
         settled_by=letter.settled_by,
+        sent_at=letter.sending_since,
     )
+
+
+def place_of_letter(pipeline: Pipeline, letter: str) -> Place | None:
+    """The place of the record that a dead letter was made of, as long as the letter is kept."""
+    rows = DeadLetter.objects.filter(pipeline=pipeline, dead_letter_id=letter)
+    found = rows.values("topic", "partition", "offset").first()
+    return Place(**found) if found else None
 
 
 def definitions(pipeline: Pipeline, numbers: list[int]) -> dict[int, dict[str, object]]:

@@ -1,10 +1,22 @@
-"""One record that is looked for in a sink, and what was found."""
+"""Records that are looked for in a source or a sink, within a time, and what was found."""
 
 from __future__ import annotations
 
+import threading
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pipelines.domain.base.positions import TopicPartition
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_AGAIN = 0.2
+"""A job that starts after its time was over is cancelled, too."""
+_GROUP = "spark.jobGroup.id"
 
 
 @dataclass(frozen=True)
@@ -18,6 +30,18 @@ class Wanted:
     partition: int
     offset: int
     since: int | None
+    until: int | None
+
+
+@dataclass(frozen=True)
+class Marked:
+    """Records of one partition with one header, written between two instants in milliseconds; without `until`, up to
+    now."""
+
+    header: str
+    value: str
+    key: TopicPartition
+    since: int
     until: int | None
 
 
@@ -40,3 +64,32 @@ class Search:
     found: list[Located]
     searched: int
     left_out: str = ""
+
+
+@contextmanager
+def within(spark: SparkSession, seconds: float) -> Iterator[None]:
+    """Cancel what this thread has Spark do after so many seconds. Raises TimeoutError then. The thread has no job group
+    of its own."""
+    context, group = spark.sparkContext, uuid.uuid4().hex
+    over, late = threading.Event(), threading.Event()
+
+    def cancel() -> None:
+        wait = seconds
+        while not over.wait(wait):
+            late.set()
+            context.cancelJobGroup(group)
+            wait = _AGAIN
+
+    context.setLocalProperty(_GROUP, group)
+    canceller = threading.Thread(target=cancel, name="canceller", daemon=True)
+    canceller.start()
+    try:
+        yield
+    except Exception as error:
+        if late.is_set():
+            raise TimeoutError(f"it took longer than {seconds:g} s") from error
+        raise
+    finally:
+        over.set()
+        canceller.join()
+        context.setLocalProperty(_GROUP, None)  # type: ignore[arg-type]  # which removes it

@@ -17,7 +17,8 @@ from pipelines.domain.preview.selection import Extent, newest
 from pipelines.domain.trace.protocol import Candidate, SearchAnswer, SearchRequest, SourceSearch
 from pipelines.domain.trace.question import Place, TraceQuestion
 from workers.agent.base.event import COPY_MARK, ORIGIN
-from workers.agent.base.findings import refuse
+from workers.agent.base.findings import Refused, refuse
+from workers.agent.base.located import within
 from workers.agent.evaluation import reading
 from workers.agent.evaluation.outcomes import content_columns, content_of, graph_of
 from workers.agent.evaluation.reading import MOST_BODY
@@ -62,7 +63,16 @@ def _source(wanted: str, known: list[str]) -> str:
 
 
 def _origin(graph: compiler.Graph, place: Place) -> Place:
-    """What a record of a sink says that it was made of."""
+    """What a record of a sink was made of: where a channel has a store, the record of its source, if that is known."""
+    found = _said(graph, place)
+    try:
+        return _said(graph, found) if found.topic != place.topic else found
+    except Refused:
+        return found
+
+
+def _said(graph: compiler.Graph, place: Place) -> Place:
+    """What a record says that it was made of. Raises Refused."""
     why = f"no sink writes to {place.topic}"
     for sink in (*graph.sinks.values(), *graph.inlets.values()):
         try:
@@ -111,7 +121,11 @@ class _Search:
         raw: list[dict[str, Any]] = []
         whole = sum(end - self._starts[key] for key, end in self._ends.items())
         for part in self._parts():
-            raw += self._matching(part)
+            try:
+                with within(self._spark, deadline - time.monotonic()):
+                    raw += self._matching(part)
+            except TimeoutError:
+                break
             searched += part.size
             if time.monotonic() > deadline or len(raw) > LOOKED_AT:
                 break

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from confluent_kafka import KafkaException
 from pyspark.sql import functions as f
 
 from pipelines.domain.base.causes import explain
-from pipelines.domain.base.positions import SourceIdentity
+from pipelines.domain.base.positions import SourceIdentity, TopicPartition
+from pipelines.domain.definitions.document.spec import BUFFER
 from pipelines.domain.preview.chains import State
 from pipelines.domain.preview.comparing import differing_headers
 from pipelines.domain.preview.masking import Rules, Shown
 from pipelines.domain.preview.outcomes import Outcome
+from pipelines.domain.reprocessing.dead_letters import RETRY_HEADER
 from pipelines.domain.reprocessing.range_replay import REPLAYED
 from pipelines.domain.trace.protocol import (
     Effect,
@@ -23,6 +25,9 @@ from pipelines.domain.trace.protocol import (
     EventRow,
     FollowAnswer,
     FollowRequest,
+    Marks,
+    RetrySearch,
+    RetryWindow,
     RevisionLook,
     SinkRecord,
     SinkSearch,
@@ -31,13 +36,15 @@ from pipelines.domain.trace.protocol import (
     Unknown,
 )
 from pipelines.domain.trace.question import Place
-from workers.agent.base.findings import Refused, refuse
-from workers.agent.base.located import Wanted
+from workers.agent.base.event import ORIGIN_HEADER
+from workers.agent.base.findings import Refused, blocked_by, refuse
+from workers.agent.base.located import Marked, Wanted
 from workers.agent.evaluation import reading
 from workers.agent.evaluation.outcomes import Evaluation, evaluation, graph_of, states_of
 from workers.agent.evaluation.reading import MOST_BODY
+from workers.agent.evaluation.search import parsed
 from workers.agent.graph import compile as compiler
-from workers.agent.graph.component import SinkBuilder, Unverifiable
+from workers.agent.graph.component import SinkBuilder, SourceBuilder, Unverifiable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -47,35 +54,27 @@ if TYPE_CHECKING:
 DELIVERED = "delivered"
 SEARCH_SECONDS = 8.0
 """For one sink."""
+RETRY_SECONDS = 4.0
+"""For one dead letter that was retried."""
+SHARE = 0.6
+"""Of the time of a request, after which nothing more is asked; what is under way then ends by itself."""
+_NO_TIME = "the trace has no time left"
 
-GraphOf = Callable[[int], compiler.Graph]
-"""The components of a revision by its number. Raises Refused."""
+Asked = TypeVar("Asked")
 
 
 def follow(spark: SparkSession, request: FollowRequest, tmp: Path) -> FollowAnswer:
-    """Evaluate the record with each revision. What one of them cannot be asked for is said in its place."""
+    """Evaluate the record with each revision, and look for it. What cannot be had, or not in time, is said in its
+    place."""
     rules = Rules.of_all(request.masking, request.masked)
-
-    @cache
-    def graph(revision: int) -> compiler.Graph:
-        return graph_of(request, request.sides[revision], tmp)
-
-    evaluated = [_evaluated(spark, request, look, graph, rules) for look in request.looks]
-    searches = [_searched(spark, request, each, graph) for each in request.windows if _may_have(each, evaluated)]
-    return FollowAnswer(evaluated=evaluated, searches=searches)
-
-
-def _evaluated(
-    spark: SparkSession, request: FollowRequest, look: RevisionLook, graph: GraphOf, rules: Rules
-) -> Evaluated:
-    try:
-        side = evaluation(spark, graph(look.revision), look.source)
-        frame, event = _record(spark, side, request.place, request.identities)
-        return _Steps(side, frame, event, look.revision).result(rules)
-    except Refused as refused:
-        first = refused.findings[0]
-        unknown = Unknown(about=f"revision {look.revision}", code=first.code, reason=first.message)
-        return Evaluated(revision=look.revision, source=look.source, unknown=unknown)
+    look = _Look(spark, request, tmp)
+    evaluated = [look.evaluated(each, rules) for each in request.looks]
+    return FollowAnswer(
+        evaluated=evaluated,
+        searches=[each for window in request.windows if _may_have(window, evaluated) for each in look.searched(window)],
+        retries=[look.retried(each) for each in request.retries],
+        marks=look.marks() if request.marked else Marks(),
+    )
 
 
 def _may_have(window: SinkWindow, evaluated: list[Evaluated]) -> bool:
@@ -87,18 +86,60 @@ def _may_have(window: SinkWindow, evaluated: list[Evaluated]) -> bool:
     return DELIVERED in verdicts
 
 
-def _searched(spark: SparkSession, request: FollowRequest, window: SinkWindow, graph: GraphOf) -> SinkSearch:
-    fields = {"row": window.row, "channel": window.channel, "sink": window.sink}
-    try:
-        search = _sink(window, graph).locate(spark, _wanted(request.place, window), SEARCH_SECONDS)
-    except Refused as refused:
-        return SinkSearch(**fields, unknown=_not_searched(window, refused.findings[0].message))
-    except (Unverifiable, KafkaException) as error:
-        return SinkSearch(**fields, unknown=_not_searched(window, explain(error)))
-    left_out = _not_searched(window, search.left_out) if search.left_out and not search.found else None
-    return SinkSearch(
-        **fields,
-        records=[
+class _Look:
+    """One look at a record, which ends in time: what is away is asked once."""
+
+    def __init__(self, spark: SparkSession, request: FollowRequest, tmp: Path) -> None:
+        self._spark, self._request = spark, request
+        self._deadline = time.monotonic() + SHARE * request.seconds
+        self._graphs: dict[int, compiler.Graph | Refused] = {}
+        self._tmp = tmp
+        self._away: dict[str, str] = {}
+
+    def evaluated(self, look: RevisionLook, rules: Rules) -> Evaluated:
+        """The record once more."""
+        about = f"revision {look.revision}"
+        try:
+            self._require_time(about)
+            graph = self._graph(look.revision)
+            self._source(graph, look.revision, look.source)
+            side = evaluation(self._spark, graph, look.source)
+            frame, event = _record(self._spark, side, self._request.place, self._request.identities)
+            return _Steps(side, frame, event, look.revision).result(rules)
+        except Refused as refused:
+            first = refused.findings[0]
+            unknown = Unknown(about=about, code=first.code, reason=first.message)
+        except (KafkaException, TimeoutError) as error:
+            unknown = Unknown(about=about, code="NOT_EVALUATED", reason=f"It was not evaluated: {explain(error)}")
+        except Exception as error:
+            unknown = Unknown(about=about, code="NOT_EVALUATED", reason=_failed(error))
+        return Evaluated(revision=look.revision, source=look.source, unknown=unknown)
+
+    def searched(self, window: SinkWindow) -> Iterator[SinkSearch]:
+        """What the sink of a batch has of it, or where none is known, each of the channel's."""
+        source = window.source.partition(REPLAYED)[0]
+        try:
+            graph = self._graph(window.revision)
+        except Refused as refused:
+            yield _unsearched(window, window.sink, refused.findings[0].message)
+            return
+        sinks = graph.sinks_of(source, window.channel) if window.channel in graph.definition.channels else {}
+        is_store = window.channel in graph.inlets and not source.startswith(BUFFER)
+        for name in [window.sink] if window.sink else sinks:
+            if name in sinks:
+                yield self._in(sinks[name], window, name).model_copy(update={"is_store": is_store})
+            else:
+                yield _unsearched(window, name, f"revision {window.revision} has no sink {name}")
+
+    def _in(self, sink: SinkBuilder, window: SinkWindow, name: str) -> SinkSearch:
+        wanted = _wanted(self._request.place, window)
+        try:
+            search = self._asked(
+                f"{window.revision} {sink.place.path}", lambda seconds: sink.locate(self._spark, wanted, seconds)
+            )
+        except _NotAsked as reason:
+            return _unsearched(window, name, str(reason))
+        records = [
             SinkRecord(
                 topic=each.key.topic,
                 partition=each.key.partition,
@@ -107,19 +148,95 @@ def _searched(spark: SparkSession, request: FollowRequest, window: SinkWindow, g
                 copy_number=each.copy,
             )
             for each in search.found
-        ],
-        searched=search.searched,
-        complete=not search.left_out,
-        unknown=left_out,
-    )
+        ]
+        found = _unsearched(window, name, search.left_out if not records else "")
+        return found.model_copy(
+            update={"records": records, "searched": search.searched, "complete": not search.left_out}
+        )
+
+    def retried(self, window: RetryWindow) -> RetrySearch:
+        """Where the source has what was sent."""
+        marked = Marked(
+            RETRY_HEADER, window.letter, TopicPartition(window.topic, window.partition), window.since, window.until
+        )
+        try:
+            source = self._source(self._graph(window.revision), window.revision, window.source)
+            search = self._asked(
+                f"{window.revision} {source.place.path}",
+                lambda seconds: source.locate(self._spark, marked, min(seconds, RETRY_SECONDS)),
+            )
+        except (Refused, _NotAsked) as error:
+            why = error.findings[0].message if isinstance(error, Refused) else str(error)
+            return RetrySearch(letter=window.letter, unknown=_not_found(window, why))
+        found = [(each.key, each.offset) for each in search.found]
+        places = [Place(topic=key.topic, partition=key.partition, offset=offset) for key, offset in found]
+        unknown = None if places else _not_found(window, search.left_out or "it is not in its source any more")
+        return RetrySearch(letter=window.letter, places=places, unknown=unknown)
+
+    def marks(self) -> Marks:
+        """What the record itself says; nothing where it cannot be had."""
+        look, place = self._request.marked, self._request.place
+        if look is None:
+            return Marks()
+        try:
+            graph = self._graph(look.revision)
+            source = self._source(graph, look.revision, look.source)
+            headers = self._asked(
+                f"{look.revision} {source.place.path}", lambda _seconds: source.headers_at(place.key, place.offset)
+            )
+            letter = (headers.get(RETRY_HEADER) or b"").decode(errors="replace")
+            origin = headers.get(ORIGIN_HEADER) if look.source.startswith(BUFFER) else None
+            return Marks(letter=letter, made_of=parsed(origin, graph.definition.name) if origin else None)
+        except (Refused, _NotAsked, Unverifiable):
+            return Marks()
+
+    @staticmethod
+    def _source(graph: compiler.Graph, revision: int, name: str) -> SourceBuilder:
+        """Raises Refused."""
+        if name not in graph.sources:
+            raise refuse(f"sources.{name}", "UNKNOWN_SOURCE", f"Revision {revision} has no source {name}.", "")
+        return graph.sources[name]
+
+    def _graph(self, revision: int) -> compiler.Graph:
+        """The components of a revision by its number. Raises Refused."""
+        if revision not in self._graphs:
+            try:
+                self._graphs[revision] = graph_of(self._request, self._request.sides[revision], self._tmp)
+            except Refused as refused:
+                self._graphs[revision] = refused
+        found = self._graphs[revision]
+        if isinstance(found, Refused):
+            raise found
+        return found
+
+    def _asked(self, path: str, ask: Callable[[float], Asked]) -> Asked:
+        """The answer of a source or a sink at a path of a revision, within SEARCH_SECONDS. Raises _NotAsked."""
+        left = self._deadline - time.monotonic()
+        if path in self._away or left <= 0:
+            raise _NotAsked(self._away.get(path, _NO_TIME))
+        try:
+            return ask(min(left, SEARCH_SECONDS))
+        except Unverifiable as error:
+            raise _NotAsked(str(error)) from None
+        except Refused as refused:
+            self._away[path] = refused.findings[0].message
+        except Exception as error:
+            self._away[path] = explain(error)
+        raise _NotAsked(self._away[path])
+
+    def _require_time(self, about: str) -> None:
+        if time.monotonic() > self._deadline:
+            raise refuse(about, "NOT_EVALUATED", f"It was not evaluated: {_NO_TIME}.", "")
 
 
-def _sink(window: SinkWindow, graph: GraphOf) -> SinkBuilder:
-    source = window.source.partition(REPLAYED)[0]
-    found = graph(window.revision).sinks_of(source, window.channel).get(window.sink)
-    if found is None:
-        raise Unverifiable(f"revision {window.revision} has no sink {window.sink}")
-    return found
+def _failed(error: Exception) -> str:
+    """Which component failed on the record. What it says may hold what the record does, which not everyone may see."""
+    blocked = blocked_by(str(error))
+    return f"It was not evaluated: {blocked.finding.path if blocked else 'a component'} failed on it."
+
+
+class _NotAsked(Exception):
+    """A source or a sink has no answer; the text says why."""
 
 
 def _wanted(place: Place, window: SinkWindow) -> Wanted:
@@ -134,9 +251,16 @@ def _wanted(place: Place, window: SinkWindow) -> Wanted:
     )
 
 
-def _not_searched(window: SinkWindow, reason: str) -> Unknown:
+def _unsearched(window: SinkWindow, sink: str, reason: str) -> SinkSearch:
+    """Of a sink in which nothing was found, for this reason."""
     words = f"The record was not found, and may be there: {reason}."
-    return Unknown(about=f"sinks.{window.sink}", code="SINK_NOT_SEARCHED", reason=words)
+    unknown = Unknown(about=f"sinks.{sink}", code="SINK_NOT_SEARCHED", reason=words) if reason else None
+    return SinkSearch(row=window.row, channel=window.channel, sink=sink, unknown=unknown)
+
+
+def _not_found(window: RetryWindow, reason: str) -> Unknown:
+    words = f"The new record of the dead letter {window.letter} was not found: {reason}."
+    return Unknown(about=window.source, code="RETRY_NOT_FOUND", reason=words)
 
 
 def _record(

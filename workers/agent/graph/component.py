@@ -18,7 +18,7 @@ from pipelines.domain.preview.selection import Extent, newest
 from pipelines.domain.runs.protocol import AgentFinding, IngestBufferStatus
 from workers.agent.base.batch_limits import BatchLimits
 from workers.agent.base.findings import Refused, refuse
-from workers.agent.base.located import Search, Wanted
+from workers.agent.base.located import Marked, Search, Wanted
 from workers.agent.positions.checkpoint import Offsets
 from workers.agent.positions.guard import LogRange, Mirrored, within_log
 from workers.agent.positions.held import Held
@@ -161,6 +161,16 @@ class SourceBuilder(Builder, ABC):
     def at_time(self, partitions: list[TopicPartition], milliseconds: int) -> Offsets | None:
         """The first offset of each partition that is not older, its end where all are; None where that is not known."""
         return None
+
+    def headers_at(self, key: TopicPartition, offset: int) -> dict[str, bytes]:
+        """What one record carries, of each name the last; empty where the source has no such record, or cannot be asked
+        for one. Raises any exception where it does not answer."""
+        return {}
+
+    def locate(self, spark: SparkSession, marked: Marked, seconds: float) -> Search:
+        """Where the source has the records with one header, bounded. Raises Unverifiable where that cannot be asked,
+        any exception where the source does not answer."""
+        raise Unverifiable(f"records cannot be looked for in a source of the type {self.spec.type}")
 
     def expiring(self, positions: list[PartitionPosition]) -> dict[TopicPartition, float]:
         """Positions whose records may be deleted soon, unread, with the seconds in which."""

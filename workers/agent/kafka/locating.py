@@ -1,4 +1,4 @@
-"""One record in the topics of a sink, by the header that says where it came from."""
+"""One record in the topics of a cluster, by a header that says where it came from."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pyspark.sql import functions as f
 from pipelines.domain.base.positions import TopicPartition
 from workers.agent.base import event_values
 from workers.agent.base.event import COPY_MARK, ORIGIN_HEADER
-from workers.agent.base.located import Located, Search
+from workers.agent.base.located import Located, Search, within
 from workers.agent.kafka.short_tail import SHORT, records
 from workers.agent.kafka.tail import READER, by_topic
 from workers.agent.positions.checkpoint import Offsets
@@ -24,24 +24,26 @@ if TYPE_CHECKING:
 
 MOST = 3_000_000
 """Records that one search looks at."""
+_ONE_RECORD = 10.0
 MARGIN = 5_000
-"""Milliseconds that clocks of hosts and brokers may differ by, before the rest of the log is looked at, too."""
+"""Milliseconds that clocks of hosts and brokers often differ by at most: so much more is looked at before the rest."""
 
 
 @dataclass(frozen=True)
 class Locator:
-    """Looks for the records of one `origin`. `options`: of Spark's reader."""
+    """Looks for the records with one `value` of a header, or with a copy of it. `options`: of Spark's reader."""
 
     cluster: KafkaCluster
     options: dict[str, str]
-    origin: str
+    value: str
     seconds: float
+    header: str = ORIGIN_HEADER
 
     def search(
         self, spark: SparkSession, partitions: list[TopicPartition], since: int | None, until: int | None
     ) -> Search:
-        """What was written between two instants comes first, then what was written later, and before. It ends with the
-        part in which something was found. Raises KafkaException."""
+        """What was written between two instants comes first, then what was written shortly before and behind, then the
+        rest. It ends with the part in which something was found. Raises KafkaException."""
         deadline, searched = time.monotonic() + self.seconds, 0
         firsts, ends = self.cluster.earliest(partitions), self.cluster.latest(partitions)
         parts = self._parts(firsts, ends, since, until)
@@ -56,7 +58,7 @@ class Locator:
             searched += size
             if found:
                 return Search(sorted(found, key=lambda each: (each.copy, each.key, each.offset)), searched)
-        return Search([], searched, self._deleted(firsts, parts[0][0]))
+        return Search([], searched, self._deleted(firsts, parts[1][0]))
 
     def _deleted(self, firsts: Offsets, starts: Offsets) -> str:
         """What retention or compaction may have taken of the part in which the record was written."""
@@ -69,10 +71,16 @@ class Locator:
     def _parts(
         self, firsts: Offsets, ends: Offsets, since: int | None, until: int | None
     ) -> list[tuple[Offsets, Offsets]]:
-        starts = firsts if since is None else {**ends, **self.cluster.at(list(ends), since - MARGIN)}
-        stops = ends if until is None else {**ends, **self.cluster.at(list(ends), until + MARGIN)}
-        stops = {key: max(starts[key], stop) for key, stop in stops.items()}
-        return [(starts, stops), (stops, ends), (firsts, starts)]
+        starts, early = (self._since(firsts, ends, since, margin) for margin in (0, MARGIN))
+        stops, late = (self._until(starts, ends, until, margin) for margin in (0, MARGIN))
+        return [(starts, stops), (early, starts), (stops, late), (late, ends), (firsts, early)]
+
+    def _since(self, firsts: Offsets, ends: Offsets, since: int | None, margin: int) -> Offsets:
+        return firsts if since is None else {**ends, **self.cluster.at(list(ends), since - margin)}
+
+    def _until(self, starts: Offsets, ends: Offsets, until: int | None, margin: int) -> Offsets:
+        found = ends if until is None else {**ends, **self.cluster.at(list(ends), until + margin)}
+        return {key: max(starts[key], end) for key, end in found.items()}
 
     def _looked_at(
         self, spark: SparkSession, starts: Offsets, ends: Offsets, size: int, deadline: float
@@ -82,11 +90,14 @@ class Locator:
         left = deadline - time.monotonic()
         if left <= 0:
             raise TimeoutError
-        return [*(self._by_client(starts, ends, left) if size <= SHORT else self._by_spark(spark, starts, ends))]
+        if size <= SHORT:
+            return list(self._by_client(starts, ends, left))
+        with within(spark, left):
+            return list(self._by_spark(spark, starts, ends))
 
     def _by_client(self, starts: Offsets, ends: Offsets, seconds: float) -> Iterator[Located]:
         for message in records(self.cluster.settings, starts, ends, seconds):
-            copy = self.copy_of(dict(message.headers() or []).get(ORIGIN_HEADER) or b"")
+            copy = self.copy_of(dict(message.headers() or []).get(self.header) or b"")
             if copy is not None:
                 key = TopicPartition(message.topic(), message.partition())
                 yield Located(key, message.offset(), message.timestamp()[1], copy)
@@ -101,8 +112,8 @@ class Locator:
             endingOffsets=by_topic(dict(own)),
             minPartitions=str(spark.sparkContext.defaultParallelism),
         )
-        header = event_values.header(ORIGIN_HEADER)
-        mine = reader.load().where((header == self.origin) | header.startswith(f"{self.origin}{COPY_MARK}"))
+        header = event_values.header(self.header)
+        mine = reader.load().where((header == self.value) | header.startswith(f"{self.value}{COPY_MARK}"))
         at = f.unix_millis("timestamp").alias("at")
         for row in mine.select("topic", "partition", "offset", at, header.alias("header")).collect():
             copy = self.copy_of(row["header"].encode())
@@ -112,6 +123,15 @@ class Locator:
     def copy_of(self, header: bytes) -> int | None:
         """Which event of the record this is; None where it is of another one."""
         own, mark, number = header.partition(COPY_MARK.encode())
-        if own != self.origin.encode() or (mark and not number.isdigit()):
+        if own != self.value.encode() or (mark and not number.isdigit()):
             return None
         return int(number or 0)
+
+
+def headers_at(cluster: KafkaCluster, key: TopicPartition, offset: int) -> dict[str, bytes] | None:
+    """The headers of one record, of each name the last; None where there is no such record. Raises KafkaException, and
+    TimeoutError."""
+    if not cluster.earliest([key])[key] <= offset < cluster.latest([key])[key]:
+        return None
+    found = records(cluster.settings, {key: offset}, {key: offset + 1}, _ONE_RECORD)
+    return next((dict(message.headers() or []) for message in found), None)

@@ -157,10 +157,10 @@ def test_the_batch_that_moved_the_position_decides_and_not_its_replay() -> None:
     assert outcome(ledger)[0] == "filtered"
 
 
-def test_what_the_sink_holds_is_more_than_an_evaluation_or_an_open_batch() -> None:
+def test_what_the_sink_holds_is_more_than_an_evaluation_or_an_abandoned_batch() -> None:
     there = SinkRecord(topic="out", partition=2, offset=9)
     search = SinkSearch(row=1, channel="lake", sink="lake", records=[there], searched=3, complete=True)
-    for ledger in (channel(row()), channel(row(LedgerState.PLANNED)), channel(row(LedgerState.ABANDONED))):
+    for ledger in (channel(row()), channel(row(LedgerState.ABANDONED))):
         found, unknown = concluded(ledger, [again("delivered")], [search])
         assert (found.outcome, found.evidence, found.searches, unknown) == ("delivered", Evidence.SINK, [search], [])
     other = search.model_copy(update={"row": 8})
@@ -180,3 +180,32 @@ def test_a_record_that_the_whole_sink_does_not_have_is_not_delivered_by_evaluati
 
 def test_merged_batches_are_said() -> None:
     assert outcome(channel(row(last=9)), again()) == ("filtered", Evidence.EVALUATION, ["BATCHES_MERGED"])
+
+
+def searched(row_id: int = 1, *, found: bool, complete: bool = True) -> SinkSearch:
+    records = [SinkRecord(topic="out", partition=0, offset=7)] if found else []
+    return SinkSearch(row=row_id, channel="lake", sink="lake", records=records, complete=complete)
+
+
+@pytest.mark.parametrize(
+    ("search", "evidence", "words"),
+    [
+        (searched(found=True), Evidence.SINK, "has the record, and may get it again"),
+        (searched(found=False), Evidence.LEDGER, "No sink has the record yet"),
+        (searched(found=False, complete=False), Evidence.LEDGER, "not acknowledged."),
+    ],
+)
+def test_what_a_sink_has_of_an_open_batch_is_not_delivered_yet(
+    search: SinkSearch, evidence: Evidence, words: str
+) -> None:
+    ledger = channel(row(LedgerState.PLANNED, counts={}, sink="", done_at=None))
+    found, (unknown,) = concluded(ledger, [], [search])
+    assert (found.outcome, found.evidence, unknown.code) == (TraceOutcome.IN_FLIGHT, evidence, "BATCH_OPEN")
+    assert "not finished" in unknown.reason
+    assert words in unknown.reason
+
+
+def test_what_a_sink_has_of_a_finished_batch_is_delivered_whatever_is_open_behind_it() -> None:
+    ledger = channel(row(), row(LedgerState.PLANNED, id=2, counts={}))
+    found, _ = concluded(ledger, [], [searched(2, found=True), searched(1, found=True)])
+    assert (found.outcome, found.evidence) == (TraceOutcome.DELIVERED, Evidence.SINK)

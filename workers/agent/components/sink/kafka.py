@@ -32,7 +32,7 @@ from workers.agent.graph.component import (
 from workers.agent.kafka import producers
 from workers.agent.kafka import records as kafka_records
 from workers.agent.kafka.admin import KafkaCluster
-from workers.agent.kafka.locating import Locator
+from workers.agent.kafka.locating import Locator, headers_at
 from workers.agent.kafka.short_tail import SHORT, ShortTail, records
 from workers.agent.kafka.tail import Tail
 from workers.agent.positions.checkpoint import Offsets
@@ -264,12 +264,10 @@ class Builder(SinkBuilder):
         """By the header that says where a record came from."""
         if key.topic not in self._topics():
             raise Unverifiable
-        first, end = self._cluster.earliest([key])[key], self._cluster.latest([key])[key]
-        if not first <= offset < end:
-            raise Unverifiable(f"{key.topic}/{key.partition} has the offsets from {first} to {end}")
-        for message in records(self._cluster.settings, {key: offset}, {key: offset + 1}, _ENDS_TIMEOUT):
-            return dict(message.headers() or []).get(ORIGIN_HEADER)
-        raise Unverifiable("there is no record at this offset")
+        found = headers_at(self._cluster, key, offset)
+        if found is None:
+            raise Unverifiable(f"{key.topic}/{key.partition} has no record at offset {offset}")
+        return found.get(ORIGIN_HEADER)
 
     def locate(self, spark: SparkSession, wanted: Wanted, seconds: float) -> Search:
         """By the header that says where a record came from."""

@@ -19,9 +19,11 @@ from workers.agent.base import flume_avro
 from workers.agent.base.batch_limits import BatchLimits
 from workers.agent.base.event import Event
 from workers.agent.base.findings import refuse
+from workers.agent.base.located import Marked, Search
 from workers.agent.graph.component import Place, SourceBuilder
 from workers.agent.kafka import notices
 from workers.agent.kafka.admin import NOT_COORDINATED, TIMEOUT, KafkaCluster
+from workers.agent.kafka.locating import Locator, headers_at
 from workers.agent.positions.checkpoint import Offsets
 from workers.agent.positions.guard import LogRange, Mirrored
 
@@ -276,6 +278,16 @@ class Builder(SourceBuilder):
             "endingOffsets": _json(ends),
         }
         return spark.read.format("kafka").options(**options).load()
+
+    def headers_at(self, key: TopicPartition, offset: int) -> dict[str, bytes]:
+        """As Kafka has them."""
+        return headers_at(self._cluster, key, offset) or {}
+
+    def locate(self, spark: SparkSession, marked: Marked, seconds: float) -> Search:
+        """In the part of the partition that was written then, and in the rest of it."""
+        options = self._cluster.jvm_options(self.spec.options)
+        locator = Locator(self._cluster, options, marked.value, seconds, marked.header)
+        return locator.search(spark, [marked.key], marked.since, marked.until)
 
     def given(self, frame: DataFrame) -> tuple[DataFrame, Event]:
         """With the headers that this source adds."""

@@ -1,6 +1,14 @@
 import { Button } from '@mantine/core'
 import { Link } from '@tanstack/react-router'
-import type { ChannelTrace, EvaluatedRecord, SourceSearch, Trace, TraceResult } from '@/api/types'
+import type {
+  ChannelTrace,
+  EvaluatedRecord,
+  Onward,
+  SourceSearch,
+  Trace,
+  TraceLead,
+  TraceResult,
+} from '@/api/types'
 import { ShownEvent } from '@/components/previews/ShownEvent'
 import { Table } from '@/components/ui/Table'
 import { Moment } from '@/components/ui/Time'
@@ -26,6 +34,11 @@ export function TraceOutcome({ name, trace, result, onFollow }: TraceOutcomeProp
             {written(result.place)}:{' '}
             {result.channels.map(inChannel).join('; ') || 'no channel has read this partition'}
           </p>
+          {result.came_from && (
+            <p>
+              It was made of <Led lead={result.came_from} onFollow={onFollow} />.
+            </p>
+          )}
           <ol className={classes.timeline} aria-label="Timeline">
             {result.channels.map((each) => (
               <Read key={`${each.source} ${each.channel}`} name={name} found={each} />
@@ -36,24 +49,74 @@ export function TraceOutcome({ name, trace, result, onFollow }: TraceOutcomeProp
             {result.channels.map((each) => (
               <Sinks key={`${each.source} ${each.channel}`} found={each} />
             ))}
+            {result.onward?.map((each) => (
+              <GoesOn key={written(each.lead.place)} name={name} found={each} onFollow={onFollow} />
+            ))}
           </ol>
         </>
       )}
-      {result.unknown.length > 0 && (
-        <ul aria-label="Not known">
-          {result.unknown.map(({ about, code, reason }) => (
-            <li key={`${about} ${code} ${reason}`}>
-              Not known{about ? ` (${about})` : ''}: {reason}
-            </li>
-          ))}
-        </ul>
-      )}
+      <NotKnown found={result.unknown} />
       {!trace.shows_records && <p className="dim">Your role or token does not show what records hold.</p>}
     </>
   )
 }
 
 const inChannel = (found: ChannelTrace) => `${found.source}.${found.channel} ${outcomeWords(found)}`
+
+function NotKnown({ found }: { found: TraceResult['unknown'] }) {
+  if (found.length === 0) return null
+  return (
+    <ul aria-label="Not known">
+      {found.map(({ about, code, reason }) => (
+        <li key={`${about} ${code} ${reason}`}>
+          Not known{about ? ` (${about})` : ''}: {reason}
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+function Led({ lead, onFollow }: { lead: TraceLead; onFollow: (place: string) => void }) {
+  const place = written(lead.place)
+  return (
+    <>
+      <Button size="compact-sm" variant="default" onClick={() => onFollow(place)}>
+        Trace {place}
+      </Button>{' '}
+      {lead.kind === 'retry' ? `by the retry of the dead letter ${lead.of}` : `(channel ${lead.of})`}
+    </>
+  )
+}
+
+/** Where the record goes on: in the store of a channel, or as the new record of a dead letter. */
+function GoesOn({
+  name,
+  found,
+  onFollow,
+}: {
+  name: string
+  found: Onward
+  onFollow: (place: string) => void
+}) {
+  const channels = found.channels ?? []
+  return (
+    <li>
+      <strong>
+        It continues as <Led lead={found.lead} onFollow={onFollow} />
+      </strong>
+      <div>{channels.map(inChannel).join('; ') || 'no channel has read this partition'}</div>
+      <ol className={classes.timeline} aria-label={`Timeline of ${written(found.lead.place)}`}>
+        {channels.map((each) => (
+          <Read key={`${each.source} ${each.channel}`} name={name} found={each} />
+        ))}
+        {channels.map((each) => (
+          <Sinks key={`${each.source} ${each.channel}`} found={each} />
+        ))}
+      </ol>
+      <NotKnown found={found.unknown ?? []} />
+    </li>
+  )
+}
 
 function Searched({ search, onFollow }: { search: SourceSearch; onFollow: (place: string) => void }) {
   const several = search.matched !== 1 || search.more
@@ -173,7 +236,7 @@ function StepHead() {
 
 function Sinks({ found }: { found: ChannelTrace }) {
   return found.searches?.map((search) => (
-    <li key={search.row}>
+    <li key={`${search.row} ${search.sink}`}>
       <strong>Sink {search.sink}</strong>
       <div>
         {search.records?.length ? `Found at ${search.records.map(written).join(', ')}` : 'Not found'};{' '}

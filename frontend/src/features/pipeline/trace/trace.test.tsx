@@ -14,6 +14,8 @@ const PLACE = { topic: 'orders-in', partition: 3, offset: 7 }
 const result = (fields: Partial<TraceResult> = {}): TraceResult => ({
   place: PLACE,
   search: null,
+  came_from: null,
+  onward: [],
   channels: [
     {
       ...{ source: 'shop', channel: 'lake', outcome: 'delivered', evidence: 'sink', component: '' },
@@ -29,7 +31,15 @@ const result = (fields: Partial<TraceResult> = {}): TraceResult => ({
       },
       searches: [
         {
-          ...{ row: 1, channel: 'lake', sink: 'lake', searched: 12, complete: true, unknown: null },
+          ...{
+            row: 1,
+            channel: 'lake',
+            sink: 'lake',
+            is_store: false,
+            searched: 12,
+            complete: true,
+            unknown: null,
+          },
           records: [{ topic: 'orders-out', partition: 0, offset: 5, timestamp: 1, copy_number: 0 }],
         },
       ],
@@ -104,6 +114,29 @@ it('shows where a record went, by its place', async () => {
   expect(timeline).toHaveTextContent(/Evaluated again with revision 2.*static.*changed.*k/)
   expect(timeline).toHaveTextContent(/Found at orders-out\/0:5; 12 records were searched/)
   expect(screen.getByText(/Not known \(lake\): The ledger has merged/)).toBeInTheDocument()
+})
+
+it('shows where a record goes on, and what it was made of', async () => {
+  const there = { ...PLACE, offset: 9 }
+  const [channel] = result().channels ?? []
+  const onward = [
+    {
+      lead: { kind: 'retry' as const, of: 'l-1', place: there },
+      channels: channel ? [channel] : [],
+      unknown: [{ about: 'lake', code: 'BATCH_OPEN', reason: 'The batch is not finished.' }],
+    },
+  ]
+  const came_from = { kind: 'channel' as const, of: 'buffer', place: { ...PLACE, offset: 1 } }
+  given.post('/pipelines/orders/traces', () => trace({ state: 'PENDING', result: null }))
+  given.get(`/pipelines/orders/traces/${ID}`, () => trace({ result: result({ onward, came_from }) }))
+  form('orders-in/3:7')
+  await userEvent.click(await screen.findByRole('button', { name: 'Trace record' }))
+  const timeline = await screen.findByRole('list', { name: 'Timeline of orders-in/3:9' })
+  expect(timeline).toHaveTextContent(/Found at orders-out\/0:5/)
+  expect(screen.getByText(/by the retry of the dead letter l-1/)).toBeInTheDocument()
+  expect(screen.getByText(/Not known \(lake\): The batch is not finished/)).toBeInTheDocument()
+  expect(screen.getByRole('button', { name: 'Trace orders-in/3:1' })).toBeInTheDocument()
+  expect(screen.getByRole('button', { name: 'Trace orders-in/3:9' })).toBeInTheDocument()
 })
 
 it('lists records that match a search, and follows one of them', async () => {

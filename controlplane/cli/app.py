@@ -15,7 +15,7 @@ from controlplane.cli.base.session import Session
 from controlplane.cli.definitions import components, definitions, flume, rehearsing
 from controlplane.cli.governance import requests
 from controlplane.cli.hosts import hosts, reconciling
-from controlplane.cli.ledger import ledger
+from controlplane.cli.ledger import ledger, topology
 from controlplane.cli.lifecycle import lifecycle, status
 from controlplane.cli.migration import evacuations, migrations, rules
 from controlplane.cli.monitoring import alerts, consumer_groups, events, lag, receivers, silences
@@ -133,6 +133,7 @@ app.noun(reach.networks, "allowed-networks", panel=Panel.DEFINITIONS)
 app.noun(secrets.app, "secrets", panel=Panel.DEFINITIONS)
 
 app.verb(panel=Panel.DATA)(ledger.ledger)
+app.verb(panel=Panel.DATA)(topology.topology)
 app.verb(panel=Panel.DATA)(trace.trace)
 app.noun(positions.app, "positions", panel=Panel.DATA)
 app.noun(replays.app, "replays", panel=Panel.DATA)

@@ -94,6 +94,8 @@ v1 = [
     path(f"{one}/lag", watching.PipelineLag.as_view()),
     path(f"{one}/ledger", records.Ledger.as_view()),
     path(f"{one}/ledger/summary", records.LedgerSummary.as_view()),
+    path(f"{one}/ledger/flow", records.LedgerFlow.as_view()),
+    path(f"{one}/topology", records.Topology.as_view()),
     path(f"{one}/dead-letters", dead_letters.DeadLetterList.as_view()),
     path(f"{one}/dead-letters/summary", dead_letters.DeadLettersSummary.as_view()),
     path(f"{one}/dead-letters/retry", dead_letters.RetryDeadLetters.as_view()),

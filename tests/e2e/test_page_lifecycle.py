@@ -9,6 +9,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.e2e.conftest import Stack
 from tests.e2e.page import (
+    SLOW_MS,
     figure,
     log_in,
     logged_in,
@@ -38,8 +39,31 @@ def test_a_wrong_password_is_refused_in_words_and_the_address_survives_the_login
         assert page.url == f"{stack.url}{DEMO}/ledger?channel=clean"
 
 
-def test_numbers_move_stand_still_while_paused_and_move_again(browser: Browser, stack: Stack) -> None:
+def test_the_topology_shows_what_goes_through_each_component(browser: Browser, stack: Stack) -> None:
     with logged_in(browser, stack, DEMO) as page:
+        wait_for_phase(page, "Running")
+        graph = page.get_by_role("application", name="Components and what goes through them")
+        stamp = graph.get_by_role("button", name=re.compile("^timestamp interceptors"))
+        expect(stamp).to_contain_text(re.compile(r"receives [1-9][\d,.]*/s"), timeout=SLOW_MS)
+        expect(graph.get_by_role("button", name=re.compile("^clean kafka sink"))).to_contain_text(
+            re.compile(r"delivers [1-9][\d,.]*/s"), timeout=SLOW_MS
+        )
+        stamp.focus()
+        page.keyboard.press("Enter")
+        details = page.get_by_role("dialog", name="timestamp")
+        expect(details.get_by_role("row", name="header_name timestamp")).to_be_visible()
+        assert "node=sources.orders.interceptors" in page.url
+        page.reload()
+        expect(details).to_be_visible()
+        page.keyboard.press("Escape")
+        expect(details).to_have_count(0)
+        page.get_by_text("Tree", exact=True).click()
+        tree = page.get_by_role("group", name="Components", exact=True)
+        expect(tree.get_by_role("button", name=re.compile("^clean kafka sink"))).to_be_visible()
+
+
+def test_numbers_move_stand_still_while_paused_and_move_again(browser: Browser, stack: Stack) -> None:
+    with logged_in(browser, stack, f"{DEMO}/throughput") as page:
         wait_for_phase(page, "Running")
         expect(page.get_by_text("Live", exact=True).first).to_be_visible()
         wait_until_above(page, "Delivered", figure(page, "Delivered"))

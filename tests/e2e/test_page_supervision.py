@@ -24,6 +24,7 @@ PAGES = {
     f"{ORDERS}/positions": "orders",
     f"{ORDERS}/runs": "orders",
     "/pipelines/pushed": "pushed",
+    "/pipelines/pushed/throughput": "pushed",
     "/pipelines/pushed/positions": "pushed",
     "/pipelines/crashing/dead-letters": "crashing",
     "/pipelines/silent": "silent",

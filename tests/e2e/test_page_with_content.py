@@ -32,6 +32,7 @@ PAGES = {
     "/access": "Users and teams",
     "/account": "Account",
     SHOP: "shop",
+    f"{SHOP}/throughput": "shop",
     f"{SHOP}/ledger": "shop",
     f"{SHOP}/dead-letters": "shop",
     f"{SHOP}/runs": "shop",

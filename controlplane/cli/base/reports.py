@@ -204,6 +204,29 @@ def totals(found: Document) -> None:
     output.print_line(verdict, style="green" if found["balanced"] else "bold red")
 
 
+def flow(found: Document) -> None:
+    """What was read in a while and what became of it, per channel and component."""
+    counts = ("batches", "read", "delivered", "filtered", "unrouted", "dead_lettered", "routed_elsewhere")
+    names = ("batches", "read", "delivered", "filtered", "unrouted", "dead letters", "routed elsewhere")
+    rows = [(each["source"], each["channel"], *(each[count] for count in counts)) for each in found["channels"]]
+    output.table(("source", "channel", *names), rows, empty="No batch was finished in this time.")
+    _components(found["channels"])
+
+
+_DEPTHS = {"source": 0, "interceptor": 1, "selector": 1, "channel": 2, "sink_group": 3, "sink": 4}
+
+
+def topology(found: Document) -> None:
+    """The components in the order in which events go through them, each with what became of what it received."""
+    counts = ("received", "added", "filtered", "unrouted", "dead_lettered", "dropped", "passed")
+    rows = [
+        (f"{'  ' * _DEPTHS[node['kind']]}{node['path']}", node["type"], *(node[count] or "" for count in counts))
+        for node in found["nodes"]
+    ]
+    names = ("received", "added", "filtered", "unrouted", "dead letters", "dropped", "passed")
+    output.table(("component", "type", *names), rows, empty="No revision is published.")
+
+
 _DECIDED = ("added", "routed_elsewhere", "filtered", "unrouted", "dead_lettered")
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from controlplane.cli.base import host_tasks
+from controlplane.cli.base.durations import seconds
 from controlplane.cli.base.errors import CommandError
 from controlplane.cli.base.session import Limit, Name, Session, path
 
@@ -42,19 +43,10 @@ class Records:
             raise CommandError.of_usage("Give one of --last, --since and --range.")
         share = {} if self.sample is None else {"sample": _share(self.sample)}
         if self.since:
-            return {"since": _seconds(self.since), **share}
+            return {"since": seconds(self.since), **share}
         if self.ranges:
             return {"ranges": [_range(text) for text in self.ranges], **share}
         return {"last": self.last or DEFAULT_LAST, **share}
-
-
-def _seconds(text: str) -> float:
-    from pipelines.domain.base.values import seconds
-
-    try:
-        return seconds(text)
-    except ValueError:
-        raise CommandError.of_usage(f"{text} is not a duration: write 30s, 15m or 1h.") from None
 
 
 def _range(text: str) -> dict[str, Any]:

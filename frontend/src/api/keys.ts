@@ -41,6 +41,7 @@ export const keys = {
   status: (name: string) => ['pipeline', name, 'status'] as const,
   operation: (name: string) => ['pipeline', name, 'operation'] as const,
   ledgerTotals: (name: string) => ['pipeline', name, 'ledger-totals'] as const,
+  topology: (name: string, minutes: number) => ['pipeline', name, 'topology', minutes] as const,
   batches: (name: string, channel?: string, run?: number) =>
     ['pipeline', name, 'batches', channel ?? '', run ?? 0] as const,
   deadLetters: (name: string, filter: object) => ['pipeline', name, 'dead-letters', filter] as const,

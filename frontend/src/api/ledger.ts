@@ -19,3 +19,12 @@ export const batchesQuery = (name: string, channel?: string, run?: number) =>
     },
     ...paged,
   })
+
+export const topologyQuery = (name: string, minutes: number) =>
+  queryOptions({
+    queryKey: keys.topology(name, minutes),
+    queryFn: ({ signal }) => {
+      const params = { path: { name }, query: { minutes } }
+      return take(api.GET('/api/v1/pipelines/{name}/topology', { params, signal }))
+    },
+  })

@@ -1137,6 +1137,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/pipelines/{name}/ledger/flow": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Show what was read in the last minutes and what became of it, by channel, component and sink. */
+        get: operations["get_ledger_flow"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/pipelines/{name}/ledger/summary": {
         parameters: {
             query?: never;
@@ -1589,6 +1606,23 @@ export interface paths {
         put?: never;
         /** @description Move a pipeline to another team. You have to be an administrator of both. */
         post: operations["move_pipeline"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/pipelines/{name}/topology": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Show the components of the published revision as a graph, with what went through it in the last minutes. */
+        get: operations["get_topology"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -3162,6 +3196,45 @@ export interface components {
             after: string | null;
         };
         /**
+         * ChannelFlow
+         * @description What a (source, channel) read in a while and what became of it. `delivered_by`: by sink; `components`: the parts
+         *     of what components decide.
+         */
+        ChannelFlow: {
+            /** Source */
+            source: string;
+            /** Channel */
+            channel: string;
+            /** Batches */
+            batches: number;
+            /** Read */
+            read: number;
+            /** Added */
+            added: number;
+            /** Delivered */
+            delivered: number;
+            /** Routed Elsewhere */
+            routed_elsewhere: number;
+            /** Filtered */
+            filtered: number;
+            /** Unrouted */
+            unrouted: number;
+            /** Dead Lettered */
+            dead_lettered: number;
+            /** Dropped Optional */
+            dropped_optional: number;
+            /** Delivered By */
+            delivered_by: {
+                [key: string]: number;
+            };
+            /** Components */
+            components: components["schemas"]["ComponentTotals"][];
+            /** Not By Component */
+            not_by_component: {
+                [key: string]: number;
+            };
+        };
+        /**
          * ChannelGuarantee
          * @description The guarantee of one (source, channel). `conditions`: sentences, of what it rests on or why it is not more.
          */
@@ -4087,6 +4160,18 @@ export interface components {
             files: components["schemas"]["StackFile"][];
         };
         /**
+         * Edge
+         * @description What went from one component to another, each by its path.
+         */
+        Edge: {
+            /** Origin */
+            origin: string;
+            /** Target */
+            target: string;
+            /** Records */
+            records: number;
+        };
+        /**
          * Effect
          * @description What a component did to the event when it was evaluated again.
          * @enum {string}
@@ -4554,6 +4639,25 @@ export interface components {
              * @default null
              */
             column: number | null;
+        };
+        /**
+         * Flow
+         * @description What a pipeline read from `since` to `until` and what became of it: the batches that were finished meanwhile.
+         *     Older rows of the ledger hold several batches; one counts as a whole when its last batch was finished in between.
+         */
+        Flow: {
+            /**
+             * Since
+             * Format: date-time
+             */
+            since: string;
+            /**
+             * Until
+             * Format: date-time
+             */
+            until: string;
+            /** Channels */
+            channels: components["schemas"]["ChannelFlow"][];
         };
         /**
          * Freeze
@@ -5870,6 +5974,40 @@ export interface components {
             /** Gone */
             gone: number;
         };
+        /**
+         * Node
+         * @description A component of the graph by its `path` in the definition, and what became of the events that it received:
+         *     `passed` is what the next component received, or what a sink delivered.
+         */
+        Node: {
+            /** Path */
+            path: string;
+            kind: components["schemas"]["NodeKind"];
+            /** Name */
+            name: string;
+            /** Type */
+            type: string;
+            /** Received */
+            received: number;
+            /** Added */
+            added: number;
+            /** Filtered */
+            filtered: number;
+            /** Unrouted */
+            unrouted: number;
+            /** Dead Lettered */
+            dead_lettered: number;
+            /** Dropped */
+            dropped: number;
+            /** Passed */
+            passed: number;
+        };
+        /**
+         * NodeKind
+         * @description What a node of the graph is.
+         * @enum {string}
+         */
+        NodeKind: "source" | "interceptor" | "selector" | "channel" | "sink_group" | "sink";
         /**
          * NotCompared
          * @description What differs each time that a revision is run.
@@ -8981,6 +9119,29 @@ export interface components {
             next: string | null;
         };
         /**
+         * Topology
+         * @description The graph of the revision that is published, in the order in which events go through it. Its figures are of the
+         *     batches of this revision that were finished from `since` to `until`. `revision`: null where none is published.
+         */
+        Topology: {
+            /** Revision */
+            revision: number | null;
+            /**
+             * Since
+             * Format: date-time
+             */
+            since: string;
+            /**
+             * Until
+             * Format: date-time
+             */
+            until: string;
+            /** Nodes */
+            nodes: components["schemas"]["Node"][];
+            /** Edges */
+            edges: components["schemas"]["Edge"][];
+        };
+        /**
          * Totals
          * @description Events, what became of them, and what channels deliver of them: `channels`, with `size` bytes of bodies, of which
          *     each has `sizes`. `filtered`: by component.
@@ -12038,6 +12199,38 @@ export interface operations {
             };
         };
     };
+    get_ledger_flow: {
+        parameters: {
+            query?: {
+                minutes?: number;
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Flow"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     get_ledger_summary: {
         parameters: {
             query?: never;
@@ -13056,6 +13249,38 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PipelineDetail"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_topology: {
+        parameters: {
+            query?: {
+                minutes?: number;
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Topology"];
                 };
             };
             /** @description A problem. */

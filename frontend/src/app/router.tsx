@@ -46,9 +46,22 @@ const deadLetterState = (value: unknown) => DEAD_LETTER_STATES.find((state) => s
 const DELIVERY_STATES = ['WAITING', 'SENDING', 'DELIVERED', 'FAILED', 'SUPPRESSED'] as const
 type DeliveryState = (typeof DELIVERY_STATES)[number]
 
-const live = createRoute({
+const TOPOLOGY_VIEWS = ['graph', 'tree'] as const
+
+const topology = createRoute({
   getParentRoute: () => pipeline,
   path: '/',
+  component: lazyRouteComponent(() => import('@/features/pipeline/topology/TopologyTab'), 'TopologyTab'),
+  validateSearch: (search): { minutes?: number; node?: string; view?: 'graph' | 'tree' } => ({
+    minutes: whole(search.minutes),
+    node: text(search.node),
+    view: TOPOLOGY_VIEWS.find((view) => view === search.view),
+  }),
+})
+
+const live = createRoute({
+  getParentRoute: () => pipeline,
+  path: 'throughput',
   component: lazyRouteComponent(() => import('@/features/pipeline/live/LiveTab'), 'LiveTab'),
   validateSearch: (search): { minutes?: number; view?: 'table' } => ({
     minutes: whole(search.minutes),
@@ -283,6 +296,7 @@ const access = createRoute({
 })
 
 const pipelineTabs = pipeline.addChildren([
+  topology,
   live,
   ledgerTotals,
   positions,

@@ -311,6 +311,12 @@ class SeriesQuery(BaseModel):
     minutes: int = Field(default=15, ge=1, le=1440)
 
 
+class FlowQuery(BaseModel):
+    """How far back."""
+
+    minutes: int = Field(default=15, ge=1, le=44_640)
+
+
 class WaitQuery(BaseModel):
     """How many seconds the answer may wait for the operation's end."""
 

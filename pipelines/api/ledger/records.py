@@ -10,9 +10,10 @@ from rest_framework.response import Response
 
 from pipelines.api.http.base import PipelineView, RunView, answer
 from pipelines.api.http.paging import Page, PageQuery, each, page
-from pipelines.api.http.requests import LedgerQuery, LogQuery
+from pipelines.api.http.requests import FlowQuery, LedgerQuery, LogQuery
 from pipelines.selectors.ledger import ledger
-from pipelines.selectors.ledger.schemas import LedgerBatchSchema, LedgerTotalsSchema
+from pipelines.selectors.ledger.flow import flow, pipeline_topology
+from pipelines.selectors.ledger.schemas import FlowSchema, LedgerBatchSchema, LedgerTotalsSchema, TopologySchema
 from pipelines.selectors.runs.logs import read_log
 from pipelines.selectors.runs.runs import run_schema, runs
 from pipelines.selectors.runs.schemas import LogSchema, RunSchema
@@ -38,6 +39,28 @@ class LedgerSummary(PipelineView):
     def get(self, request: Request, name: str) -> Response:
         """Show the ledger totals of every channel over all runs, and the positions."""
         return answer(ledger.ledger_totals(self.pipeline))
+
+
+class LedgerFlow(PipelineView):
+    """The books of a while."""
+
+    queries = {"GET": FlowQuery}
+
+    @extend_schema(operation_id="get_ledger_flow", responses=FlowSchema)
+    def get(self, request: Request, name: str) -> Response:
+        """Show what was read in the last minutes and what became of it, by channel, component and sink."""
+        return answer(flow(self.pipeline, self.query(FlowQuery).minutes))
+
+
+class Topology(PipelineView):
+    """The pipeline as a graph."""
+
+    queries = {"GET": FlowQuery}
+
+    @extend_schema(operation_id="get_topology", responses=TopologySchema)
+    def get(self, request: Request, name: str) -> Response:
+        """Show the components of the published revision as a graph, with what went through it in the last minutes."""
+        return answer(pipeline_topology(self.pipeline, self.query(FlowQuery).minutes))
 
 
 class PipelineRuns(PipelineView):

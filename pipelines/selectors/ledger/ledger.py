@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -103,17 +104,24 @@ def _sums(pipeline: Pipeline) -> list[dict[str, Any]]:
 
 
 def _components(pipeline: Pipeline) -> dict[Query, list[ComponentCounts]]:
-    """The totals of each component, in two queries."""
+    """The totals of each component."""
     rows = ComponentTotals.objects.filter(pipeline=pipeline).order_by("revision__number")
     found: dict[Query, list[tuple[int, str, dict[Cause, int]]]] = defaultdict(list)
     for source, channel, number, path, *counts in rows.values_list(
         "source", "channel", "revision__number", "component", *CAUSES
     ):
         found[(source, channel)].append((number, path, dict(zip(CAUSES, counts, strict=True))))
-    numbers = {number for parts in found.values() for number, _, _ in parts}
+    return components_of(pipeline, found)
+
+
+def components_of(
+    pipeline: Pipeline, parts: Mapping[Query, Sequence[tuple[int, str, Mapping[Cause, int]]]]
+) -> dict[Query, list[ComponentCounts]]:
+    """Parts, each with the number of its revision and its path, as what the components of these revisions counted."""
+    numbers = {number for each in parts.values() for number, _, _ in each}
     own = Revision.objects.filter(pipeline=pipeline, number__in=numbers)
     definitions = dict(own.values_list("number", "definition")) if numbers else {}
-    return {query: by_component(parts, definitions) for query, parts in found.items()}
+    return {query: by_component(each, definitions) for query, each in parts.items()}
 
 
 def _channel_totals(row: dict[str, Any], components: list[ComponentCounts]) -> ChannelLedgerTotals:
@@ -127,13 +135,14 @@ def _channel_totals(row: dict[str, Any], components: list[ComponentCounts]) -> C
         **sums,
         delivered_bytes=_known(row["sum_delivered_bytes"], sums | {"delivered_without_bytes": without}),
         delivered_without_bytes=without,
-        components=[_component_schema(each) for each in components],
+        components=[component_schema(each) for each in components],
         not_by_component=dict(missing(sums, [each.counts for each in components])),
         balanced=balanced,
     )
 
 
-def _component_schema(component: ComponentCounts) -> ComponentTotalsSchema:
+def component_schema(component: ComponentCounts) -> ComponentTotalsSchema:
+    """What a component has counted, as the API shows it."""
     counts = {name: component.counts.get(name, 0) for name in CAUSES}
     return ComponentTotalsSchema(**component.model_dump(exclude={"counts"}), **counts)
 

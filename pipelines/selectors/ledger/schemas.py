@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from pipelines.domain.base.states import LedgerState
+from pipelines.domain.ledger.topology import NodeKind
 from pipelines.selectors.base.schemas import Schema
 
 
@@ -103,6 +104,71 @@ class PositionSchema(Schema):
     partition: int
     next_offset: int
     updated_at: datetime
+
+
+class ChannelFlow(Schema):
+    """What a (source, channel) read in a while and what became of it. `delivered_by`: by sink; `components`: the parts
+    of what components decide."""
+
+    source: str
+    channel: str
+    batches: int
+    read: int
+    added: int
+    delivered: int
+    routed_elsewhere: int
+    filtered: int
+    unrouted: int
+    dead_lettered: int
+    dropped_optional: int
+    delivered_by: dict[str, int]
+    components: list[ComponentTotalsSchema]
+    not_by_component: dict[str, int]
+
+
+class FlowSchema(Schema):
+    """What a pipeline read from `since` to `until` and what became of it: the batches that were finished meanwhile.
+    Older rows of the ledger hold several batches; one counts as a whole when its last batch was finished in between."""
+
+    since: datetime
+    until: datetime
+    channels: list[ChannelFlow]
+
+
+class NodeSchema(Schema):
+    """A component of the graph by its `path` in the definition, and what became of the events that it received:
+    `passed` is what the next component received, or what a sink delivered."""
+
+    path: str
+    kind: NodeKind
+    name: str
+    type: str
+    received: int
+    added: int
+    filtered: int
+    unrouted: int
+    dead_lettered: int
+    dropped: int
+    passed: int
+
+
+class EdgeSchema(Schema):
+    """What went from one component to another, each by its path."""
+
+    origin: str
+    target: str
+    records: int
+
+
+class TopologySchema(Schema):
+    """The graph of the revision that is published, in the order in which events go through it. Its figures are of the
+    batches of this revision that were finished from `since` to `until`. `revision`: null where none is published."""
+
+    revision: int | None
+    since: datetime
+    until: datetime
+    nodes: list[NodeSchema]
+    edges: list[EdgeSchema]
 
 
 class LedgerTotalsSchema(Schema):

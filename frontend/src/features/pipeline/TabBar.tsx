@@ -2,7 +2,8 @@ import { Link } from '@tanstack/react-router'
 import classes from './pipeline.module.css'
 
 const TABS = [
-  { to: '/pipelines/$name', label: 'Live', exact: true },
+  { to: '/pipelines/$name', label: 'Topology', exact: true },
+  { to: '/pipelines/$name/throughput', label: 'Throughput and lag', exact: false },
   { to: '/pipelines/$name/ledger', label: 'Ledger', exact: false },
   { to: '/pipelines/$name/positions', label: 'Positions', exact: false },
   { to: '/pipelines/$name/dead-letters', label: 'Dead letters', exact: false },

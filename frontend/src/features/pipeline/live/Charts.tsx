@@ -26,8 +26,8 @@ const VIEWS = [
 
 /** Rate and lag over time. Range and view are in the address. */
 export function Charts({ name }: { name: string }) {
-  const { minutes = 15, view } = useSearch({ from: '/pipelines/$name/' })
-  const navigate = useNavigate({ from: '/pipelines/$name/' })
+  const { minutes = 15, view } = useSearch({ from: '/pipelines/$name/throughput' })
+  const navigate = useNavigate({ from: '/pipelines/$name/throughput' })
   const {
     data: points,
     error,

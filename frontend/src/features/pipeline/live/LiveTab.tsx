@@ -15,7 +15,7 @@ const INGEST_POLL_MS = 3_000
 /** What moves now: rate and lag, every cursor, every component. */
 export function LiveTab() {
   const { name } = useParams({ from: '/pipelines/$name' })
-  const { minutes = 15 } = useSearch({ from: '/pipelines/$name/' })
+  const { minutes = 15 } = useSearch({ from: '/pipelines/$name/throughput' })
   const { data: status } = useQuery({
     ...statusQuery(name),
     refetchInterval: ({ state }) => (state.data?.ingest_buffers.length ? INGEST_POLL_MS : false),

@@ -1,0 +1,102 @@
+import { SegmentedControl, Select } from '@mantine/core'
+import { useMediaQuery } from '@mantine/hooks'
+import { useQuery } from '@tanstack/react-query'
+import { useNavigate, useParams, useSearch } from '@tanstack/react-router'
+import { lazy, Suspense } from 'react'
+import { topologyQuery } from '@/api/ledger'
+import { pipelineQuery, statusQuery } from '@/api/pipelines'
+import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
+import { Panel } from '@/components/ui/Panel'
+import { Moment } from '@/components/ui/Time'
+import { useNow } from '@/lib/clock'
+import { NodeDetails } from './NodeDetails'
+import { nodeViews } from './nodes'
+import { TopologyTree } from './TopologyTree'
+import classes from './topology.module.css'
+
+const TopologyGraph = lazy(() =>
+  import('./TopologyGraph').then((module) => ({ default: module.TopologyGraph })),
+)
+
+const POLL_MS = 5_000
+const WINDOWS = [
+  { value: '1', label: 'Last minute' },
+  { value: '15', label: 'Last 15 minutes' },
+  { value: '60', label: 'Last hour' },
+  { value: '1440', label: 'Last day' },
+]
+const VIEWS = [
+  { value: 'graph', label: 'Graph' },
+  { value: 'tree', label: 'Tree' },
+]
+
+/** The components of a pipeline as a graph, or as a tree of text: what goes through each, and what each is doing. */
+export function TopologyTab() {
+  const { name } = useParams({ from: '/pipelines/$name' })
+  const { minutes = 1, node, view } = useSearch({ from: '/pipelines/$name/' })
+  const navigate = useNavigate({ from: '/pipelines/$name/' })
+  const narrow = useMediaQuery('(max-width: 899px)')
+  const now = useNow()
+  const { data, error, refetch } = useQuery({ ...topologyQuery(name, minutes), refetchInterval: POLL_MS })
+  const { data: status } = useQuery(statusQuery(name))
+  const { data: pipeline } = useQuery(pipelineQuery(name))
+  if (!data) return error ? <ErrorNote error={error} onRetry={() => void refetch()} /> : <Loading rows={6} />
+  if (data.nodes.length === 0)
+    return <Empty title="No revision is published">Publish a definition to see its components here.</Empty>
+  const shown = view ?? (narrow ? 'tree' : 'graph')
+  const views = nodeViews(data, status, now)
+  const select = (path?: string) =>
+    void navigate({ search: (before) => ({ ...before, node: path }), resetScroll: false })
+  const chosen = views.find((each) => each.node.path === node)
+  return (
+    <Panel
+      title="Topology"
+      note={`revision ${data.revision}`}
+      actions={
+        <>
+          <Select
+            aria-label="Time of the figures"
+            data={WINDOWS}
+            value={String(minutes)}
+            allowDeselect={false}
+            w={150}
+            onChange={(value) =>
+              void navigate({ search: (before) => ({ ...before, minutes: Number(value) }) })
+            }
+          />
+          <SegmentedControl
+            aria-label="Shown as"
+            data={VIEWS}
+            value={shown}
+            onChange={(value) =>
+              void navigate({ search: (before) => ({ ...before, view: value as 'graph' | 'tree' }) })
+            }
+          />
+        </>
+      }
+      flush
+    >
+      {error && (
+        <p className={classes.stale} role="status">
+          These figures end at <Moment at={data.until} />. The server does not answer now.
+        </p>
+      )}
+      {shown === 'graph' ? (
+        <Suspense fallback={<Loading rows={6} />}>
+          <TopologyGraph topology={data} views={views} selected={node} onSelect={select} />
+        </Suspense>
+      ) : (
+        <TopologyTree topology={data} views={views} onSelect={select} />
+      )}
+      {chosen && (
+        <NodeDetails
+          name={name}
+          view={chosen}
+          topology={data}
+          definition={pipeline?.definition ?? {}}
+          onClose={() => select(undefined)}
+        />
+      )}
+    </Panel>
+  )
+}

@@ -90,6 +90,16 @@ def test_a_filter_that_takes_every_record_is_seen(topics: Topics, session: Spark
     assert {row.after.result for row in result.differences if row.after} == {EventResult.FILTERED}
 
 
+def test_a_clock_makes_no_interceptor_behind_it_a_reason(topics: Topics, session: SparkSession, tmp_path: Path) -> None:
+    produced(topics, b"order", b"DEBUG")
+    clock = {"type": "timestamp"}
+    for old in ([clock], []):
+        result = previewed(session, tmp_path, definition(topics, *old), definition(topics, clock, FILTER, STATIC))
+        order = next(row for row in result.differences if row.after and row.after.result == EventResult.DELIVERED)
+        own = ["sources.shop.interceptors[2]"]
+        assert order.components == (own if old else ["sources.shop.interceptors[0]", *own])
+
+
 def test_nothing_is_committed_and_nothing_written(topics: Topics, session: SparkSession, tmp_path: Path) -> None:
     topics.produce(40)
     before = traces_of(topics)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any
 
+from pipelines.domain.preview.comparing import Volatile, changed_parts
 from pipelines.domain.preview.outcomes import Content
 
 
@@ -45,6 +46,14 @@ def needed(stretches: Iterable[tuple[int, int]]) -> list[int]:
     return sorted({0, *(index for start, end in stretches for index in range(start, end + 1))})
 
 
-def effective(stretch: tuple[int, int], states: Mapping[int, State]) -> list[int]:
-    """The interceptors of a stretch that did something to the event, by index."""
-    return [index for index in range(*stretch) if states.get(index) != states.get(index + 1)]
+def effective(stretch: tuple[int, int], states: Mapping[int, State], ignored: Volatile) -> list[int]:
+    """The interceptors of a stretch that did something to the event, by index. `ignored`: what no run repeats."""
+    return [index for index in range(*stretch) if _differ(states.get(index), states.get(index + 1), ignored)]
+
+
+def _differ(before: State | None, after: State | None, ignored: Volatile) -> bool:
+    if before is None or after is None:
+        return before is not after
+    return (before.kept, before.problem) != (after.kept, after.problem) or any(
+        changed_parts(before.content, after.content, ignored)
+    )

@@ -184,15 +184,20 @@ def _kinds(before: Outcome | None, after: Outcome | None, ignored: Volatile) -> 
         yield from _of_delivered(before, after, ignored)
 
 
+def changed_parts(before: Content, after: Content, ignored: Volatile) -> Iterator[DifferenceKind]:
+    """What of an event differs, apart from what no run repeats."""
+    if before.key != after.key and not ignored.key:
+        yield DifferenceKind.KEY
+    if not ignored.headers.issuperset(differing_headers(before, after)):
+        yield DifferenceKind.HEADERS
+    if before.digest != after.digest and not ignored.body:
+        yield DifferenceKind.BODY
+
+
 def _of_delivered(before: Outcome, after: Outcome, ignored: Volatile) -> Iterator[DifferenceKind]:
     if before.channels != after.channels:
         yield DifferenceKind.ROUTED_ELSEWHERE
-    if before.content.key != after.content.key and not ignored.key:
-        yield DifferenceKind.KEY
-    if not ignored.headers.issuperset(differing_headers(before.content, after.content)):
-        yield DifferenceKind.HEADERS
-    if before.content.digest != after.content.digest and not ignored.body:
-        yield DifferenceKind.BODY
+    yield from changed_parts(before.content, after.content, ignored)
 
 
 def by_kind(found: Collection[Difference]) -> dict[str, int]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from pipelines.domain.access.reach import ReachPolicy
@@ -23,7 +25,7 @@ from workers.agent.graph import compile as compiler
 from workers.agent.graph.batch import IS_DELIVERED, Classification
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import Column, SparkSession
 
     from pipelines.domain.runs.protocol import AgentFinding
     from workers.agent.graph.component import InterceptorBuilder, SelectorBuilder, SourceBuilder
@@ -72,18 +74,24 @@ class Evaluation:
         return f.lit(None) if reason is None else reason
 
     def states(self, frame: DataFrame, event: Event, counts: Sequence[int], most_body: int) -> dict[int, States]:
-        """Each event of a frame behind so many of the interceptors, by origin."""
-        return {count: self._behind(frame, event, count, most_body) for count in counts}
+        """Each event of a frame behind so many of the interceptors, by origin. One query has all of them, so that its
+        clock shows one time to each; two would differ by what an interceptor before them takes from it."""
+        found: dict[int, States] = {count: {} for count in counts}
+        behind = [self._behind(frame, event, count, most_body) for count in counts]
+        for row in reduce(DataFrame.unionByName, behind).collect() if behind else ():
+            values = row.asDict(recursive=True)
+            state = State(content_of(values), bool(values["kept"]), values["problem"] or "")
+            found[values["behind"]][_origin(values)] = state
+        return found
 
-    def _behind(self, frame: DataFrame, event: Event, count: int, most_body: int) -> States:
+    def _behind(self, frame: DataFrame, event: Event, count: int, most_body: int) -> DataFrame:
         made = compiler.intercept(frame, event, self.interceptors[:count], None)
         kept = f.col("filtered_by").isNull() if "filtered_by" in made.columns else f.lit(True)
         problem = f.col("problem.cause") if "problem" in made.columns else f.lit(None)
-        rows = made.select(
-            *content_columns(made.columns, most_body), kept.alias("kept"), problem.alias("problem")
-        ).collect()
-        found = [row.asDict(recursive=True) for row in rows]
-        return {_origin(row): State(content_of(row), bool(row["kept"]), row["problem"] or "") for row in found}
+        more = {"kept": kept, "problem": problem.cast("string"), "behind": f.lit(count)}
+        return made.select(
+            *content_columns(made.columns, most_body), *(value.alias(name) for name, value in more.items())
+        )
 
 
 States = dict[Origin, State]

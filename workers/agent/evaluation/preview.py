@@ -202,7 +202,7 @@ class _Comparison:
         """The changed interceptors that did something to the event, under either revision, and the changed selector
         where other channels were chosen."""
         reader = self._reader
-        paths = {path for each in self._changed for path in _effective(reader, each, old, new)}
+        paths = {path for each in self._changed for path in _effective(reader, each, old, new, self._ignored)}
         before, after = reader.old.reader.spec, reader.new.reader.spec
         routed = {DifferenceKind.ROUTED_ELSEWHERE, DifferenceKind.NEWLY_UNROUTED, DifferenceKind.NO_LONGER_UNROUTED}
         if before.selector != after.selector and routed.intersection(found.kinds):
@@ -218,11 +218,13 @@ class _Comparison:
         return kept
 
 
-def _effective(reader: Reader, changed: Changed, old: dict[int, State], new: dict[int, State]) -> set[str]:
+def _effective(
+    reader: Reader, changed: Changed, old: dict[int, State], new: dict[int, State], ignored: Volatile
+) -> set[str]:
     """Paths as the new revision has them; of an interceptor that it does not have, as the old one had it."""
-    paths = {_path(reader.new, index) for index in chains.effective(changed.after, new)}
+    paths = {_path(reader.new, index) for index in chains.effective(changed.after, new, ignored)}
     before, after = changed.before, changed.after
-    for index in chains.effective(before, old):
+    for index in chains.effective(before, old, ignored):
         same_place = index - before[0] < after[1] - after[0]
         paths.add(
             _path(reader.new, after[0] + index - before[0]) if same_place else f"{_path(reader.old, index)} (old)"

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.domain.preview.chains import Changed, State, changed, effective, needed
+from pipelines.domain.preview.comparing import Volatile
 from pipelines.domain.preview.outcomes import Content
 
 CHAINS = st.lists(st.sampled_from("abc").map(lambda name: {"type": name}), max_size=6)
@@ -30,4 +31,11 @@ def test_the_states_around_changed_interceptors_are_needed() -> None:
 def test_an_interceptor_is_effective_where_the_event_is_another_behind_it() -> None:
     whole = State(Content(None, (), b"a", 1, "a"), kept=True, problem="")
     filtered = State(whole.content, kept=False, problem="")
-    assert effective((0, 2), {0: whole, 1: whole, 2: filtered}) == [1]
+    assert effective((0, 2), {0: whole, 1: whole, 2: filtered}, Volatile()) == [1]
+
+
+def test_what_no_run_repeats_makes_no_interceptor_effective() -> None:
+    at = [State(Content(None, (("at", time),), b"a", 1, "a"), kept=True, problem="") for time in (b"1", b"2")]
+    states = dict(enumerate(at))
+    assert effective((0, 1), states, Volatile()) == [0]
+    assert effective((0, 1), states, Volatile(headers=frozenset({"at"}))) == []

@@ -27,7 +27,7 @@ export function ShownEvent({ event, label }: ShownEventProps) {
   const shown = event as unknown as Event
   return (
     <>
-      <CodeBlock code={textOf(shown)} label={label} maxHeight={260} />
+      <CodeBlock code={textOf(shown)} label={label} maxHeight={260} wrapped />
       {shown.note && <p className="dim">{NOTES[shown.note]}</p>}
     </>
   )

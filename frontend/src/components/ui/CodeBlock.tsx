@@ -6,13 +6,22 @@ interface CodeBlockProps {
   code: string
   label: string
   maxHeight?: number
+  /** Long lines are wrapped where they would have to be scrolled. */
+  wrapped?: boolean
 }
 
 /** Text to be copied, with the button that does it. */
-export function CodeBlock({ code, label, maxHeight }: CodeBlockProps) {
+export function CodeBlock({ code, label, maxHeight, wrapped }: CodeBlockProps) {
   return (
     <div className={classes.block}>
-      <pre className={classes.pre} tabIndex={0} role="group" aria-label={label} style={{ maxHeight }}>
+      <pre
+        className={classes.pre}
+        data-wrapped={wrapped || undefined}
+        tabIndex={0}
+        role="group"
+        aria-label={label}
+        style={{ maxHeight }}
+      >
         {code}
       </pre>
       <Copy text={code} label={label} className={classes.copy} />

@@ -12,8 +12,11 @@ import type {
 import { ShownEvent } from '@/components/previews/ShownEvent'
 import { Table } from '@/components/ui/Table'
 import { Moment } from '@/components/ui/Time'
+import { Empty } from '@/components/ui/Feedback'
+import { Copy } from '@/components/ui/CodeBlock'
+import { count, plural } from '@/lib/format'
 import { written } from './question'
-import { outcomeWords } from './words'
+import { changedParts, effectWords, outcomeWords, verdictWords } from './words'
 import classes from './trace.module.css'
 
 interface TraceOutcomeProps {
@@ -123,16 +126,22 @@ function Searched({ search, onFollow }: { search: SourceSearch; onFollow: (place
   return (
     <>
       <p>
-        {search.searched} offsets of {search.source} were searched, {search.matched}
-        {search.more ? ' or more' : ''} match. {search.notes?.join(' ')}
+        {plural(search.searched, 'offset')} of {search.source} searched, {count(search.matched)}
+        {search.more ? ' or more' : ''} {search.matched === 1 && !search.more ? 'matches' : 'match'}.{' '}
+        {search.notes?.join(' ')}
       </p>
+      {search.matched === 0 && (
+        <Empty title="No record matches">
+          Search in another way: by its place, another key or text, or from another time on.
+        </Empty>
+      )}
       {several && (search.candidates?.length ?? 0) > 0 && (
         <Table label="Records that match" head={<CandidateHead />}>
           {search.candidates?.map(({ place, timestamp, size }) => (
             <tr key={written(place)}>
               <td>{written(place)}</td>
               <td>{timestamp ? <Moment at={new Date(timestamp).toISOString()} /> : '-'}</td>
-              <td>{size}</td>
+              <td className="num">{count(size)}</td>
               <td>
                 <Button size="compact-sm" variant="default" onClick={() => onFollow(written(place))}>
                   Trace {written(place)}
@@ -151,7 +160,7 @@ function CandidateHead() {
     <>
       <th>Record</th>
       <th>Written</th>
-      <th>Bytes</th>
+      <th className="num">Bytes</th>
       <th aria-label="Action" />
     </>
   )
@@ -196,26 +205,18 @@ function Evaluation({ found }: { found: EvaluatedRecord }) {
       <strong>Evaluated again with revision {found.revision}</strong>
       <ShownEvent event={found.read} label="Record as it was read" />
       {found.events?.map((event) => (
-        <div key={event.copy_number}>
+        <div key={event.copy_number} className={classes.event}>
           <Table label={`Components, event ${event.copy_number + 1}`} head={<StepHead />}>
-            {event.steps?.map(({ component, type, effect, headers, key, body, cause }) => (
-              <tr key={component}>
-                <td>{component}</td>
-                <td>{type}</td>
-                <td>{effect}</td>
-                <td>
-                  {cause ||
-                    [...(headers ?? []), ...(key ? ['key'] : []), ...(body ? ['body'] : [])].join(', ') ||
-                    '-'}
-                </td>
+            {event.steps?.map((step) => (
+              <tr key={step.component}>
+                <td>{step.component}</td>
+                <td>{effectWords(step)}</td>
+                <td>{changedParts(step)}</td>
+                <td>{step.type}</td>
               </tr>
             ))}
           </Table>
-          <div>
-            {Object.entries(event.verdicts)
-              .map(([channel, verdict]) => `${channel}: ${verdict}`)
-              .join(', ')}
-          </div>
+          <div>{verdictWords(event)}</div>
           <ShownEvent event={event.event} label="Event behind the interceptors" />
         </div>
       ))}
@@ -227,9 +228,9 @@ function StepHead() {
   return (
     <>
       <th>Component</th>
-      <th>Type</th>
       <th>Effect</th>
       <th>What</th>
+      <th>Type</th>
     </>
   )
 }
@@ -239,8 +240,13 @@ function Sinks({ found }: { found: ChannelTrace }) {
     <li key={`${search.row} ${search.sink}`}>
       <strong>Sink {search.sink}</strong>
       <div>
-        {search.records?.length ? `Found at ${search.records.map(written).join(', ')}` : 'Not found'};{' '}
-        {search.searched} records were searched by their origin.
+        {search.records?.length ? 'Found at ' : 'Not found'}
+        {search.records?.map((place) => (
+          <span key={written(place)} className={classes.place}>
+            {written(place)} <Copy text={written(place)} label={`Place in sink ${search.sink}`} />
+          </span>
+        ))}
+        ; {plural(search.searched, 'record')} searched by origin.
       </div>
     </li>
   ))

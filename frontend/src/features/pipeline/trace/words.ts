@@ -1,4 +1,5 @@
-import type { ChannelTrace } from '@/api/types'
+import type { ChannelTrace, EvaluatedRecord } from '@/api/types'
+import { NONE } from '@/lib/format'
 
 const OUTCOMES: Record<ChannelTrace['outcome'], string> = {
   delivered: 'Delivered',
@@ -21,6 +22,34 @@ const EVIDENCE: Record<ChannelTrace['evidence'], string> = {
   source: 'as the source is now',
   none: '',
 }
+
+type EvaluatedEvent = NonNullable<EvaluatedRecord['events']>[number]
+type Step = NonNullable<EvaluatedEvent['steps']>[number]
+
+const EFFECTS: Record<Step['effect'], string> = {
+  changed: 'Changed',
+  unchanged: 'Unchanged',
+  filtered: 'Filtered',
+  failed: 'Failed',
+}
+
+/** What a component did to the event, and to which parts of it. */
+export const effectWords = ({ effect }: Step) => EFFECTS[effect]
+
+export function changedParts({ headers, key, body, cause }: Step): string {
+  const parts = [
+    ...(headers ?? []).map((name) => `header ${name}`),
+    ...(key ? ['key'] : []),
+    ...(body ? ['body'] : []),
+  ]
+  return cause || parts.join(', ') || NONE
+}
+
+/** What becomes of the event in each channel. */
+export const verdictWords = ({ verdicts }: EvaluatedEvent) =>
+  Object.entries(verdicts)
+    .map(([channel, verdict]) => `${channel}: ${OUTCOMES[verdict as ChannelTrace['outcome']] ?? verdict}`)
+    .join(', ')
 
 /** What became of the record in a channel, and what that rests on. */
 export function outcomeWords({ outcome, evidence, component }: ChannelTrace): string {

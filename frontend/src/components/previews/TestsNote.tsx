@@ -1,3 +1,4 @@
+import { plural } from '@/lib/format'
 import type { Tests } from './useTests'
 import { hasPassed } from './words'
 import classes from './previews.module.css'
@@ -19,5 +20,7 @@ function stopped({ count, error, last }: Tests): string | null {
     return 'The tests could not be run. The panel Tests below says why.'
   if (last?.error?.findings?.length) return 'Spark refuses SQL of the definition. The findings say where.'
   const failed = last?.tests.filter((test) => !hasPassed(test)).length ?? 0
-  return failed > 0 ? `${failed} of ${count} tests failed. The panel Tests below shows where.` : null
+  return failed > 0
+    ? `${failed} of ${plural(count, 'test')} failed. The panel Tests below shows where.`
+    : null
 }

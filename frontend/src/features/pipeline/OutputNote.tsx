@@ -8,7 +8,12 @@ export function OutputNote({ name, status }: { name: string; status: Pick<Pipeli
   const output = status.conditions.find(({ type }) => type === 'Output')
   if (output?.status !== 'False') return null
   return (
-    <Alert color="yellow" icon={<IconAlertTriangle aria-hidden />} title="The output is unusual">
+    <Alert
+      color="yellow"
+      icon={<IconAlertTriangle aria-hidden />}
+      title="The output is unusual"
+      styles={{ title: { color: 'var(--hg-text)' } }}
+    >
       <p>{output.message}</p>
       Compare the component with{' '}
       <Link to="/pipelines/$name/revisions" params={{ name }}>

@@ -159,7 +159,7 @@ describe('the tests of a definition', () => {
     revision()
     await userEvent.type(await screen.findByLabelText('Reason'), 'why')
     await plan()
-    expect(await screen.findByText(/^1 of 1 tests failed/)).toBeInTheDocument()
+    expect(await screen.findByText(/^1 of 1 test failed/)).toBeInTheDocument()
     expect(screen.getByText('tests[0].expect[0]')).toBeInTheDocument()
     expect(sent).not.toHaveBeenCalled()
     given.post('/test-runs', () => ({ ...RUN, passed: true, tests: [{ name: 'arrives', failures: [] }] }))

@@ -113,14 +113,14 @@ class Classifier:
         filters = self.filters if "filtered_by" in columns else {}
         numbers = _numbered(filters, [each for _, each in conditions])
         chosen = _chosen(conditions, numbers, filtered="filtered_by" in columns)
-        arrives = None if chosen is None else _arrives(numbers)
+        size = _size(chosen, numbers)
         return Classification(
             verdicts={number: each for each, number in numbers.items()},
             refused=refused,
             own=[name for name in (*_EVENT, "copy") if name in columns],
             chosen=chosen,
             counters=[*self._sources("copy" in columns), *_counters(chosen, numbers)],
-            arrives=arrives,
+            size=size,
             reason=self._reason(frozenset(columns), sink, refused),
         )
 
@@ -180,34 +180,35 @@ def _reason(component: str, cause: Column) -> Column:
 @dataclass(frozen=True)
 class Classification:
     """The expressions of a judge for one sink. `verdicts`: by their numbers; `own`: columns that the sink is given;
-    `chosen`: the number of the verdict, None where every event is delivered; `arrives`: whether the sink has the event
-    in the end; `reason`: component and cause of a dead or unrouted event, None where none can be."""
+    `chosen`: the number of the verdict, None where every event is delivered; `size`: bytes of the body where the event
+    arrives, else none; `reason`: component and cause of a dead or unrouted event, None where none can be. What is
+    counted is interpreted for each event, so verdict and size are made in generated code before."""
 
     verdicts: Mapping[int, Verdict]
     refused: Column | None
     own: list[str]
     chosen: Column | None
     counters: list[Column]
-    arrives: Column | None
+    size: Column
     reason: Column | None
 
     def delivered(self, frame: DataFrame, counted: Observation | str) -> DataFrame:
         """The events that are to be delivered, among other columns. All verdicts are counted on the way, under an
         observation or a name."""
-        judged = frame if self.chosen is None else frame.withColumn("verdict", self.chosen)
-        return self._passed(judged, counted, f.octet_length("body"))
+        if self.chosen is None:
+            return self._passed(frame, counted, self.size)
+        return self._passed(frame.withColumns({"size": self.size, "verdict": self.chosen}), counted, f.col("size"))
 
     def written(self, frame: DataFrame, counted: Observation | str, columns: Sequence[Column]) -> DataFrame:
         """The same in a sink's own columns, among a few more. They are made together with the verdict: another step
         behind the count would copy each event once more."""
-        also = [f.octet_length("body").alias("size"), *([f.col("copy")] if "copy" in self.own else [])]
+        also = [self.size.alias("size"), *([f.col("copy")] if "copy" in self.own else [])]
         if self.chosen is not None:
             also.append(self.chosen.alias("verdict"))
         return self._passed(frame.select(*columns, *also), counted, f.col("size"))
 
     def _passed(self, frame: DataFrame, counted: Observation | str, size: Column) -> DataFrame:
-        delivered = size if self.arrives is None else f.when(self.arrives, size)
-        total = f.coalesce(f.sum(delivered), f.lit(0)).alias(_BYTES)
+        total = f.coalesce(f.sum(size), f.lit(0)).alias(_BYTES)
         passed = frame.observe(counted, *self.counters, total)
         return passed if self.chosen is None else passed.where(f.col("verdict") == IS_DELIVERED)
 
@@ -350,8 +351,12 @@ def _chosen(conditions: Sequence[Condition], numbers: Mapping[Verdict, int], *, 
     return chosen if conditions else None
 
 
-def _arrives(numbers: Mapping[Verdict, int]) -> Column:
-    return f.col("verdict").isin([number for each, number in numbers.items() if each in (DELIVERED, _HELD)])
+def _size(chosen: Column | None, numbers: Mapping[Verdict, int]) -> Column:
+    own = f.octet_length("body").cast("bigint")
+    if chosen is None:
+        return own
+    arrived = [number for each, number in numbers.items() if each in (DELIVERED, _HELD)]
+    return f.when(chosen.isin(arrived), own).otherwise(f.lit(0).cast("bigint"))
 
 
 def _counters(chosen: Column | None, numbers: Mapping[Verdict, int]) -> list[Column]:

@@ -157,12 +157,12 @@ def test_spark_checks_all_sql_also_of_sources_that_no_test_is_of(session: SparkS
     del data["tests"]
     assert ran(session, tmp_path, data).tests == []
     data["sources"]["pos"] = data["sources"]["shop"] | {"interceptors": [{"type": "sql", "where": "nobody = 1"}]}
-    data["sources"]["shop"]["interceptors"] = [{"type": "sql", "where": "body = 'a' AND", "set": {"key": "headers +"}}]
+    data["sources"]["shop"]["interceptors"] = [{"type": "sql", "where": "body = ('a'", "set": {"key": "headers +"}}]
     with pytest.raises(Refused) as refused:
         ran(session, tmp_path, data)
     assert [(each.path, each.code) for each in refused.value.findings] == [
         ("sources.shop.interceptors[0].where", "SQL_SYNTAX"),
         ("sources.shop.interceptors[0].set.key", "SQL_SYNTAX"),
-        ("sources.pos.interceptors[0].where", "SQL_ANALYSIS"),
+        ("sources.pos.interceptors[0].where", "SQL_UNKNOWN_INPUT"),
     ]
     assert "Line 1, column " in refused.value.findings[0].message

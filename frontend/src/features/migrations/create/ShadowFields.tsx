@@ -51,8 +51,8 @@ export function ShadowFields({ shadow, onChange }: ShadowFieldsProps) {
             placeholder="Only inform"
             min={0}
             max={100}
-            value={shadow.percent}
-            onChange={(value) => set({ percent: value === '' ? '' : Number(value) })}
+            value={shadow.percent ?? ''}
+            onChange={(value) => set({ percent: value === '' ? null : Number(value) })}
           />
         )}
       </div>

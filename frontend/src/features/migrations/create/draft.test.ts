@@ -25,6 +25,8 @@ describe('what is asked for', () => {
     expect(spec({ by: 'records', records: 500 })).toEqual({ revision: 4, shadow: { records: 500 } })
     const timed = spec({ by: 'for', minutes: 2, percent: 5 })
     expect(timed).toEqual({ revision: 4, shadow: { for: 120, most_different: 0.05 } })
+    const asked = { revision: 4, shadow: { records: 500, for: null, most_different: 0.07 } }
+    expect(draftOf('revision', asked, {}).shadow?.percent).toBe(7)
     const stored = { ...timed, shadow: { for: 120, records: null, most_different: 0.05 } }
     expect(draftOf('revision', stored, {}).shadow).toEqual({
       ...NO_SHADOW,

@@ -20,15 +20,15 @@ export interface Draft {
   gates: (typeof GATES)[number][]
 }
 
-/** How much both revisions are compared before the pause; the share in percent, empty where it only informs. */
+/** How much both revisions are compared before the pause; the share in percent, null where it only informs. */
 export interface ShadowDraft {
   by: 'none' | 'records' | 'for'
   records: number
   minutes: number
-  percent: number | ''
+  percent: number | null
 }
 
-export const NO_SHADOW: ShadowDraft = { by: 'none', records: 100_000, minutes: 10, percent: '' }
+export const NO_SHADOW: ShadowDraft = { by: 'none', records: 100_000, minutes: 10, percent: null }
 
 export const EMPTY: Draft = {
   from: 'text',
@@ -73,7 +73,7 @@ function ownOf(kind: MigrationKind, draft: Draft): MigrationSpec {
 function shadowSpec({ by, records, minutes, percent }: ShadowDraft): MigrationSpec {
   if (by === 'none') return {}
   const much = by === 'records' ? { records } : { for: minutes * 60 }
-  return { shadow: { ...much, ...(percent !== '' && { most_different: percent / 100 }) } }
+  return { shadow: { ...much, ...(percent !== null && { most_different: percent / 100 }) } }
 }
 
 function shadowDraft(spec: unknown): ShadowDraft {
@@ -83,7 +83,7 @@ function shadowDraft(spec: unknown): ShadowDraft {
     by: records ? 'records' : 'for',
     records: records ?? NO_SHADOW.records,
     minutes: seconds ? seconds / 60 : NO_SHADOW.minutes,
-    percent: most == null ? '' : most * 100,
+    percent: most == null ? null : Number((most * 100).toFixed(6)),
   }
 }
 

@@ -26,6 +26,12 @@ it('keeps neither the text, which has a place of its own, nor the component as i
   expect(sessionStorage.getItem(KEY)).not.toContain('old:9092')
 })
 
+it('keeps the share that may differ in a shadow', () => {
+  const shadow = { ...EMPTY.shadow, by: 'records' as const, percent: 5 }
+  keepForm('orders', 'revision', { ...form, draft: { ...EMPTY, shadow } })
+  expect(readForm('orders', 'revision')?.draft.shadow).toEqual(shadow)
+})
+
 it.each([
   ['no JSON', '{'],
   ['nothing', 'null'],

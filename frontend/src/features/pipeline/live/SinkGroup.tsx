@@ -2,10 +2,9 @@ import { IconCircleCheck, IconPlayerPlay, IconPlugConnectedX } from '@tabler/ico
 import type { FailedSink, SinkGroup as Group } from '@/api/types'
 import { ToneBadge } from '@/components/ui/ToneBadge'
 import { useNow } from '@/lib/clock'
-import { duration, plural } from '@/lib/format'
+import { plural } from '@/lib/format'
+import { activeWords, nextAttempt } from '../sinkGroups'
 import classes from './live.module.css'
-
-const ACTIVE: Record<string, string> = { load_balance: 'took the last batch' }
 
 /** Which sinks of a group may take batches, which have failed, why, and when they are tried again. */
 export function SinkGroup({ group }: { group: Group }) {
@@ -36,7 +35,7 @@ export function SinkGroup({ group }: { group: Group }) {
 function LiveSink({ sink, active, processor }: { sink: string; active: boolean; processor: string }) {
   return active ? (
     <ToneBadge tone="ok" icon={IconPlayerPlay}>
-      {sink}: {ACTIVE[processor] ?? 'active'}
+      {sink}: {activeWords(processor)}
     </ToneBadge>
   ) : (
     <ToneBadge tone="idle" icon={IconCircleCheck}>
@@ -46,8 +45,7 @@ function LiveSink({ sink, active, processor }: { sink: string; active: boolean; 
 }
 
 function Failed({ failed }: { failed: FailedSink }) {
-  const left = Date.parse(failed.until) - useNow()
-  const again = left > 0 ? `next attempt in ${duration(left)}` : 'next attempt with the next batch'
+  const again = nextAttempt(failed.until, useNow())
   return (
     <li>
       <ToneBadge tone="bad" icon={IconPlugConnectedX}>

@@ -1,6 +1,6 @@
 import '@xyflow/react/dist/base.css'
 import { Controls, Handle, Position, ReactFlow, type Edge, type Node, type NodeProps } from '@xyflow/react'
-import { useMemo } from 'react'
+import { memo, useMemo } from 'react'
 import type { Topology } from '@/api/types'
 import { rate } from '@/lib/format'
 import { Figures, kindOf, State, titleOf } from './Figures'
@@ -18,11 +18,14 @@ interface GraphProps {
 type ComponentNode = Node<{ view: NodeView; seconds: number; onSelect: () => void }, 'component'>
 
 const NODE_TYPES = { component: Component }
+/** A label above its edge covers nothing of it. */
+const ABOVE = { transform: 'translateY(-9px)' }
 const FIT = { padding: 0.06, maxZoom: 1 }
-const WIDEST = 7
+const WIDEST = 3
 
 /** The graph from left to right, with what goes over each edge. It moves and zooms; its nodes stay where they are. */
-export function TopologyGraph({ topology, views, selected, onSelect }: GraphProps) {
+export const TopologyGraph = memo(function TopologyGraph(props: GraphProps) {
+  const { topology, views, selected, onSelect } = props
   const shape = shapeOf(topology)
   const at = useMemo(() => places(JSON.parse(shape) as Shape), [shape])
   const time = seconds(topology)
@@ -36,6 +39,8 @@ export function TopologyGraph({ topology, views, selected, onSelect }: GraphProp
     target,
     type: 'smoothstep',
     label: `${rate(records / time)}/s`,
+    labelShowBg: false,
+    labelStyle: ABOVE,
     focusable: false,
     style: { strokeWidth: 1 + WIDEST * Math.sqrt(records / most) },
     className: records > 0 ? classes.edge : classes.idleEdge,
@@ -71,7 +76,7 @@ export function TopologyGraph({ topology, views, selected, onSelect }: GraphProp
       </ReactFlow>
     </div>
   )
-}
+})
 
 /** The graph without its figures: these come every few seconds, and move nothing. */
 function shapeOf({ nodes, edges }: Topology): string {

@@ -2,15 +2,16 @@ import { SegmentedControl, Select } from '@mantine/core'
 import { useMediaQuery } from '@mantine/hooks'
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router'
-import { lazy, Suspense } from 'react'
+import { lazy, Suspense, useCallback, useMemo } from 'react'
 import { topologyQuery } from '@/api/ledger'
 import { pipelineQuery, statusQuery } from '@/api/pipelines'
+import type { PipelineDetail, Topology } from '@/api/types'
 import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
 import { Panel } from '@/components/ui/Panel'
 import { Moment } from '@/components/ui/Time'
 import { useNow } from '@/lib/clock'
 import { NodeDetails } from './NodeDetails'
-import { nodeViews } from './nodes'
+import { factsOf, nodeViews, type Facts, type NodeView } from './nodes'
 import { TopologyTree } from './TopologyTree'
 import classes from './topology.module.css'
 
@@ -19,6 +20,9 @@ const TopologyGraph = lazy(() =>
 )
 
 const POLL_MS = 5_000
+const LONGEST_POLL_MS = 60_000
+/** The figures of a longer time change less, and cost the server more. */
+const POLL_MS_PER_MINUTE = 500
 const WINDOWS = [
   { value: '1', label: 'Last minute' },
   { value: '15', label: 'Last 15 minutes' },
@@ -36,17 +40,24 @@ export function TopologyTab() {
   const { minutes = 1, node, view } = useSearch({ from: '/pipelines/$name/' })
   const navigate = useNavigate({ from: '/pipelines/$name/' })
   const narrow = useMediaQuery('(max-width: 899px)')
-  const now = useNow()
-  const { data, error, refetch } = useQuery({ ...topologyQuery(name, minutes), refetchInterval: POLL_MS })
-  const { data: status } = useQuery(statusQuery(name))
-  const { data: pipeline } = useQuery(pipelineQuery(name))
+  const { data, error, refetch } = useQuery({
+    ...topologyQuery(name, minutes),
+    refetchInterval: Math.min(LONGEST_POLL_MS, Math.max(POLL_MS, minutes * POLL_MS_PER_MINUTE)),
+    placeholderData: (before, query) => (query?.queryKey[1] === name ? before : undefined),
+  })
+  const { data: facts } = useQuery({ ...statusQuery(name), select: factsOf })
+  const { data: definition } = useQuery({ ...pipelineQuery(name), select: definitionOf })
+  const views = useNodeViews(data, facts)
+  const set = useCallback(
+    (change: { minutes?: number; view?: 'graph' | 'tree'; node?: string }) =>
+      void navigate({ search: (before) => ({ ...before, ...change }), replace: true, resetScroll: false }),
+    [navigate],
+  )
+  const select = useCallback((path: string) => set({ node: path }), [set])
   if (!data) return error ? <ErrorNote error={error} onRetry={() => void refetch()} /> : <Loading rows={6} />
   if (data.nodes.length === 0)
     return <Empty title="No revision is published">Publish a definition to see its components here.</Empty>
   const shown = view ?? (narrow ? 'tree' : 'graph')
-  const views = nodeViews(data, status, now)
-  const select = (path?: string) =>
-    void navigate({ search: (before) => ({ ...before, node: path }), resetScroll: false })
   const chosen = views.find((each) => each.node.path === node)
   return (
     <Panel
@@ -60,17 +71,13 @@ export function TopologyTab() {
             value={String(minutes)}
             allowDeselect={false}
             w={150}
-            onChange={(value) =>
-              void navigate({ search: (before) => ({ ...before, minutes: Number(value) }) })
-            }
+            onChange={(value) => set({ minutes: Number(value) })}
           />
           <SegmentedControl
             aria-label="Shown as"
             data={VIEWS}
             value={shown}
-            onChange={(value) =>
-              void navigate({ search: (before) => ({ ...before, view: value as 'graph' | 'tree' }) })
-            }
+            onChange={(value) => set({ view: value as 'graph' | 'tree' })}
           />
         </>
       }
@@ -93,10 +100,19 @@ export function TopologyTab() {
           name={name}
           view={chosen}
           topology={data}
-          definition={pipeline?.definition ?? {}}
-          onClose={() => select(undefined)}
+          definition={definition ?? {}}
+          onClose={() => set({ node: undefined })}
         />
       )}
     </Panel>
   )
+}
+
+const definitionOf = ({ definition }: PipelineDetail) => definition
+
+/** The states of the components; they follow the clock only where a failed sink waits for its next attempt. */
+function useNodeViews(topology: Topology | undefined, facts: Facts | undefined): NodeView[] {
+  const now = useNow()
+  const at = facts?.queries.some(({ group }) => group?.failed.length) ? now : 0
+  return useMemo(() => (topology ? nodeViews(topology, facts, at) : []), [topology, facts, at])
 }

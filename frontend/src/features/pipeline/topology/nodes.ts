@@ -1,6 +1,7 @@
-import type { PipelineStatus, SinkGroup, Topology, TopologyNode } from '@/api/types'
+import type { PipelineStatus, QueryStatus, SinkGroup, Topology, TopologyNode } from '@/api/types'
 import type { Tone } from '@/domain/phases'
-import { duration, plural } from '@/lib/format'
+import { count, plural } from '@/lib/format'
+import { activeWords, nextAttempt } from '../sinkGroups'
 
 /** What a component is doing, where that is not simply its work. */
 export interface NodeState {
@@ -15,19 +16,33 @@ export interface NodeView {
   state: NodeState | null
 }
 
-type Facts = Pick<PipelineStatus, 'components' | 'queries' | 'conditions'> & {
+/** What of the status the states come from: frames that change figures alone leave it as it is. */
+export interface Facts {
+  components: PipelineStatus['components']
+  conditions: PipelineStatus['conditions']
+  queries: Pick<QueryStatus, 'group' | 'holding' | 'checking'>[]
   run: { stuck: string[] } | null
 }
 
-/** Every component with its state; the first that applies, the most urgent first. */
+export function factsOf({ components, conditions, queries, run }: PipelineStatus): Facts {
+  const own = queries.map((query) => ({
+    group: query.group,
+    holding: query.holding,
+    checking: query.checking,
+  }))
+  return { components, conditions, queries: own, run: run && { stuck: run.stuck } }
+}
+
+/** Every component with its state: the first that applies, the most urgent first. Agents report what holds a batch as
+ * failed, too; that it holds one says more. */
 export function nodeViews(topology: Topology, status: Facts | undefined, now: number): NodeView[] {
   return topology.nodes.map((node) => ({ node, state: status ? stateOf(node, status, now) : null }))
 }
 
 function stateOf(node: TopologyNode, status: Facts, now: number): NodeState | null {
   return (
-    failed(node, status) ??
     holding(node, status) ??
+    failed(node, status) ??
     stuck(node, status) ??
     unusual(node, status) ??
     inGroup(node, status, now) ??
@@ -76,25 +91,23 @@ function inGroup(node: TopologyNode, { queries }: Facts, now: number): NodeState
 function inThisGroup(sink: string, group: SinkGroup, now: number): NodeState | null {
   const failure = group.failed.find((each) => each.sink === sink)
   if (failure) {
-    const left = Date.parse(failure.until) - now
-    const again = left > 0 ? `next attempt in ${duration(left)}` : 'next attempt with the next batch'
     return {
       tone: 'bad',
-      word: `failed, ${again}`,
+      word: `failed, ${nextAttempt(failure.until, now)}`,
       cause: `Failed ${plural(failure.failures, 'time')} in a row. ${failure.cause}`,
     }
   }
   if (!group.live.includes(sink)) return null
   return sink === group.active
-    ? { tone: 'ok', word: 'active', cause: 'The group sends its batches here.' }
+    ? { tone: 'ok', word: activeWords(group.processor), cause: '' }
     : { tone: 'idle', word: 'live', cause: 'The group may send batches here.' }
 }
 
 function working({ path }: TopologyNode, { components, queries }: Facts): NodeState | null {
   const checking = queries.find((query) => query.checking?.sink === path)?.checking
   if (checking) {
-    const cause = `Read for an unfinished batch: ${checking.looked_at} of ${checking.records} records.`
-    return { tone: 'busy', word: 'is read', cause }
+    const cause = `Read for an unfinished batch: ${count(checking.looked_at)} of ${plural(checking.records, 'record')}.`
+    return { tone: 'busy', word: 'checking', cause }
   }
   const found = components.find(({ name }) => name === path)
   return found?.state === 'initialising'

@@ -77,6 +77,14 @@ describe('the state of a component', () => {
     expect(state).toMatchObject({ tone: 'bad', word: 'holds a batch', cause: '3 attempts: refused' })
   })
 
+  it('says so although the agent reports what holds a batch as failed', () => {
+    const holding = { component: 'sinks.lake', cause: 'refused', attempts: 3, since: TOPOLOGY.since }
+    const components = [
+      { name: 'sinks.lake', kind: 'sink', type: 'kafka', state: 'failed', detail: 'refused' },
+    ]
+    expect(stateOf('sinks.lake', { components, queries: [query({ holding })] })?.word).toBe('holds a batch')
+  })
+
   it('marks the component that takes the records, and none whose path begins like it', () => {
     const message = `${LATER} filtered 300,000 of 300,000 records.`
     const output = {
@@ -98,6 +106,8 @@ describe('the state of a component', () => {
     const queries = [query({ group })]
     expect(stateOf('sinks.lake', { queries })?.word).toBe('failed, next attempt in 8.0 s')
     expect(stateOf('sinks.spare', { queries })?.word).toBe('active')
+    const balanced = [query({ group: { ...group, processor: 'load_balance' } })]
+    expect(stateOf('sinks.spare', { queries: balanced })?.word).toBe('took the last batch')
   })
 
   it('shows what was at work when a stop had to interrupt it', () => {

@@ -13,9 +13,7 @@ SLOW = "java_method('java.lang.Thread', 'sleep', 100L) AS slept"
 
 
 def test_a_job_that_takes_too_long_is_cancelled_and_the_next_one_is_not(session: SparkSession) -> None:
-    endless = session.range(10_000, numPartitions=2).selectExpr(
-        "java_method('java.lang.Thread', 'sleep', 100L) AS slept"
-    )
+    endless = session.range(10_000, numPartitions=2).selectExpr(SLOW)
     began = time.monotonic()
     with pytest.raises(TimeoutError, match=r"longer than 0\.5 s"), within(session, 0.5):
         endless.collect()

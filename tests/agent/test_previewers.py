@@ -20,7 +20,7 @@ from pipelines.domain.preview.protocol import HostRequest, PreviewRequest
 from pipelines.domain.runs.protocol import SparkSettings
 from pipelines.domain.trace.protocol import FollowRequest, RevisionLook, SearchRequest
 from pipelines.domain.trace.question import Place, TraceQuestion
-from tests.agent.harness import REACH
+from tests.agent.harness import REACH, alive
 from tests.agent.test_previews import FILTER, definition
 from tests.agent.topics import Topics
 from tests.figures import RecordProperty
@@ -194,18 +194,11 @@ def test_a_previewer_ends_with_a_worker_that_is_killed_in_its_midst(
     processes = _below(worker)
     worker.kill()
     worker.wait()
-    wait_for(lambda: not any(map(_lives, processes)), "all of them to end", 30)
+    wait_for(lambda: not any(alive(each.pid) for each in processes), "all of them to end", 30)
 
 
 def _below(process: psutil.Process) -> list[psutil.Process]:
-    return [each for each in process.children(recursive=True) if _lives(each)]
-
-
-def _lives(process: psutil.Process) -> bool:
-    try:
-        return bool(process.status() != psutil.STATUS_ZOMBIE)
-    except psutil.NoSuchProcess:
-        return False
+    return [each for each in process.children(recursive=True) if alive(each.pid)]
 
 
 def of_bytes(topics: Topics, size: int) -> None:

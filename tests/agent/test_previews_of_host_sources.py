@@ -6,6 +6,7 @@ import json
 import os
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from tests.agent.reading_beside import CountedReader
 from tests.agent.test_previews import FILTER, STATIC, only, previewed
 from workers.agent.base.findings import Refused
 from workers.agent.components.source import sequence
+from workers.agent.evaluation import reading
 from workers.agent.push import log as logs
 from workers.agent.push.event import Event, record_batch
 from workers.agent.push.log import IngestBuffer
@@ -206,35 +208,30 @@ def test_finished_files_are_selected_by_the_time_of_their_change(session: SparkS
     assert bodies(compared(session, tmp_path, spool(files), selection={"since": 3600})) == ["young"]
 
 
+def before_reading(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
+    """Something happens between the selection of records and their first reading."""
+    read = reading._measured
+
+    def after_that(*asked: Any) -> Any:
+        act()
+        return read(*asked)
+
+    monkeypatch.setattr(reading, "_measured", after_that)
+
+
 def test_a_file_that_its_agent_renames_meanwhile_is_read_all_the_same(
     session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from workers.agent.evaluation import reading
-
     path = written(tmp_path / "files", "a.csv", "one", "two")
-
-    def renamed(*asked: Any) -> Any:
-        path.rename(f"{path}.COMPLETED")
-        return read(*asked)
-
-    read = reading._measured
-    monkeypatch.setattr(reading, "_measured", renamed)
+    before_reading(monkeypatch, lambda: path.rename(f"{path}.COMPLETED"))
     assert bodies(compared(session, tmp_path, spool(path.parent))) == ["one", "two"]
 
 
 def test_files_that_go_away_meanwhile_are_a_finding(
     session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from workers.agent.evaluation import reading
-
     path = written(tmp_path / "files", "a.csv", "one", "two")
-
-    def deleted(*asked: Any) -> Any:
-        path.unlink()
-        return read(*asked)
-
-    read = reading._measured
-    monkeypatch.setattr(reading, "_measured", deleted)
+    before_reading(monkeypatch, path.unlink)
     with pytest.raises(Refused, match="went away while"):
         compared(session, tmp_path, spool(path.parent))
 

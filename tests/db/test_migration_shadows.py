@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from pipelines.domain.base.roles import Role
 from pipelines.domain.base.states import DesiredState, Phase
 from pipelines.domain.migration.shadow import ShadowSample, ShadowState
 from pipelines.domain.preview.comparing import DifferenceKind
@@ -15,32 +14,18 @@ from pipelines.domain.preview.outcomes import EventResult
 from pipelines.domain.preview.protocol import DifferenceRow, NotCompared, ShownSide
 from pipelines.domain.preview.shadowing import ShadowCounts
 from pipelines.models import Migration, Pipeline, RoleBinding
-from tests.factories import HostFactory, PipelineFactory, RunFactory, UserFactory, definition_data
+from tests.db.test_migration_predictions import MIGRATIONS, ana, orders
+from tests.factories import definition_data
 
 pytestmark = pytest.mark.django_db
-MIGRATIONS = "/api/v1/migrations"
 WORD = "a-word-of-a-record"
+__all__ = ["ana", "orders"]
 
 
-@pytest.fixture
-def ana() -> APIClient:
-    client = APIClient()
-    client.force_authenticate(UserFactory.create(username="ana", role=Role.OPERATOR))
-    return client
-
-
-@pytest.fixture
-def orders() -> Pipeline:
-    HostFactory.create(responding=True)
-    pipeline: Pipeline = PipelineFactory.create(name="orders", phase=Phase.RUNNING, desired_state=DesiredState.RUNNING)
-    RunFactory.create(pipeline=pipeline)
-    return pipeline
-
-
-def asked(client: APIClient, status: int = 201, kind: str = "revision", **spec: Any) -> Any:
+def asked(client: APIClient, status: int = 201, **spec: Any) -> Any:
     data = definition_data("orders")
     data["sinks"]["out"]["topic"] = "elsewhere"
-    body = {"pipeline": "orders", "kind": kind, "spec": {"definition": data, **spec}, "reason": "new"}
+    body = {"pipeline": "orders", "kind": "revision", "spec": {"definition": data, **spec}, "reason": "new"}
     answer = client.post(MIGRATIONS, body, format="json")
     assert answer.status_code == status, answer.content
     return answer.json()

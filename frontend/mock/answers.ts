@@ -1,4 +1,4 @@
-import type { Condition, LedgerSummary, PipelineStatus } from '../src/api/types'
+import type { Condition, LedgerSummary, PipelineStatus, Topology, TopologyNode } from '../src/api/types'
 import { iso, type Simulated } from './seed.ts'
 import type { World } from './world.ts'
 
@@ -62,6 +62,30 @@ export function statusOf(world: World, sim: Simulated): PipelineStatus {
 const NOTHING = { added: 0, routed_elsewhere: 0, filtered: 0, unrouted: 0, dead_lettered: 0 }
 
 const BODY_BYTES = 200
+
+/** One chain, in which every fiftieth record is filtered. */
+export function topology({ pipeline, runs }: Simulated): Topology {
+  const read = runs[0]?.state === 'LIVE' ? Math.round(60 * (pipeline.live.records_per_second ?? 0)) : 0
+  const filtered = Math.floor(read / 50)
+  const node = (path: string, kind: TopologyNode['kind'], type: string, received: number, taken = 0) => ({
+    ...{ path, kind, type, name: path.split('.').at(-1) ?? path, received, passed: received - taken },
+    ...{ added: 0, filtered: taken, unrouted: 0, dead_lettered: 0, dropped: 0 },
+  })
+  const nodes: TopologyNode[] = [
+    node('sources.shop', 'source', 'kafka', read),
+    node('sources.shop.interceptors[0]', 'interceptor', 'regex_filter', read, filtered),
+    node('sources.shop.selector', 'selector', 'replicating', read - filtered),
+    node('channels.main', 'channel', 'direct', read - filtered),
+    node('sinks.lake', 'sink', 'kafka', read - filtered),
+  ]
+  const edges = nodes.slice(1).map(({ path, received }, before) => ({
+    origin: nodes[before]?.path ?? '',
+    target: path,
+    records: received,
+  }))
+  const until = Date.now()
+  return { revision: pipeline.revision, since: iso(until - 60_000), until: iso(until), nodes, edges }
+}
 
 export function summary(sim: Simulated): LedgerSummary {
   const filtered = Math.floor(sim.read / 50)

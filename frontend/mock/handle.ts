@@ -1,5 +1,5 @@
 import type { ActionKind, Finding } from '../src/api/types'
-import { batches, diff, hosts, revisions, statusOf, summary } from './answers.ts'
+import { batches, diff, hosts, revisions, statusOf, summary, topology } from './answers.ts'
 import { iso } from './seed.ts'
 import { World } from './world.ts'
 
@@ -170,6 +170,8 @@ function onPipeline(world: World, path: string, request: Request, body: Record<s
       return json(statusOf(world, sim))
     case 'series':
       return json({ points: sim.series })
+    case 'topology':
+      return json(topology(sim))
     case 'ledger':
       return number === 'summary' ? json(summary(sim)) : page(batches(sim))
     case 'dead-letters':

@@ -91,7 +91,6 @@ export type EvaluatedRecord = Schemas['Evaluated']
 export type RecordPlace = Schemas['Place']
 export type SourceSearch = Schemas['SourceSearch']
 export type Topology = Schemas['Topology']
-export type TopologyEdge = Schemas['Edge']
 export type TopologyNode = Schemas['Node']
 export type Trace = Schemas['Trace']
 export type TraceRequest = Partial<Schemas['TraceBody']>

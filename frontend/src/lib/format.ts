@@ -78,3 +78,13 @@ export function catchUp(lag: number | null, perSecond: number | null): string | 
 export function plural(n: number, one: string, many = `${one}s`): string {
   return `${count(n)} ${n === 1 ? one : many}`
 }
+
+/** A share as "4.2 %". */
+export function percent(share: number | null, digits = 1): string {
+  return share === null ? NONE : `${(100 * share).toFixed(digits)} %`
+}
+
+/** "Host drain" of "host drain". */
+export function capitalized(words: string): string {
+  return words.charAt(0).toUpperCase() + words.slice(1)
+}

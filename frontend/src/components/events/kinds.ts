@@ -25,6 +25,7 @@ import {
 import type { HeadgateEvent, MigrationStage, Phase } from '@/api/types'
 import { STAGES } from '@/domain/migrations'
 import { PHASES, type Tone } from '@/domain/phases'
+import { capitalized } from '@/lib/format'
 
 interface EventStatus {
   icon: Icon
@@ -79,6 +80,5 @@ function migrationStatus(event: HeadgateEvent): EventStatus {
 
 /** `host.drain` as `Host drain`. */
 function sentence(kind: string): string {
-  const words = kind.replaceAll(/[._]/g, ' ')
-  return words.charAt(0).toUpperCase() + words.slice(1)
+  return capitalized(kind.replaceAll(/[._]/g, ' '))
 }

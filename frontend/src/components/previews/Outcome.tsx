@@ -9,7 +9,7 @@ import { Table } from '@/components/ui/Table'
 import { count, plural } from '@/lib/format'
 import { DifferenceItem } from './DifferenceItem'
 import { type SavedTest, savedTest } from './savedTest'
-import { KINDS, resultWords } from './words'
+import { KINDS, partNames, resultWords } from './words'
 import classes from './previews.module.css'
 
 interface OutcomeProps {
@@ -47,9 +47,7 @@ export function Outcome({ name, preview, result, onSave }: OutcomeProps) {
 }
 
 function notCompared({ not_compared: found }: PreviewResult): string[] {
-  const parts = [...(found.headers ?? []).map((name) => `header ${name}`)]
-  if (found.key) parts.push('key')
-  if (found.body) parts.push('body')
+  const parts = partNames(found)
   return parts.length > 0 ? [`Not compared, since each run gives another value: ${parts.join(', ')}.`] : []
 }
 

@@ -8,7 +8,7 @@ import { testsCall } from '@/domain/previewCalls'
 import { plural } from '@/lib/format'
 import { NotMade, Working } from './MadeByHost'
 import type { Tests } from './useTests'
-import { hasPassed } from './words'
+import { failedOf, hasPassed } from './words'
 import classes from './previews.module.css'
 
 interface TestsPanelProps {
@@ -48,7 +48,7 @@ export function TestsPanel({ tests, notYet }: TestsPanelProps) {
 
 function Ended({ run }: { run: TestRun }) {
   if (run.error) return <NotMade error={run.error} />
-  const failed = run.tests.filter((test) => !hasPassed(test)).length
+  const failed = failedOf(run.tests)
   const counted = plural(run.tests.length, 'test')
   if (run.tests.length === 0) return <p role="status">Spark has found nothing wrong with the SQL.</p>
   return (

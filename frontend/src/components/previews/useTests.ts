@@ -20,6 +20,11 @@ export function useTests(text: string, state: ValidationState, team: string | nu
   const definition = state.validation?.definition
   const count = Array.isArray(definition?.tests) ? definition.tests.length : 0
   const sql = hasSql(definition?.sources)
+  const passed = async () => {
+    if (count === 0 && !sql) return true
+    const ended = run.mutateAsync({ definition: text, team })
+    return count > 0 ? (await ended).passed === true : !refused(await ended.catch(() => null))
+  }
   return {
     count,
     /** Why there is nothing to run; null where there is. */
@@ -31,11 +36,13 @@ export function useTests(text: string, state: ValidationState, team: string | nu
     start: () => run.mutate({ definition: text, team }),
     /** Whether the text may be published: once its tests have passed and Spark has refused none of its SQL. Where there
      * is only SQL and Spark cannot be asked, it may. */
-    passed: async () => {
-      if (count === 0 && !sql) return true
-      const ended = run.mutateAsync({ definition: text, team })
-      return count > 0 ? (await ended).passed === true : !refused(await ended.catch(() => null))
-    },
+    passed,
+    /** Continues once it may; what kept it from that stands beside the button. */
+    whenPassed: (then: () => void) =>
+      void passed().then(
+        (may) => may && then(),
+        () => null,
+      ),
   }
 }
 

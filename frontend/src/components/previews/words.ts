@@ -35,6 +35,25 @@ export function sideWords(side: DifferenceSide | null): string {
 
 export const hasPassed = (test: TestResult) => (test.failures?.length ?? 0) === 0
 
+export const failedOf = (tests: TestResult[]) => tests.filter((test) => !hasPassed(test)).length
+
+/** Parts of an event by name. */
+export function partNames({
+  headers,
+  key,
+  body,
+}: {
+  headers?: string[]
+  key?: boolean
+  body?: boolean
+}): string[] {
+  return [
+    ...(headers ?? []).map((name) => `header ${name}`),
+    ...(key ? ['key'] : []),
+    ...(body ? ['body'] : []),
+  ]
+}
+
 /** Where in the log the event comes from. */
 export function placeOf(found: Difference): string {
   const copy = found.copy_number ? `+${found.copy_number}` : ''

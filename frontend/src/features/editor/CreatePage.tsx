@@ -46,11 +46,7 @@ export function CreatePage() {
     setText(next)
     keepDraft(DRAFT, next)
   }
-  const send = (start: boolean) =>
-    void tests.passed().then(
-      (passed) => passed && create.mutate({ start }),
-      () => null,
-    )
+  const send = (start: boolean) => tests.whenPassed(() => create.mutate({ start }))
   const reason = cannotWrite(session) ?? notReady(text, state) ?? owner.missing
   const name = String(state.validation?.definition?.name ?? '')
   return (
@@ -81,7 +77,7 @@ export function CreatePage() {
             <ReasonButton
               variant="default"
               reason={reason}
-              loading={create.isPending && !create.variables.start}
+              loading={tests.pending || (create.isPending && !create.variables.start)}
               onClick={() => send(false)}
             >
               Create pipeline

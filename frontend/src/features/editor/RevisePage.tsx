@@ -118,12 +118,7 @@ function Revise({ pipeline }: { pipeline: PipelineDetail }) {
             <ReasonButton
               reason={refusal(pipeline, 'edit') ?? unchanged ?? notReady(text, state)}
               loading={publish.isPending || tests.pending}
-              onClick={() =>
-                void tests.passed().then(
-                  (passed) => passed && publish.mutate(),
-                  () => null,
-                )
-              }
+              onClick={() => tests.whenPassed(() => publish.mutate())}
             >
               Publish revision
             </ReasonButton>

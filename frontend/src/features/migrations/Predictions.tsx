@@ -3,7 +3,7 @@ import type { MigrationPlan, Prediction, PredictedTotals } from '@/api/types'
 import { Panel } from '@/components/ui/Panel'
 import { Table } from '@/components/ui/Table'
 import { ToneBadge } from '@/components/ui/ToneBadge'
-import { bytes, count, NONE } from '@/lib/format'
+import { bytes, count, NONE, percent } from '@/lib/format'
 import classes from './migrations.module.css'
 
 /** What is predicted of the records of each source, under the present and the new revision. */
@@ -96,5 +96,4 @@ function rows(before: PredictedTotals, after: PredictedTotals): Row[] {
   ]
 }
 
-const share = (part: number, whole: number): string =>
-  whole > 0 ? ` (${((100 * part) / whole).toFixed(1)} %)` : ''
+const share = (part: number, whole: number): string => (whole > 0 ? ` (${percent(part / whole)})` : '')

@@ -204,6 +204,7 @@ function Send(props: SendProps) {
   const unsaid =
     reason.trim() === '' ? 'Enter a reason first. It stays in the audit log and in the report.' : null
   const why = readOnly ?? held ?? refused ?? unsaid
+  const plan = () => create.mutate(body)
   return (
     <div className={classes.form}>
       {open && (
@@ -234,12 +235,7 @@ function Send(props: SendProps) {
           variant={why ? 'default' : 'filled'}
           reason={why}
           loading={create.isPending || tests?.pending}
-          onClick={() =>
-            void (tests ? tests.passed() : Promise.resolve(true)).then(
-              (passed) => passed && create.mutate(body),
-              () => null,
-            )
-          }
+          onClick={() => (tests ? tests.whenPassed(plan) : plan())}
         >
           Next: Plan migration
         </ReasonButton>

@@ -1,15 +1,18 @@
 import { IconAlertTriangle } from '@tabler/icons-react'
 import type { Shadow, ShadowPlan } from '@/api/types'
 import { DifferenceItem } from '@/components/previews/DifferenceItem'
-import { KINDS } from '@/components/previews/words'
+import { KINDS, partNames, placeOf } from '@/components/previews/words'
 import { Empty } from '@/components/ui/Feedback'
 import { Panel } from '@/components/ui/Panel'
 import { Table } from '@/components/ui/Table'
 import { ToneBadge } from '@/components/ui/ToneBadge'
-import { count, duration, NONE, rate } from '@/lib/format'
+import { count, duration, percent, rate } from '@/lib/format'
 import { EnginePage } from '../EngineSteps'
 import classes from '../migrations.module.css'
 import type { StepProps } from './props'
+
+/** Of shares, which may be small. */
+const DIGITS = 2
 
 /** Both revisions on the records that the old agent delivers, before anything changes. */
 export function ShadowPage(props: StepProps) {
@@ -68,21 +71,17 @@ function figures(wanted: ShadowPlan, shadow: Shadow): [string, string][] {
       `Differs: ${KINDS[kind as keyof typeof KINDS]}`,
       count(number),
     ]),
-    ['Share that differs', percent(share)],
-    ['Share that may differ', allowed === null ? 'No limit' : percent(allowed)],
-    ['Rate of the old agent before', before === null ? NONE : rate(before)],
-    ['Rate of the old agent now', now === null ? NONE : rate(now)],
+    ['Share that differs', percent(share, DIGITS)],
+    ['Share that may differ', allowed === null ? 'No limit' : percent(allowed, DIGITS)],
+    ['Rate of the old agent before', rate(before)],
+    ['Rate of the old agent now', rate(now)],
   ]
 }
 
-const percent = (share: number | null): string => (share === null ? NONE : `${(100 * share).toFixed(2)} %`)
-
 /** What is left out of the comparison, and what it does not fit to. */
 function Notes({ shadow }: { shadow: Shadow }) {
-  const left = Object.entries(shadow.not_compared).flatMap(([source, { headers = [], key, body }]) =>
-    [...headers.map((name) => `header ${name}`), key && 'key', body && 'body']
-      .filter(Boolean)
-      .map((part) => `${source}: ${part}`),
+  const left = Object.entries(shadow.not_compared).flatMap(([source, parts]) =>
+    partNames(parts).map((part) => `${source}: ${part}`),
   )
   return (
     <div className={classes.form}>
@@ -117,12 +116,10 @@ function Samples({ shadow }: { shadow: Shadow }) {
       title="Events that differ"
       note={shadow.shows_records ? 'some of them' : 'you may not see what they hold'}
     >
-      {shadow.samples.map(({ source, difference }, number) => (
-        <DifferenceItem
-          key={`${source} ${difference.topic} ${difference.partition} ${difference.offset} ${difference.copy_number}`}
-          found={{ ...difference, number }}
-        />
-      ))}
+      {shadow.samples.map(({ source, difference }, number) => {
+        const found = { ...difference, number }
+        return <DifferenceItem key={`${source} ${placeOf(found)}`} found={found} />
+      })}
     </Panel>
   )
 }

@@ -64,7 +64,7 @@ export function ChannelRows({ channel, columns }: { channel: ChannelLedgerTotals
   )
 }
 
-/** Records of which nobody has counted the bytes. */
+/** Delivered records whose bytes were not counted. */
 function NotCounted({ records }: { records: number }) {
   if (records === 0) return null
   return <div className="dim">{plural(records, 'record')} not counted</div>

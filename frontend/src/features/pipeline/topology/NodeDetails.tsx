@@ -2,7 +2,7 @@ import { Drawer, Stack, Text } from '@mantine/core'
 import { Link } from '@tanstack/react-router'
 import type { Topology } from '@/api/types'
 import { Table } from '@/components/ui/Table'
-import { count, rate } from '@/lib/format'
+import { capitalized, count, rate } from '@/lib/format'
 import { kindOf, State, titleOf } from './Figures'
 import { configuration, seconds, taken, type NodeView } from './nodes'
 import classes from './topology.module.css'
@@ -21,10 +21,7 @@ export function NodeDetails({ name, view, topology, definition, onClose }: Detai
   const time = seconds(topology)
   const rows: [string, number][] = [
     [node.kind === 'source' ? 'Read' : 'Received', node.received],
-    ...taken(node).map(({ word, records }): [string, number] => [
-      word.charAt(0).toUpperCase() + word.slice(1),
-      records,
-    ]),
+    ...taken(node).map(({ word, records }): [string, number] => [capitalized(word), records]),
     [node.kind === 'sink' ? 'Delivered' : 'Passed on', node.passed],
   ]
   return (
@@ -66,7 +63,7 @@ export function NodeDetails({ name, view, topology, definition, onClose }: Detai
 
 function Configuration({ own }: { own: Record<string, unknown> }) {
   const keys = Object.entries(own)
-  if (keys.length === 0) return <Text size="sm">It has the defaults.</Text>
+  if (keys.length === 0) return <Text size="sm">No keys are set. Defaults apply.</Text>
   return (
     <Table
       label="Configuration"

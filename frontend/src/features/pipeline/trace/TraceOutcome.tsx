@@ -1,5 +1,6 @@
 import { Button } from '@mantine/core'
 import { Link } from '@tanstack/react-router'
+import type { ReactNode } from 'react'
 import type {
   ChannelTrace,
   EvaluatedRecord,
@@ -34,28 +35,18 @@ export function TraceOutcome({ name, trace, result, onFollow }: TraceOutcomeProp
       {result.place && (
         <>
           <p role="status">
-            {written(result.place)}:{' '}
-            {result.channels.map(inChannel).join('; ') || 'no channel has read this partition'}
+            {written(result.place)}: {inChannels(result.channels)}
           </p>
           {result.came_from && (
             <p>
               It was made of <Led lead={result.came_from} onFollow={onFollow} />.
             </p>
           )}
-          <ol className={classes.timeline} aria-label="Timeline">
-            {result.channels.map((each) => (
-              <Read key={`${each.source} ${each.channel}`} name={name} found={each} />
-            ))}
-            {result.evaluated.map((each) => (
-              <Evaluation key={`${each.revision} ${each.source}`} found={each} />
-            ))}
-            {result.channels.map((each) => (
-              <Sinks key={`${each.source} ${each.channel}`} found={each} />
-            ))}
+          <Timeline name={name} label="Timeline" channels={result.channels} evaluated={result.evaluated}>
             {result.onward?.map((each) => (
-              <GoesOn key={written(each.lead.place)} name={name} found={each} onFollow={onFollow} />
+              <Continuation key={written(each.lead.place)} name={name} found={each} onFollow={onFollow} />
             ))}
-          </ol>
+          </Timeline>
         </>
       )}
       <NotKnown found={result.unknown} />
@@ -65,6 +56,35 @@ export function TraceOutcome({ name, trace, result, onFollow }: TraceOutcomeProp
 }
 
 const inChannel = (found: ChannelTrace) => `${found.source}.${found.channel} ${outcomeWords(found)}`
+
+const inChannels = (channels: ChannelTrace[]) =>
+  channels.map(inChannel).join('; ') || 'no channel has read this partition'
+
+interface TimelineProps {
+  name: string
+  label: string
+  channels: ChannelTrace[]
+  evaluated?: EvaluatedRecord[]
+  children?: ReactNode
+}
+
+/** What the ledger has of a record, what was evaluated again, and what was found in sinks. */
+function Timeline({ name, label, channels, evaluated, children }: TimelineProps) {
+  return (
+    <ol className={classes.timeline} aria-label={label}>
+      {channels.map((each) => (
+        <Read key={`${each.source} ${each.channel}`} name={name} found={each} />
+      ))}
+      {evaluated?.map((each) => (
+        <Evaluation key={`${each.revision} ${each.source}`} found={each} />
+      ))}
+      {channels.map((each) => (
+        <Sinks key={`${each.source} ${each.channel}`} found={each} />
+      ))}
+      {children}
+    </ol>
+  )
+}
 
 function NotKnown({ found }: { found: TraceResult['unknown'] }) {
   if (found.length === 0) return null
@@ -91,8 +111,8 @@ function Led({ lead, onFollow }: { lead: TraceLead; onFollow: (place: string) =>
   )
 }
 
-/** Where the record goes on: in the store of a channel, or as the new record of a dead letter. */
-function GoesOn({
+/** Where the record continues: in the store of a channel, or as the new record of a dead letter. */
+function Continuation({
   name,
   found,
   onFollow,
@@ -107,15 +127,8 @@ function GoesOn({
       <strong>
         It continues as <Led lead={found.lead} onFollow={onFollow} />
       </strong>
-      <div>{channels.map(inChannel).join('; ') || 'no channel has read this partition'}</div>
-      <ol className={classes.timeline} aria-label={`Timeline of ${written(found.lead.place)}`}>
-        {channels.map((each) => (
-          <Read key={`${each.source} ${each.channel}`} name={name} found={each} />
-        ))}
-        {channels.map((each) => (
-          <Sinks key={`${each.source} ${each.channel}`} found={each} />
-        ))}
-      </ol>
+      <div>{inChannels(channels)}</div>
+      <Timeline name={name} label={`Timeline of ${written(found.lead.place)}`} channels={channels} />
       <NotKnown found={found.unknown ?? []} />
     </li>
   )
@@ -132,7 +145,7 @@ function Searched({ search, onFollow }: { search: SourceSearch; onFollow: (place
       </p>
       {search.matched === 0 && (
         <Empty title="No record matches">
-          Search in another way: by its place, another key or text, or from another time on.
+          Search by place, by another key or text, or from an earlier time.
         </Empty>
       )}
       {several && (search.candidates?.length ?? 0) > 0 && (
@@ -243,7 +256,7 @@ function Sinks({ found }: { found: ChannelTrace }) {
         {search.records?.length ? 'Found at ' : 'Not found'}
         {search.records?.map((place) => (
           <span key={written(place)} className={classes.place}>
-            {written(place)} <Copy text={written(place)} label={`Place in sink ${search.sink}`} />
+            {written(place)} <Copy text={written(place)} label={`${written(place)} in sink ${search.sink}`} />
           </span>
         ))}
         ; {plural(search.searched, 'record')} searched by origin.

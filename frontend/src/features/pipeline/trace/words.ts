@@ -1,4 +1,5 @@
 import type { ChannelTrace, EvaluatedRecord } from '@/api/types'
+import { partNames } from '@/components/previews/words'
 import { NONE } from '@/lib/format'
 
 const OUTCOMES: Record<ChannelTrace['outcome'], string> = {
@@ -36,13 +37,8 @@ const EFFECTS: Record<Step['effect'], string> = {
 /** What a component did to the event, and to which parts of it. */
 export const effectWords = ({ effect }: Step) => EFFECTS[effect]
 
-export function changedParts({ headers, key, body, cause }: Step): string {
-  const parts = [
-    ...(headers ?? []).map((name) => `header ${name}`),
-    ...(key ? ['key'] : []),
-    ...(body ? ['body'] : []),
-  ]
-  return cause || parts.join(', ') || NONE
+export function changedParts({ cause, ...parts }: Step): string {
+  return cause || partNames(parts).join(', ') || NONE
 }
 
 /** What becomes of the event in each channel. */

@@ -49,6 +49,12 @@ class Raw:
         frame = frame.withColumn(_SIZE, f.octet_length("value")).withColumn("value", kept)
         self.frame = frame.coalesce(_TASKS).persist(StorageLevel.MEMORY_ONLY)
 
+    def sizes(self) -> list[tuple[TopicPartition, int, int]]:
+        """Place and bytes of each; nothing else leaves Spark."""
+        size = f.coalesce(f.col(_SIZE), f.lit(0)) + f.lit(1)
+        rows = self.frame.select(*map(f.col, ORIGIN), size.alias("size")).collect()
+        return [(TopicPartition(row[0], int(row[1])), int(row[2]), int(row[3])) for row in rows]
+
     def close(self) -> None:
         """Forget them."""
         self.frame.unpersist()
@@ -152,26 +158,29 @@ def _last(spark: SparkSession, source: SourceBuilder, selection: PreviewSelectio
     """A log with gaps, as compaction and transactions leave them, is read from further back."""
     wanted = selection.most
     span, whole = wanted, log.size
-    for _ in range(_WIDER):
+    for turn in range(1, _WIDER + 1):
         extent = source.newest(log.starts, log.ends, span)
         found = _measured(spark, source, selection, extent)
         if found.number >= wanted or extent.size >= whole or found.extent.notes:
             return found
+        if turn < _WIDER:
+            found.close()
         span = min(whole, MOST_SCANNED, span * max(2, -(-wanted // max(1, found.number))))
-        found.close()
     words = f"The log has gaps: {found.number} records were found instead of {wanted}."
     return replace(found, extent=replace(found.extent, notes=(*found.extent.notes, words)))
 
 
 def _measured(spark: SparkSession, source: SourceBuilder, selection: PreviewSelection, extent: Extent) -> Records:
-    """The newest of the records that keep the bounds. Their sizes alone leave Spark."""
+    """The newest of the records that keep the bounds."""
     if not extent.ends:
         return Records(extent, selection.sample, 0, 0)
     raw = Raw(spark, source, extent, selection.sample)
-    size = f.coalesce(f.col(_SIZE), f.lit(0)) + f.lit(1)
-    rows = raw.frame.select(*map(f.col, ORIGIN), size.alias("size")).collect()
-    sizes = sorted(((TopicPartition(row[0], int(row[1])), int(row[2]), int(row[3])) for row in rows), reverse=True)
-    records = _kept(_in_turn(sizes), selection, extent, len(rows))
+    try:
+        sizes = sorted(raw.sizes(), reverse=True)
+        records = _kept(_in_turn(sizes), selection, extent, len(sizes))
+    except BaseException:
+        raw.close()
+        raise
     if any(size > MOST_KEPT for key, offset, size in sizes if offset >= records.extent.starts.get(key, offset + 1)):
         raw.close()
         return records

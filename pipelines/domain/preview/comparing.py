@@ -29,12 +29,12 @@ class DifferenceKind(StrEnum):
     BODY = "body"
 
 
-_NEWLY = {
+NEWLY = {
     EventResult.FILTERED: DifferenceKind.NEWLY_FILTERED,
     EventResult.DEAD_LETTERED: DifferenceKind.NEWLY_DEAD,
     EventResult.UNROUTED: DifferenceKind.NEWLY_UNROUTED,
 }
-_NO_LONGER = {
+NO_LONGER = {
     EventResult.FILTERED: DifferenceKind.NO_LONGER_FILTERED,
     EventResult.DEAD_LETTERED: DifferenceKind.NO_LONGER_DEAD,
     EventResult.UNROUTED: DifferenceKind.NO_LONGER_UNROUTED,
@@ -173,10 +173,10 @@ def _kinds(before: Outcome | None, after: Outcome | None, ignored: Volatile) -> 
     if before is None or after is None:
         yield DifferenceKind.ADDED if before is None else DifferenceKind.GONE
     elif before.result is not after.result:
-        if after.result in _NEWLY:
-            yield _NEWLY[after.result]
-        if before.result in _NO_LONGER:
-            yield _NO_LONGER[before.result]
+        if after.result in NEWLY:
+            yield NEWLY[after.result]
+        if before.result in NO_LONGER:
+            yield NO_LONGER[before.result]
     elif before.result is not EventResult.DELIVERED:
         if (before.component, before.cause) != (after.component, after.cause):
             yield DifferenceKind.OTHER_REASON

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar, cast
 from pydantic import Field
 
 from pipelines.domain.base.positions import Frozen, Offset
-from pipelines.domain.preview.comparing import DifferenceKind, Totals
+from pipelines.domain.preview.comparing import DifferenceKind, Totals, Volatile
 from pipelines.domain.preview.outcomes import EventResult
 from pipelines.domain.preview.selection import PreviewSelection
 
@@ -82,6 +82,11 @@ class NotCompared(Frozen):
     headers: list[str] = []
     key: bool = False
     body: bool = False
+
+    @classmethod
+    def of(cls, ignored: Volatile) -> NotCompared:
+        """The same as it is shown."""
+        return cls(headers=sorted(ignored.headers), key=ignored.key, body=ignored.body)
 
 
 class ShownSide(Frozen):

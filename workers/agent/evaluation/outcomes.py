@@ -57,7 +57,7 @@ class Evaluation:
         """What becomes of the events of a frame. `most_body`: bytes of a body that are kept; all without it."""
         made = compiler.intercept(frame, event, self.interceptors, self.selector)
         found = self.classifications(made)
-        verdicts = [_verdict(each).alias(f"in {name}") for name, each in found.items()]
+        verdicts = [verdict(each).alias(f"in {name}") for name, each in found.items()]
         columns = [*content_columns(made.columns, most_body), *verdicts, self.reason(found).alias("reason")]
         return [_outcome(row.asDict(recursive=True), found) for row in made.select(*columns).collect()]
 
@@ -142,7 +142,8 @@ def evaluation(spark: SparkSession, graph: compiler.Graph, source: str) -> Evalu
     return made
 
 
-def _verdict(classification: Classification) -> Column:
+def verdict(classification: Classification) -> Column:
+    """The number of what becomes of an event."""
     return f.lit(IS_DELIVERED) if classification.chosen is None else classification.chosen
 
 
@@ -159,7 +160,7 @@ def content_columns(columns: Sequence[str], most_body: int | None) -> list[Colum
 
 def _outcome(row: dict[str, Any], channels: dict[str, Classification]) -> Outcome:
     verdicts = {name: each.verdicts[row[f"in {name}"]] for name, each in channels.items()}
-    counters = {name: verdict.counter for name, verdict in verdicts.items()}
+    counters = {name: each.counter for name, each in verdicts.items()}
     filtered = next((each.component for each in verdicts.values() if each.counter == "filtered"), "")
     bad = not filtered and {"dead_lettered", "unrouted"}.intersection(counters.values())
     reason = (row["reason"] if bad else None) or {}

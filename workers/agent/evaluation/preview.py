@@ -156,9 +156,7 @@ class _Comparison:
             kinds={DifferenceKind(name): number for name, number in comparing.by_kind(self._found).items()},
             components=dict(Counter(path for row in rows for path in row.components)),
             differing=len(self._found),
-            not_compared=NotCompared(
-                headers=sorted(self._ignored.headers), key=self._ignored.key, body=self._ignored.body
-            ),
+            not_compared=NotCompared.of(self._ignored),
             differences=rows,
         )
 

@@ -16,7 +16,7 @@ from pyspark.sql import functions as f
 
 from pipelines.domain.base.positions import PartitionRange, TopicPartition
 from pipelines.domain.ledger.ledger import Counts
-from pipelines.domain.preview.comparing import DifferenceKind, Volatile, volatile
+from pipelines.domain.preview.comparing import NEWLY, NO_LONGER, DifferenceKind, Volatile, volatile
 from pipelines.domain.preview.masking import Rules
 from pipelines.domain.preview.outcomes import EventResult, Origin
 from pipelines.domain.preview.protocol import DifferenceRow, NotCompared
@@ -25,11 +25,11 @@ from pipelines.domain.preview.shadowing import ShadowCounts, ShadowPart, ShadowR
 from workers.agent.base.event import HEADERS_TYPE, ORIGIN, PROBLEM_TYPE, Event
 from workers.agent.base.findings import refuse
 from workers.agent.evaluation import reading
-from workers.agent.evaluation.outcomes import Evaluation, evaluation, graph_of
+from workers.agent.evaluation.outcomes import Evaluation, evaluation, graph_of, verdict
 from workers.agent.evaluation.preview import Reader, compared, require_one_log
 from workers.agent.evaluation.reading import MOST_BODY, Records
 from workers.agent.graph import compile as compiler
-from workers.agent.graph.batch import IS_DELIVERED, Classification, counted
+from workers.agent.graph.batch import Classification, counted
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -38,9 +38,6 @@ _EVENT = (*ORIGIN, "copy")
 _COMPARED = ("result", "why", "channels", "key", "headers", "body")
 _TRIED = 500
 """Offsets whose records each side is run on twice, where a component may not be repeatable."""
-_BAD = (EventResult.FILTERED, EventResult.DEAD_LETTERED, EventResult.UNROUTED)
-_NEWLY = (DifferenceKind.NEWLY_FILTERED, DifferenceKind.NEWLY_DEAD, DifferenceKind.NEWLY_UNROUTED)
-_NO_LONGER = (DifferenceKind.NO_LONGER_FILTERED, DifferenceKind.NO_LONGER_DEAD, DifferenceKind.NO_LONGER_UNROUTED)
 
 
 def shadow(spark: SparkSession, request: ShadowRequest, tmp: Path) -> ShadowPart:
@@ -61,7 +58,7 @@ def _require_kept(side: Evaluation, ranges: Iterable[PartitionRange]) -> None:
     """Raises Refused where retention was faster."""
     log = side.reader.log_ranges()
     for each in ranges:
-        held = log.get(TopicPartition(each.topic, each.partition))
+        held = log.get(each.key)
         if held is None or held.start > each.start:
             words = f"{each.topic}/{each.partition} does not have the records from offset {each.start} on any more."
             advice = "Keep the records of the topic longer, or migrate without a shadow."
@@ -170,11 +167,10 @@ class _Shadow:
             picked = _picked(joined, groups, samples)
         finally:
             joined.unpersist()
-        headers, key, body = self._volatile.headers, self._volatile.key, self._volatile.body
         return ShadowPart(
             counts=_counts(groups),
             old=_of_old(groups),
-            not_compared=NotCompared(headers=sorted(headers), key=key, body=body),
+            not_compared=NotCompared.of(self._volatile),
             samples=self._sides.samples(picked, rules),
         )
 
@@ -196,18 +192,18 @@ class _Shadow:
         made = compiler.intercept(*self._sides.frame(side, self._sides.ranges), side.interceptors, side.selector)
         found = side.classifications(made)
         verdicts = {name: _verdict(each) for name, each in found.items()}
-        counters = {name: f.substring_index(verdict, "@", 1) for name, verdict in verdicts.items()}
+        counters = {name: f.substring_index(each, "@", 1) for name, each in verdicts.items()}
         filtered = f.coalesce(*(f.when(counters[name] == "filtered", verdicts[name]) for name in found))
         reason = side.reason(found)
-        bad = [_when_any([counter == each.value for counter in counters.values()], each.value) for each in _BAD]
+        bad = [_when_any([counter == each.value for counter in counters.values()], each.value) for each in NEWLY]
         copy = f.col("copy") if "copy" in made.columns else f.lit(0)
         taken = [f.when(counters[name] == "delivered", f.lit(name)) for name in sorted(found)]
-        verdict = verdicts.get(self._channel, f.lit(None).cast("string"))
+        own = verdicts.get(self._channel, f.lit(None).cast("string"))
         return made.select(
             *map(f.col, ORIGIN),
             copy.cast("int").alias("copy"),
             f.coalesce(*bad, f.lit(EventResult.DELIVERED.value)).alias("result"),
-            verdict.alias("verdict"),
+            own.alias("verdict"),
             f.coalesce(filtered, f.to_json(reason.cast(PROBLEM_TYPE))).alias("why"),
             f.concat_ws(",", *taken).alias("channels"),
             *self._content(),
@@ -230,9 +226,9 @@ class _Shadow:
         same = both & ~differs["result"]
         yield f.when(old["result"].isNull(), DifferenceKind.ADDED.value)
         yield f.when(new["result"].isNull(), DifferenceKind.GONE.value)
-        for result, newly, no_longer in zip(_BAD, _NEWLY, _NO_LONGER, strict=True):
+        for result, newly in NEWLY.items():
             yield f.when(moved & (new["result"] == result.value), newly.value)
-            yield f.when(moved & (old["result"] == result.value), no_longer.value)
+            yield f.when(moved & (old["result"] == result.value), NO_LONGER[result].value)
         yield f.when(same & ~delivered & differs["why"], DifferenceKind.OTHER_REASON.value)
         yield f.when(same & delivered & differs["channels"], DifferenceKind.ROUTED_ELSEWHERE.value)
         for name in ("key", "headers", "body"):
@@ -246,10 +242,8 @@ def _when_any(conditions: Iterable[Column], value: str) -> Column:
 def _verdict(classification: Classification) -> Column:
     """The verdict as the ledger names it."""
     names = {number: str(each) for number, each in classification.verdicts.items()}
-    if classification.chosen is None:
-        return f.lit(names[IS_DELIVERED])
     known = f.create_map(*(f.lit(part) for pair in names.items() for part in pair))
-    return f.element_at(known, classification.chosen)
+    return f.element_at(known, verdict(classification))
 
 
 def _headers(headers: Column, ignored: frozenset[str]) -> Column:

@@ -7,17 +7,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
 from pipelines.domain.base.positions import PartitionRange
 from pipelines.domain.ledger.ledger import Counts
 from pipelines.domain.preview.comparing import DifferenceKind
-from pipelines.domain.preview.shadowing import ShadowCounts, ShadowPart, ShadowRequest, beginning
+from pipelines.domain.preview.shadowing import (
+    MOST_SAMPLES,
+    ShadowCounts,
+    ShadowPart,
+    ShadowRequest,
+    beginning,
+)
 from tests.agent.harness import REACH
 from tests.agent.test_previews import FILTER, STATIC, definition, produced, traces_of
 from tests.agent.topics import Topics
 from tests.figures import RecordProperty
 from workers.agent.base.findings import Refused
+from workers.agent.components.source.kafka import Builder as KafkaSource
 from workers.agent.evaluation.shadow import shadow
 
 TENTH = {"type": "search_replace", "search_pattern": r"^(\d{9})0 ", "replace_string": "$1X "}
@@ -108,6 +116,84 @@ def test_what_one_revision_alone_does_not_repeat_differs(topics: Topics, session
     assert (figures(part), part.not_compared.headers) == ((0, 2, 0, 0), [])
     added = shadowed(session, tmp_path, topics, definition(topics, NOW), definition(topics, NOW, STATIC))
     assert (figures(added), added.counts.kinds) == ((0, 2, 0, 0), {DifferenceKind.HEADERS: 2})
+
+
+def test_samples_are_compared_by_the_rule_by_which_events_are_counted(
+    topics: Topics, session: SparkSession, tmp_path: Path
+) -> None:
+    produced(topics, b"a", b"b")
+    fixed = definition(topics, {"type": "static", "key": "at", "value": "noon"})
+    part = shadowed(session, tmp_path, topics, definition(topics, NOW), fixed)
+    assert (figures(part), part.not_compared.headers) == ((0, 2, 0, 0), [])
+    assert [[(each.name, each.after) for each in row.headers] for row in part.samples] == [[("at", "noon")]] * 2
+
+
+@pytest.fixture
+def both(topics: Topics) -> dict[str, Any]:
+    """The old revision of a source with two topics: a record is in each of them."""
+    produced(topics, b"a")
+    producer = Producer({"bootstrap.servers": topics.servers})
+    producer.produce(topics.sink, b"b", partition=0)
+    assert producer.flush(60) == 0
+    return definition(topics, source={"topics": [topics.source, topics.sink]})
+
+
+def first_of(*names: str) -> list[dict[str, Any]]:
+    return [{"topic": name, "partition": 0, "start": 0, "end": 1} for name in names]
+
+
+def test_records_of_a_topic_that_the_new_revision_does_not_read_are_gone(
+    topics: Topics, session: SparkSession, tmp_path: Path, both: dict[str, Any]
+) -> None:
+    wanted = first_of(topics.source, topics.sink)
+    part = shadowed(session, tmp_path, topics, both, definition(topics), ranges=wanted)
+    assert (figures(part), part.counts.kinds) == ((1, 0, 1, 0), {DifferenceKind.GONE: 1})
+    (row,) = part.samples
+    assert (row.topic, row.kinds, row.after) == (topics.sink, [DifferenceKind.GONE], None)
+    assert row.before
+    assert row.before.event
+    assert row.before.event["body"] == "b"
+
+
+def test_a_new_revision_that_reads_none_of_the_ranges_makes_nothing_of_them(
+    topics: Topics, session: SparkSession, tmp_path: Path, both: dict[str, Any]
+) -> None:
+    python = {"type": "python", "class": VARIOUS}
+    for more in ((), (python,)):
+        part = shadowed(
+            session,
+            tmp_path,
+            topics,
+            both,
+            definition(topics, *more),
+            ranges=first_of(topics.sink),
+            interceptors=[VARIOUS],
+        )
+        assert (figures(part), part.counts.kinds) == ((0, 0, 1, 0), {DifferenceKind.GONE: 1})
+        assert part.old == Counts(read=1, delivered=1)
+        assert [(row.kinds, row.after) for row in part.samples] == [([DifferenceKind.GONE], None)]
+
+
+def test_the_ranges_are_asked_for_once_and_sampled_events_are_read_once_by_each_side(
+    topics: Topics, session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topics.produce(40)
+    read, log_ranges = KafkaSource.records, KafkaSource.log_ranges
+    asked: list[str] = []
+
+    def reading(self: KafkaSource, *args: Any) -> Any:
+        asked.append("records")
+        return read(self, *args)
+
+    def ranging(self: KafkaSource) -> Any:
+        asked.append("log")
+        return log_ranges(self)
+
+    monkeypatch.setattr(KafkaSource, "records", reading)
+    monkeypatch.setattr(KafkaSource, "log_ranges", ranging)
+    part = shadowed(session, tmp_path, topics, definition(topics), definition(topics, STATIC))
+    assert len(part.samples) == MOST_SAMPLES
+    assert (asked.count("log"), asked.count("records")) == (2, 4)
 
 
 def test_headers_are_compared_by_name(topics: Topics, session: SparkSession, tmp_path: Path) -> None:

@@ -35,7 +35,9 @@ from workers.agent.graph.component import own_keys
 from workers.agent.ranges.ranges import lost_in
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
+
+    from workers.agent.base.event import Event
 
 _MOST_CHANGES = 50
 """Places of one body, and headers of one event, that are shown as changed."""
@@ -68,14 +70,15 @@ def _compared(
     records = reading.read(spark, new.reader, request.selection)
     try:
         known = frozenset(old.reader.log_ranges())
-        return compared(Reader(old, new, records, known, spark), rules)
+        return compared(Reader(old, new, records, known, frozenset(records.extent.ends), spark), rules)
     finally:
         records.close()
 
 
-def compared(reader: Reader, rules: Rules) -> PreviewResult:
-    """What both revisions make of the records, event by event."""
-    return _Comparison(reader, rules).result()
+def compared(reader: Reader, rules: Rules, ignored: Volatile | None = None) -> PreviewResult:
+    """What both revisions make of the records, event by event. `ignored`: what of it is not compared; None: what the
+    old revision does not repeat."""
+    return _Comparison(reader, rules, ignored).result()
 
 
 def _source(wanted: str, definitions: Iterable[Definition]) -> str:
@@ -98,44 +101,49 @@ def require_one_log(old: Evaluation, new: Evaluation) -> None:
 
 @dataclass(frozen=True)
 class Reader:
-    """Both revisions, and the records for them."""
+    """Both revisions, the records for them, and the partitions that each reads."""
 
     old: Evaluation
     new: Evaluation
     records: Records
     old_partitions: frozenset[TopicPartition]
+    new_partitions: frozenset[TopicPartition]
     spark: SparkSession
 
-    def outcomes(self, side: Evaluation) -> list[Outcome]:
-        """What becomes of the records under one of them. Partitions that it does not read give it none."""
-        own = self._own(side)
-        if not own:
-            return []
-        return side.outcomes(*self.records.frame(self.spark, side.reader, own), MOST_BODY)
+    def frame(self, side: Evaluation) -> tuple[DataFrame, Event] | None:
+        """The records as one of them reads them; None where it reads none of their partitions."""
+        own = self.old_partitions if side is self.old else self.new_partitions
+        read = own.intersection(self.records.extent.ends)
+        return self.records.frame(self.spark, side.reader, read) if read else None
 
-    def _own(self, side: Evaluation) -> set[TopicPartition]:
-        keys = set(self.records.extent.ends)
-        return keys & self.old_partitions if side is self.old else keys
+    def outcomes(self, side: Evaluation) -> list[Outcome]:
+        """What becomes of the records under one of them."""
+        read = self.frame(side)
+        return side.outcomes(*read, MOST_BODY) if read else []
 
     def states(self, side: Evaluation, origins: Iterable[Origin], counts: list[int]) -> dict[int, dict[Origin, State]]:
         """The same records behind so many interceptors each."""
-        own = self._own(side)
-        if not own or not counts:
+        read = self.frame(side) if counts else None
+        if read is None:
             return {}
-        frame, event = self.records.frame(self.spark, side.reader, own)
+        frame, event = read
         return side.states(reading.only(frame, origins), event, counts, MOST_BODY)
 
 
 class _Comparison:
-    """One comparison; the second run of the old revision says what no run repeats."""
+    """One comparison; a second run of the old revision says what no run repeats, where that is not known."""
 
-    def __init__(self, reader: Reader, rules: Rules) -> None:
+    def __init__(self, reader: Reader, rules: Rules, ignored: Volatile | None) -> None:
         self._reader, self._rules = reader, rules
         self._before = reader.outcomes(reader.old)
         self._after = reader.outcomes(reader.new)
-        self._ignored = comparing.volatile(self._before, reader.outcomes(reader.old)) if self._before else Volatile()
+        self._ignored = self._volatile() if ignored is None else ignored
         self._found = comparing.differences(self._before, self._after, self._ignored)
         self._changed = chains.changed(_specs(reader.old), _specs(reader.new))
+
+    def _volatile(self) -> Volatile:
+        again = self._reader.outcomes(self._reader.old) if self._before else []
+        return comparing.volatile(self._before, again)
 
     def result(self) -> PreviewResult:
         records = self._reader.records

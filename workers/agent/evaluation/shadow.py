@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import operator
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from pyspark import StorageLevel
 from pyspark.sql import functions as f
@@ -27,15 +27,22 @@ from workers.agent.base.findings import refuse
 from workers.agent.evaluation import reading
 from workers.agent.evaluation.outcomes import Evaluation, evaluation, graph_of, verdict
 from workers.agent.evaluation.preview import Reader, compared, require_one_log
-from workers.agent.evaluation.reading import MOST_BODY, Records
+from workers.agent.evaluation.reading import Records
 from workers.agent.graph import compile as compiler
 from workers.agent.graph.batch import Classification, counted
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
+    from workers.agent.graph.component import SourceBuilder
+    from workers.agent.positions.guard import LogRange
+
 _EVENT = (*ORIGIN, "copy")
 _COMPARED = ("result", "why", "channels", "key", "headers", "body")
+_JUDGED = "topic string, partition int, offset bigint, copy int, verdict string, " + ", ".join(
+    f"{name} string" for name in _COMPARED
+)
+"""Columns of what a side makes of records."""
 _TRIED = 500
 """Offsets whose records each side is run on twice, where a component may not be repeatable."""
 
@@ -47,16 +54,15 @@ def shadow(spark: SparkSession, request: ShadowRequest, tmp: Path) -> ShadowPart
     for each in (old, new):
         reading.require_readable(each.reader)
     require_one_log(old, new)
-    _require_kept(old, request.ranges)
-    of_old, of_new = (frozenset(each.reader.log_ranges()) for each in (old, new))
-    sides = _Sides(spark, old, new, of_old, of_new, request.ranges)
+    log = old.reader.log_ranges()
+    _require_kept(old, log, request.ranges)
+    reader = Reader(old, new, _records(request.ranges), frozenset(log), frozenset(new.reader.log_ranges()), spark)
     rules = Rules.of([graph.definition for graph in graphs], request.masked)
-    return _Shadow(sides, request.channel).part(request.samples, rules)
+    return _Shadow(reader, request).part(rules)
 
 
-def _require_kept(side: Evaluation, ranges: Iterable[PartitionRange]) -> None:
+def _require_kept(side: Evaluation, log: Mapping[TopicPartition, LogRange], ranges: Iterable[PartitionRange]) -> None:
     """Raises Refused where retention was faster."""
-    log = side.reader.log_ranges()
     for each in ranges:
         held = log.get(each.key)
         if held is None or held.start > each.start:
@@ -65,62 +71,19 @@ def _require_kept(side: Evaluation, ranges: Iterable[PartitionRange]) -> None:
             raise refuse(side.reader.place.path, "RECORD_EXPIRED", words, advice)
 
 
-@dataclass(frozen=True)
-class _Sides:
-    """Both revisions, and the ranges for them."""
-
-    spark: SparkSession
-    old: Evaluation
-    new: Evaluation
-    of_old: frozenset[TopicPartition]
-    of_new: frozenset[TopicPartition]
-    ranges: Sequence[PartitionRange]
-
-    def frame(self, side: Evaluation, ranges: Sequence[PartitionRange]) -> tuple[DataFrame, Event]:
-        """The records of ranges as a side reads them; without the partitions that it does not read."""
-        extent, own = _extent(ranges), self.of_old if side is self.old else self.of_new
-        ends = {key: end for key, end in extent.ends.items() if key in own}
-        return side.reader.past(self.spark, {key: extent.starts[key] for key in ends}, ends)
-
-    @property
-    def volatile(self) -> Volatile:
-        """What neither of the two repeats. Where one alone does, it differs."""
-        one, other = (self._volatile(side) for side in (self.old, self.new))
-        return Volatile(one.headers & other.headers, one.key and other.key, one.body and other.body)
-
-    def _volatile(self, side: Evaluation) -> Volatile:
-        declared = frozenset(name for each in side.interceptors for name in each.spec.volatile_headers)
-        if all(each.spec.repeatable for each in side.interceptors):
-            return Volatile(declared)
-        few = beginning(self.ranges, _TRIED)
-        once, again = (side.outcomes(*self.frame(side, few), MOST_BODY) for _ in range(2))
-        found = volatile(once, again)
-        return Volatile(declared | found.headers, found.key, found.body)
-
-    def samples(self, origins: Sequence[Origin], rules: Rules) -> list[DifferenceRow]:
-        """Both sides of some events."""
-        if not origins:
-            return []
-        records = _Picked(_extent(_around(origins)), 1, len(origins), 0, origins=tuple(origins))
-        reader = Reader(self.old, self.new, records, self.of_old, self.spark)
-        wanted = set(origins)
-        found = compared(reader, rules).differences
-        return [each for each in found if _origin(each) in wanted]
+def _records(ranges: Sequence[PartitionRange]) -> Records:
+    """Those of ranges; they are not counted yet."""
+    extent = Extent({each.key: each.start for each in ranges}, {each.key: each.end for each in ranges})
+    return Records(extent.without_empty(), 1, 0, 0)
 
 
-def _extent(ranges: Iterable[PartitionRange]) -> Extent:
-    keys = [(TopicPartition(each.topic, each.partition), each) for each in ranges if each.end > each.start]
-    return Extent({key: each.start for key, each in keys}, {key: each.end for key, each in keys})
-
-
-def _around(origins: Iterable[Origin]) -> list[PartitionRange]:
-    offsets: dict[tuple[str, int], list[int]] = {}
+def _around(origins: Iterable[Origin]) -> Extent:
+    offsets: dict[TopicPartition, list[int]] = {}
     for each in origins:
-        offsets.setdefault((each.topic, each.partition), []).append(each.offset)
-    return [
-        PartitionRange(topic=topic, partition=partition, start=min(found), end=max(found) + 1)
-        for (topic, partition), found in offsets.items()
-    ]
+        offsets.setdefault(TopicPartition(each.topic, each.partition), []).append(each.offset)
+    return Extent(
+        {key: min(found) for key, found in offsets.items()}, {key: max(found) + 1 for key, found in offsets.items()}
+    )
 
 
 def _origin(row: DifferenceRow) -> Origin:
@@ -129,14 +92,19 @@ def _origin(row: DifferenceRow) -> Origin:
 
 @dataclass(frozen=True)
 class _Picked(Records):
-    """The records of some events alone."""
+    """The records of some events alone. Each source reads them once."""
 
     origins: tuple[Origin, ...] = ()
+    read: dict[SourceBuilder, tuple[DataFrame, Event]] = field(default_factory=dict)
 
-    def frame(self, *args: Any) -> tuple[DataFrame, Event]:
+    def frame(
+        self, spark: SparkSession, source: SourceBuilder, own: Iterable[TopicPartition]
+    ) -> tuple[DataFrame, Event]:
         """Those of them that a source reads."""
-        frame, event = super().frame(*args)
-        return reading.only(frame, self.origins), event
+        if source not in self.read:
+            frame, event = super().frame(spark, source, own)
+            self.read[source] = reading.only(frame, self.origins).localCheckpoint(), event
+        return self.read[source]
 
 
 class _Group(NamedTuple):
@@ -154,29 +122,51 @@ class _Group(NamedTuple):
 class _Shadow:
     """One comparison."""
 
-    def __init__(self, sides: _Sides, channel: str) -> None:
-        self._sides, self._channel = sides, channel
-        self._volatile = sides.volatile
+    def __init__(self, reader: Reader, request: ShadowRequest) -> None:
+        self._reader, self._request = reader, request
+        self._ignored = self._volatile()
 
-    def part(self, samples: int, rules: Rules) -> ShadowPart:
+    def _volatile(self) -> Volatile:
+        """What neither of the two repeats. Where one alone does, it differs."""
+        one, other = (self._not_repeated(side) for side in (self._reader.old, self._reader.new))
+        return Volatile(one.headers & other.headers, one.key and other.key, one.body and other.body)
+
+    def _not_repeated(self, side: Evaluation) -> Volatile:
+        declared = frozenset(name for each in side.interceptors for name in each.spec.volatile_headers)
+        if all(each.spec.repeatable for each in side.interceptors):
+            return Volatile(declared)
+        few = replace(self._reader, records=_records(beginning(self._request.ranges, _TRIED)))
+        found = volatile(few.outcomes(side), few.outcomes(side))
+        return Volatile(declared | found.headers, found.key, found.body)
+
+    def part(self, rules: Rules) -> ShadowPart:
         """Count, and look at some of the events that differ."""
         joined = self._joined().persist(StorageLevel.MEMORY_AND_DISK)
         try:
             keys = ("kinds", "verdict", "was", "now", "copied")
             groups = [_Group(*row) for row in joined.groupBy(*keys).count().collect()]
-            picked = _picked(joined, groups, samples)
+            picked = _picked(joined, groups, self._request.samples)
         finally:
             joined.unpersist()
         return ShadowPart(
             counts=_counts(groups),
             old=_of_old(groups),
-            not_compared=NotCompared.of(self._volatile),
-            samples=self._sides.samples(picked, rules),
+            not_compared=NotCompared.of(self._ignored),
+            samples=self._samples(picked, rules),
         )
+
+    def _samples(self, origins: Sequence[Origin], rules: Rules) -> list[DifferenceRow]:
+        """Both sides of some events."""
+        if not origins:
+            return []
+        records = _Picked(_around(origins), 1, len(origins), 0, origins=tuple(origins))
+        found = compared(replace(self._reader, records=records), rules, self._ignored).differences
+        wanted = set(origins)
+        return [each for each in found if _origin(each) in wanted]
 
     def _joined(self) -> DataFrame:
         """A row for each event of either side: how it differs, and what the old one made of it."""
-        old, new = (self._judged(side).alias(name) for side, name in ((self._sides.old, "o"), (self._sides.new, "n")))
+        old, new = (self._judged(side).alias(name) for side, name in ((self._reader.old, "o"), (self._reader.new, "n")))
         both = old.join(new, [*_EVENT], "full_outer")
         delivered = EventResult.DELIVERED.value
         return both.select(
@@ -189,7 +179,10 @@ class _Shadow:
         )
 
     def _judged(self, side: Evaluation) -> DataFrame:
-        made = compiler.intercept(*self._sides.frame(side, self._sides.ranges), side.interceptors, side.selector)
+        read = self._reader.frame(side)
+        if read is None:
+            return self._reader.spark.createDataFrame([], _JUDGED)
+        made = compiler.intercept(*read, side.interceptors, side.selector)
         found = side.classifications(made)
         verdicts = {name: _verdict(each) for name, each in found.items()}
         counters = {name: f.substring_index(each, "@", 1) for name, each in verdicts.items()}
@@ -198,7 +191,7 @@ class _Shadow:
         bad = [_when_any([counter == each.value for counter in counters.values()], each.value) for each in NEWLY]
         copy = f.col("copy") if "copy" in made.columns else f.lit(0)
         taken = [f.when(counters[name] == "delivered", f.lit(name)) for name in sorted(found)]
-        own = verdicts.get(self._channel, f.lit(None).cast("string"))
+        own = verdicts.get(self._request.channel, f.lit(None).cast("string"))
         return made.select(
             *map(f.col, ORIGIN),
             copy.cast("int").alias("copy"),
@@ -210,7 +203,7 @@ class _Shadow:
         )
 
     def _content(self) -> Iterator[Column]:
-        ignored = self._volatile
+        ignored = self._ignored
         yield (f.lit(None).cast("string") if ignored.key else f.sha2("key", 256)).alias("key")
         yield f.sha2(_headers(f.col("headers"), ignored.headers), 256).alias("headers")
         body = f.coalesce(f.col("body"), f.lit(b""))

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ import psutil
 import pytest
 from confluent_kafka import Producer
 
-from pipelines.domain.preview.protocol import HostRequest, PreviewRequest
+from pipelines.domain.preview.protocol import HostRequest, PreviewRequest, Side
+from pipelines.domain.preview.selection import PreviewSelection
 from pipelines.domain.runs.protocol import SparkSettings
 from pipelines.domain.trace.protocol import FollowRequest, RevisionLook, SearchRequest
 from pipelines.domain.trace.question import Place, TraceQuestion
@@ -249,4 +251,29 @@ def test_what_a_previewer_says_takes_no_room_and_its_last_words_are_told() -> No
     )
     with pytest.raises(PreviewFailed, match=r"ended with 3: x+ last words, \[redacted\], and 0 bytes on disk$"):
         made.make("orders", None, asked)
+    made.close()
+
+
+def pipes() -> set[str]:
+    """Those that this process has open."""
+    found = set()
+    for each in Path("/proc/self/fd").iterdir():
+        with suppress(FileNotFoundError):  # that of the directory itself
+            found.add(str(each.readlink()))
+    return {name for name in found if name.startswith("pipe:")}
+
+
+def test_nothing_is_left_open_of_a_previewer_that_cannot_be_started(tmp_path: Path) -> None:
+    made = ChildPreviews((str(tmp_path / "none"),))
+    asked = PreviewRequest(
+        base=Side(definition={}),
+        candidate=Side(definition={}),
+        selection=PreviewSelection(last=1),
+        spark={},
+        seconds=60,
+    )
+    before = pipes()
+    with pytest.raises(FileNotFoundError):
+        made.make("orders", None, asked)
+    wait_for(lambda: pipes() <= before, "its pipes to be closed", 10)
     made.close()

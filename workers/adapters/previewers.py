@@ -140,6 +140,10 @@ def _started(argv: tuple[str, ...], owner: str, user: AgentUser | None) -> _Chil
     (theirs, requests), (answers, said) = os.pipe(), os.pipe()
     try:
         process = Child(argv, user, passed_on=_PASSED_ON, stdin=theirs, stdout=said, stderr=words.sink)
+    except BaseException:
+        os.close(requests)
+        os.close(answers)
+        raise
     finally:
         words.start()
         for descriptor in (theirs, said, words.sink):

@@ -216,6 +216,22 @@ def test_a_record_that_leads_on_and_on_is_followed_to_a_few_places(operator: API
     assert "NOT_FOLLOWED" in [each["code"] for each in result["unknown"]]
 
 
+def test_a_place_to_which_several_ways_lead_is_said_once_and_only_where_it_was_not_followed(
+    operator: APIClient, orders: Pipeline
+) -> None:
+    def answer(request: FollowRequest) -> FollowAnswer:
+        next_one = SinkRecord(topic="orders-in", partition=3, offset=request.place.offset + 1)
+        stores = [
+            SinkSearch(row=row, channel="main", sink="main", is_store=True, records=[next_one]) for row in range(2)
+        ]
+        return FollowAnswer(searches=stores)
+
+    result = traced(operator, FakePreviews(answer))["result"]
+    assert [each["lead"]["place"]["offset"] for each in result["onward"]] == [8, 9, 10, 11]
+    (left,) = (each["reason"] for each in result["unknown"] if each["code"] == "NOT_FOLLOWED")
+    assert "orders-in/3:12" in left
+
+
 def test_what_a_producer_writes_into_the_header_of_a_retry_is_not_shown(operator: APIClient, orders: Pipeline) -> None:
     made = FakePreviews(lambda request: filtered(request).model_copy(update={"marks": Marks(letter=BODY + "secret")}))
     result = traced(operator, made)["result"]

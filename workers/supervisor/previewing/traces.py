@@ -96,7 +96,8 @@ class TraceContext(TaskContext[RecordTrace]):
                 there = self._at(pipeline, lead.place)
                 onward.append(Onward(lead=lead, channels=there.channels, unknown=there.unknown))
                 left += there.leads
-        unknown = [*found.unknown, *map(_not_followed, left)]
+        pending = {each.place: each for each in left if each.place not in seen}
+        unknown = [*found.unknown, *map(_not_followed, pending.values())]
         came_from = _came_from(pipeline, place, found.marks)
         if found.marks.letter and came_from is None:
             words = "It says that it is the retry of a dead letter, which was deleted or is of another pipeline."

@@ -87,7 +87,8 @@ class Topology(Frozen):
 def topology(definition: Definition, moved: Mapping[Query, Moved]) -> Topology:
     """The graph of a definition with what each (source, channel) has moved.
 
-    Channels read a source each for itself; what its interceptors received is of the channel that has read the most.
+    Channels read a source each for itself; the source, its interceptors and its selector show what the channel read that
+    accounts for dead and unrouted events.
     """
     nodes: list[Node] = []
     edges: list[Edge] = []
@@ -113,16 +114,15 @@ def topology(definition: Definition, moved: Mapping[Query, Moved]) -> Topology:
 
 def _chain(definition: Definition, source: str, moved: Mapping[Query, Moved]) -> Iterator[Node]:
     """The source, its interceptors and its selector."""
-    own = [moved.get((source, channel), Moved()) for channel in definition.targets(source)]
-    most = max(own, key=lambda each: each.counts.read, default=Moved())
+    own = moved.get((source, definition.accounting_channel(source)), Moved())
     spec, path = definition.sources[source], f"sources.{source}"
     node = Node(
         path=path,
         kind=NodeKind.SOURCE,
         name=source,
         type=spec.type,
-        received=most.counts.read,
-        **most.of(path, QUARANTINE),
+        received=own.counts.read,
+        **own.of(path, QUARANTINE),
     )
     yield node
     for number, interceptor in enumerate(spec.interceptors):
@@ -133,7 +133,7 @@ def _chain(definition: Definition, source: str, moved: Mapping[Query, Moved]) ->
             name=f"interceptors[{number}]",
             type=interceptor.type,
             received=node.passed,
-            **most.of(step),
+            **own.of(step),
         )
         yield node
     step = f"{path}.selector"
@@ -143,7 +143,7 @@ def _chain(definition: Definition, source: str, moved: Mapping[Query, Moved]) ->
         name="selector",
         type=spec.selector.type,
         received=node.passed,
-        **most.of(step),
+        **own.of(step),
     )
 
 

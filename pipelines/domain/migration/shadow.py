@@ -73,7 +73,7 @@ def planned(spec: ShadowSpec, old: Definition, new: Definition) -> ShadowPlan | 
         seconds=spec.seconds or RECORDS_WITHIN,
         records=spec.records,
         most_different=spec.most_different,
-        channels={source: _reference(old, source) for source in touched},
+        channels={source: old.accounting_channel(source) for source in touched},
     )
 
 
@@ -88,12 +88,6 @@ def _unreadable(old: Definition, new: Definition, sources: Sequence[str]) -> Ite
                 words = f"Records of a source of the type {source.type} cannot be read again beside its agent."
                 yield Finding(path=f"sources.{name}", code="SHADOW_NOT_READABLE", message=words, suggestion=without)
                 break
-
-
-def _reference(definition: Definition, source: str) -> str:
-    """The channel that accounts for the source's bad events."""
-    targets, optional = definition.targets(source), definition.optional_targets(source)
-    return next((name for name in targets if name not in optional), targets[0])
 
 
 @dataclass(frozen=True)

@@ -66,15 +66,13 @@ class Graph:
         return replace(self, quarantined=quarantined)
 
     def classifier(self, source: str, channel: str) -> Classifier:
-        """Who says what becomes of an event; the first required channel of a source accounts for its bad events."""
+        """Who says what becomes of an event."""
         if source.startswith(BUFFER):
             return Classifier(channel, selector="", keeps_bad=True, fails=self._fails(source))
-        targets, optional = self.definition.targets(source), self.definition.optional_targets(source)
-        first = next((name for name in targets if name not in optional), targets[0])
         return Classifier(
             channel,
             selector=f"sources.{source}.selector",
-            keeps_bad=channel == first,
+            keeps_bad=channel == self.definition.accounting_channel(source),
             filters=self._that_can("filtered", source),
             adds=self._that_can("added", source),
             fails=self._fails(source),

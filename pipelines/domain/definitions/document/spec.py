@@ -353,6 +353,12 @@ class Definition(Spec):
         """Those of them whose failures hold nothing back."""
         return self.sources[source].selector.optional_targets()
 
+    def accounting_channel(self, source: str) -> str:
+        """The channel that counts the dead and unrouted events of a source, the first required one. In the others they
+        are routed elsewhere."""
+        targets, optional = self.targets(source), self.optional_targets(source)
+        return next((name for name in targets if name not in optional), targets[0])
+
     def sometimes_optional(self, source: str) -> frozenset[str]:
         """Those of them that are optional for some events alone."""
         return frozenset() if source.startswith(BUFFER) else self.sources[source].selector.sometimes_optional()

@@ -102,6 +102,12 @@ def test_there_is_one_query_for_each_source_and_channel() -> None:
     assert list(definition().sinks_of("lake")) == ["lake"]
 
 
+def test_the_first_required_channel_accounts_for_what_is_dead_or_unrouted() -> None:
+    assert definition().accounting_channel("shop") == "lake", "audit comes first, and is optional"
+    optional = {"sources/shop/selector": {"type": "replicating", "optional": ["audit", "lake"]}}
+    assert definition(optional).accounting_channel("shop") == "audit"
+
+
 def test_references_are_listed_with_their_places() -> None:
     changes = {"sources/shop/options": {"client.id": "${env:HOST}-${file:id}", "sasl.password": "${secret:shop-kafka}"}}
     listed = [(each.path, each.kind, each.name) for each in references(definition(changes))]

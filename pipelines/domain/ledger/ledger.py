@@ -30,6 +30,12 @@ CAUSES: tuple[Cause, ...] = ("added", "routed_elsewhere", "filtered", "unrouted"
 
 Parts = Mapping[str, Mapping[Cause, Annotated[int, Field(ge=0)]]]
 """What each component has counted, by its path in the definition; what it has counted nothing of is left out."""
+_DELIVERY = ("sinks.", "channels.")
+
+
+def is_delivery(path: str) -> bool:
+    """Whether events are delivered to the component at a path: to a sink, or to the store of a channel."""
+    return path.startswith(_DELIVERY)
 
 
 def added_up(one: Parts, other: Parts) -> Parts:
@@ -68,6 +74,12 @@ class Counts(Frozen):
         if self.components is None and not any(getattr(self, name) for name in CAUSES):
             return {}
         return self.components
+
+    @property
+    def refused_in_delivery(self) -> int:
+        """Records that are dead letters because a sink or the store of a channel has refused them."""
+        parts = self.parts or {}
+        return sum(each.get("dead_lettered", 0) for path, each in parts.items() if is_delivery(path))
 
     @property
     def unattributed(self) -> int:

@@ -41,12 +41,7 @@ class Moved(Frozen):
     @property
     def into_channel(self) -> int:
         """Events that came as far as the channel: what it delivered, dropped, or lost to its sinks' refusals."""
-        dead = sum(
-            part.get("dead_lettered", 0)
-            for path, part in (self.counts.parts or {}).items()
-            if path.startswith(("sinks.", BUFFER))
-        )
-        return self.counts.delivered + self.counts.dropped_optional + dead
+        return self.counts.delivered + self.counts.dropped_optional + self.counts.refused_in_delivery
 
 
 class Node(Frozen):

@@ -17,7 +17,7 @@ from pipelines.domain.base.findings import Finding
 from pipelines.domain.base.positions import Frozen, PartitionRange, merge_ranges
 from pipelines.domain.base.values import Duration
 from pipelines.domain.definitions.document.spec import Definition
-from pipelines.domain.ledger.ledger import COUNTERS, Counts, total
+from pipelines.domain.ledger.ledger import COUNTERS, Counts, is_delivery, total
 from pipelines.domain.migration.prediction import unchanged
 from pipelines.domain.preview.protocol import DifferenceRow, NotCompared, without_events
 from pipelines.domain.preview.shadowing import MOST_SAMPLES, ShadowCounts, ShadowPart, beginning
@@ -251,7 +251,7 @@ def failed(state: ShadowState, findings: Sequence[Mapping[str, Any]], *, refused
 
 def unlike(ledger: Counts, found: Counts) -> str:
     """What the old revision makes of a part now, and has not made of it as its agent delivered it; empty where that is
-    the same. A sink's refusals and what an optional channel has dropped are no evaluation."""
+    the same. What delivery has refused and what an optional channel has dropped are no evaluation."""
     had = _evaluated(ledger)
     names = [name for name in COUNTERS if getattr(had, name) != getattr(found, name)]
     if names:
@@ -263,8 +263,7 @@ def unlike(ledger: Counts, found: Counts) -> str:
 
 
 def _evaluated(ledger: Counts) -> Counts:
-    parts = ledger.parts or {}
-    refused = sum(each.get("dead_lettered", 0) for path, each in parts.items() if path.startswith("sinks."))
+    refused = ledger.refused_in_delivery
     moved = {
         "delivered": ledger.delivered + refused + ledger.dropped_optional,
         "dead_lettered": ledger.dead_lettered - refused,
@@ -278,7 +277,7 @@ def _causes(counts: Counts) -> dict[str, dict[str, int]]:
     found: dict[str, dict[str, int]] = {
         path: {str(cause): number for cause, number in causes.items() if number and cause != "added"}
         for path, causes in (counts.parts or {}).items()
-        if not path.startswith("sinks.")
+        if not is_delivery(path)
     }
     return {path: causes for path, causes in found.items() if causes}
 

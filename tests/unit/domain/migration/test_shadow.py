@@ -181,6 +181,12 @@ def test_the_old_side_is_held_against_the_ledger() -> None:
     assert (state.unlike_ledger, len(state.notes)) == (1, 1)
 
 
+@pytest.mark.parametrize("path", ["sinks.out", "channels.main"])
+def test_what_a_sink_or_the_store_of_a_channel_has_refused_is_like_the_ledger(path: str) -> None:
+    had = Counts(read=10, delivered=7, dead_lettered=3, components={path: {"dead_lettered": 3}})
+    assert unlike(had, Counts(read=10, delivered=10)) == ""
+
+
 def test_the_spec_says_how_much() -> None:
     assert ShadowSpec.model_validate({"for": "10m"}).seconds == 600
     assert ShadowSpec.model_validate({"records": 100_000}).records == 100_000

@@ -425,6 +425,31 @@ def test_what_is_wrong_with_the_host_refuses_no_sql(operator: APIClient, orders:
     assert published(operator, with_sql())["warnings"][0]["code"] == "SQL_NOT_CHECKED"
 
 
+def test_what_is_wrong_with_the_host_leaves_sql_that_an_agent_has_run_checked(
+    operator: APIClient, orders: Pipeline
+) -> None:
+    published(operator, with_sql())
+    RunFactory.create(pipeline=orders, revision=Revision.objects.get(number=2), first_record_at=now())
+    requested(operator, with_sql())
+    carry_out(refusing(SPARK_SAYS | {"path": "host", "code": "NOT_PROVISIONED"}))
+    assert validated(operator, with_sql()) == []
+
+
+@pytest.mark.parametrize("more", [{}, {"tests": with_tests()["tests"]}], ids=["alone", "with tests"])
+def test_sql_that_spark_has_refused_blocks_a_migration_to_it(
+    operator: APIClient, orders: Pipeline, more: dict[str, Any]
+) -> None:
+    Pipeline.objects.update(phase=Phase.RUNNING, desired_state=DesiredState.RUNNING)
+    RunFactory.create(pipeline=orders)
+    wrong = with_sql(**more)
+    asked = {"kind": "revision", "spec": {"definition": wrong}}
+    assert planned(operator, **asked) == [("tests", "TESTS_NOT_RUN") if more else ("sources.shop", "PREDICTING")]
+    requested(operator, wrong)
+    carry_out(refusing(SPARK_SAYS))
+    untested = [("tests", "TESTS_NOT_RUN")] if more else []
+    assert planned(operator, **asked) == [*untested, (SPARK_SAYS["path"], "SQL_SYNTAX")]
+
+
 def test_spark_is_asked_again_after_it_has_refused(operator: APIClient, orders: Pipeline) -> None:
     requested(operator, with_sql())
     carry_out(refusing(SPARK_SAYS))

@@ -89,16 +89,16 @@ def run_findings(definition: Definition, teams: Collection[int] | None) -> list[
 
 
 def _of_spark(definition: Definition, run: CaseRun | None, teams: Collection[int] | None) -> list[Finding]:
-    if run is not None and run.state == HostTaskState.FAILED:
-        error = HostTaskErrorSchema.model_validate(run.error)
-        return about_sql(error.findings, definition) or not_checked(definition)
-    return [] if run is not None or _has_run(definition, teams) else not_checked(definition)
+    if run is not None and run.state == HostTaskState.DONE:
+        return []
+    refused = about_sql(HostTaskErrorSchema.model_validate(run.error).findings, definition) if run else []
+    return refused or ([] if _has_run(definition, teams) else not_checked(definition))
 
 
 def _last_run(definition: Definition, teams: Collection[int] | None) -> CaseRun | None:
     ended = CaseRun.objects.filter(digest=definition.digest(), state__in=_ENDED)
     rows = ended if teams is None else ended.filter(team__in=teams)
-    return rows.order_by("-requested_at", "-id").first()
+    return rows.defer("candidate").order_by("-requested_at", "-id").first()
 
 
 def _has_run(definition: Definition, teams: Collection[int] | None) -> bool:

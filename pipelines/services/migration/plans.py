@@ -36,7 +36,7 @@ from pipelines.selectors.hosts.capacity import need_by, need_of, rooms
 from pipelines.selectors.hosts.hosts import LOST_AFTER, seen_within, supervised
 from pipelines.selectors.lifecycle.situations import open_operation
 from pipelines.selectors.migration import migrations as selecting
-from pipelines.selectors.preview.testing import not_passed
+from pipelines.selectors.preview.testing import not_passed, run_findings
 
 _LEAST = {
     MigrationKind.HOST: Consequence.NEW_LINEAGE,
@@ -149,7 +149,7 @@ def make(
     run = selecting.active_run(pipeline.id)
     seen = _seen(kind, inspection, of_sink=of_sink)
     tested = new if kind is MigrationKind.REVISION else None
-    untested = not_passed(tested, pipeline) if tested else []
+    refused = _refused(tested, pipeline) if tested else []
     return MigrationPlan(
         kind=kind,
         pipeline=pipeline.name,
@@ -178,7 +178,7 @@ def make(
         blockers=[
             *(finding for finding in blocking.blockers(facts) if finding.is_error),
             *(_uncounted(inspection, seen) if kind in _INSPECTED and new is not None else ()),
-            *untested,
+            *refused,
             *(shadow if isinstance(shadow, list) else ()),
             *(_nothing_to_shadow(pipeline) if isinstance(shadow, ShadowPlan) else ()),
         ],
@@ -188,9 +188,16 @@ def make(
             *cluster_move.warnings(seen.rows),
         ],
         guarantees=guarantees(new) if new else [],
-        passed_tests=[each.name for each in (tested.tests or [])] if tested and not untested else [],
+        passed_tests=[each.name for each in (tested.tests or [])] if tested and not refused else [],
         shadow=shadow if isinstance(shadow, ShadowPlan) else None,
     )
+
+
+def _refused(definition: Definition, pipeline: Pipeline) -> list[Finding]:
+    """Why the last run of its tests keeps a definition from being carried out: of the tests, and of Spark's findings in
+    its SQL."""
+    found = run_findings(definition, [pipeline.team_id])
+    return [*not_passed(definition, pipeline), *(each for each in found if each.is_error)]
 
 
 def _shadow(spec: Spec, old: Definition, new: Definition | None) -> ShadowPlan | list[Finding] | None:

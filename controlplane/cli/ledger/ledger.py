@@ -27,10 +27,12 @@ def ledger(
     """
     from controlplane.cli.base import reports
     from controlplane.cli.base.durations import minutes
-    from controlplane.cli.base.errors import ExitCode
+    from controlplane.cli.base.errors import CommandError, ExitCode
 
+    if since is not None and (totals or channel is not None or run is not None):
+        raise CommandError.of_usage("--since shows all channels and runs: leave out --totals, --channel and --run.")
     client = session.client()
-    if since:
+    if since is not None:
         found = client.get(path(name, "ledger", "flow"), minutes=minutes(since))
         if not session.printed(found):
             reports.flow(found)

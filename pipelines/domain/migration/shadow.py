@@ -184,14 +184,14 @@ def next_part(
 
 
 def _part(source: str, rows: Sequence[Delivered], most: int) -> Part:
-    taken, ranges = [rows[0]], [*rows[0].ranges]
+    taken, ranges, size = [rows[0]], [*rows[0].ranges], rows[0].size
     for row in rows[1:]:
         joined = merge_ranges(ranges, [*row.ranges])
-        if joined is None or sum(each.size for each in taken) + row.size > most:
+        if joined is None or size + row.size > most:
             break
         taken.append(row)
-        ranges = joined
-    whole = sum(each.size for each in taken) <= most
+        ranges, size = joined, size + row.size
+    whole = size <= most
     return Part(
         source=source,
         until=taken[-1].row,

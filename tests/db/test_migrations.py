@@ -46,7 +46,7 @@ from pipelines.models import (
 )
 from pipelines.selectors.hosts.capacity import rooms
 from pipelines.selectors.lifecycle.situations import steering
-from pipelines.selectors.migration.migrations import batch_interval
+from pipelines.selectors.migration.migrations import batch_interval, concerning
 from pipelines.services.base import host_tasks
 from pipelines.services.base.audit import Actor
 from pipelines.services.lifecycle import lifecycle
@@ -687,6 +687,15 @@ def test_every_stage_has_one_event_of_its_kind(ana: APIClient, orders: Pipeline)
 
 
 # compare and swap
+
+
+@pytest.mark.parametrize("silent", [(), ("gone",)])
+def test_a_look_of_the_engine_leaves_the_samples_of_a_shadow_out(
+    ana: APIClient, orders: Pipeline, silent: tuple[str, ...]
+) -> None:
+    started(ana)
+    (found,) = concerning("alpha", silent)
+    assert found.get_deferred_fields() == {"shadow"}
 
 
 def test_of_two_writers_one_is_overtaken(ana: APIClient, orders: Pipeline) -> None:

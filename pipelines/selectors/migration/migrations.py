@@ -142,7 +142,8 @@ def _of_hosts(host: str | Value, runners: Sequence[str | Value]) -> QuerySet[Mig
 
 
 def _whole(found: QuerySet[Migration]) -> QuerySet[Migration]:
-    return found.select_related(*_RELATED).order_by("created_at")
+    """With all that is looked at each time: not what a shadow has shown, which is read in its stage alone."""
+    return found.select_related(*_RELATED).defer("shadow").order_by("created_at")
 
 
 _HOST = given("host")

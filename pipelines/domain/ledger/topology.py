@@ -82,8 +82,8 @@ class Topology(Frozen):
 def topology(definition: Definition, moved: Mapping[Query, Moved]) -> Topology:
     """The graph of a definition with what each (source, channel) has moved.
 
-    Channels read a source each for itself; the source, its interceptors and its selector show what the channel read that
-    accounts for dead and unrouted events.
+    Channels read a source each for itself; the source, its interceptors and its selector show what the channel read
+    that accounts for dead and unrouted events.
     """
     nodes: list[Node] = []
     edges: list[Edge] = []

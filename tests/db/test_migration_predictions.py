@@ -165,6 +165,31 @@ def test_what_is_not_predicted_says_why_and_can_start(
     post(ana, f"/{made['id']}/advance", {"hash": made["plan_hash"]}, 202)
 
 
+@pytest.mark.parametrize("happens", [lambda: answer(records=0), fail])
+def test_what_was_not_predicted_is_previewed_once_more_when_it_is_planned_again(
+    ana: APIClient, orders: Pipeline, happens: Callable[[], None]
+) -> None:
+    made = asked(ana)
+    happens()
+    made = replanned(ana, made)
+    assert made["plan"]["predictions"][0]["reason"]
+    made = replanned(ana, made)
+    assert (Preview.objects.count(), [each["code"] for each in made["findings"]]) == (2, ["PREDICTING"])
+    answer()
+    made = replanned(ana, made)
+    assert made["plan"]["predictions"][0]["after"]["delivered"] == 0
+
+
+def test_a_late_preview_is_not_requested_twice_and_counts_once_it_is_there(ana: APIClient, orders: Pipeline) -> None:
+    made = asked(ana)
+    be_late()
+    assert "150 s" in replanned(ana, made)["plan"]["predictions"][0]["reason"]
+    assert "150 s" in replanned(ana, made)["plan"]["predictions"][0]["reason"]
+    answer()
+    found = replanned(ana, made)["plan"]["predictions"][0]
+    assert (Preview.objects.count(), found["reason"], found["after"]["delivered"]) == (1, "", 0)
+
+
 def test_a_host_with_too_many_previews_keeps_no_plan_waiting(
     ana: APIClient, orders: Pipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:

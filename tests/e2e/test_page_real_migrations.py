@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -20,8 +21,9 @@ from tests.e2e.test_page_accessibility import settle
 from tests.e2e.test_page_migrations import at, press
 
 NAME = "flowing"
-LONG_MS = 240_000
+LONG_MS = 480_000
 """For what takes a Spark to start, on a busy machine."""
+LOOK_MS = 10_000
 
 
 @pytest.fixture(scope="module")
@@ -56,12 +58,25 @@ def ask(page: Page, stream: Stream, release: str, *, sink: str = "", rules: dict
     press(page, "Next: Plan migration", role="button")
     at(page, "plan")
     expect(page.get_by_role("row", name=re.compile("interceptors")).first).to_be_visible()
-    expect(page.get_by_role("row", name=re.compile("^Delivered")).first).to_be_visible(timeout=LONG_MS)
+    predicted(page)
     assert violations(page) == []
     press(page, "Next: Approve", role="button")
     press(page, "Approve plan", role="button")
     press(page, "Start migration", role="button")
     at(page, "preflight")
+
+
+def predicted(page: Page) -> None:
+    """A host with much to do may be late, in which case one plans again; any other reason is a failure."""
+    delivered = page.get_by_role("row", name=re.compile("^Delivered")).first
+    without = page.get_by_text(re.compile("^Not predicted, because ")).first
+    for _ in range(LONG_MS // LOOK_MS):
+        with suppress(AssertionError):
+            return expect(delivered).to_be_visible(timeout=LOOK_MS)
+        if without.is_visible():
+            assert re.search("within 1[25]0 s", without.inner_text()), without.inner_text()
+            press(page, "Plan again", role="button")
+    return expect(delivered).to_be_visible()
 
 
 def ends(page: Page, word: str) -> None:

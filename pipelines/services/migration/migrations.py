@@ -172,7 +172,7 @@ def _plan(migration: Migration, actor: Actor) -> None:
     made = plans.make(pipeline=migration.pipeline, kind=kind, spec=spec, inspection=inspection)
     new = plans.wanted_by(kind, spec, migration.pipeline).definition if kind is MigrationKind.REVISION else None
     if new is not None and not made.blockers:
-        made = predictions.predicted(made, pipeline=migration.pipeline, new=new, actor=actor)
+        made = predictions.predicted(made, migration=migration, new=new, actor=actor)
     stage = MigrationStage.DRAFT if made.blockers else MigrationStage.PLANNED
     words = _blocked_by(len(made.blockers)) if made.blockers else "The plan is made."
     same = made.hash() == migration.plan_hash and migration.stage == MigrationStage.APPROVED

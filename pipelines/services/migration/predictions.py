@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from django.db.models import Q
+
 from pipelines.domain.base.states import OPEN_HOST_TASK_STATES, HostTaskState
 from pipelines.domain.definitions.checks.validate import validate_data
 from pipelines.domain.definitions.document.spec import Definition
@@ -12,7 +14,8 @@ from pipelines.domain.migration.plan import MigrationPlan
 from pipelines.domain.migration.prediction import PREDICTED_WITHIN, SELECTION, Prediction
 from pipelines.foundation import clock
 from pipelines.foundation.errors import HeadgateError
-from pipelines.models import Pipeline, Preview
+from pipelines.models import Migration, Pipeline, Preview
+from pipelines.selectors.migration.migrations import plan_of
 from pipelines.services.base.audit import Actor
 from pipelines.services.preview import previews
 
@@ -20,12 +23,15 @@ FRESH_SECONDS = 300.0
 """Age at which a preview is requested anew."""
 
 
-def predicted(made: MigrationPlan, *, pipeline: Pipeline, new: Definition, actor: Actor) -> MigrationPlan:
-    """The plan of a revision with what is predicted of each source, or with what that waits for."""
+def predicted(made: MigrationPlan, *, migration: Migration, new: Definition, actor: Actor) -> MigrationPlan:
+    """The plan of a revision with what is predicted of each source, or with what that waits for. A preview that the
+    plan before shows as ended without a prediction is requested once more."""
+    pipeline = migration.pipeline
     present = validate_data(pipeline.current_revision.definition).definition if pipeline.current_revision else None
     if present is None:
         return made
-    found = [_of_source(source, pipeline, present, new, actor) for source in sorted(new.sources)]
+    shown = _shown(migration)
+    found = [_of_source(source, pipeline, present, new, actor, shown) for source in sorted(new.sources)]
     fields = {
         "predictions": found,
         "to_acknowledge": predicting.to_acknowledge(found),
@@ -34,10 +40,12 @@ def predicted(made: MigrationPlan, *, pipeline: Pipeline, new: Definition, actor
     return made.model_copy(update=fields)
 
 
-def _of_source(source: str, pipeline: Pipeline, present: Definition, new: Definition, actor: Actor) -> Prediction:
+def _of_source(
+    source: str, pipeline: Pipeline, present: Definition, new: Definition, actor: Actor, shown: Q
+) -> Prediction:
     if reason := predicting.unchanged(present, new, source):
         return Prediction(source=source, reason=reason)
-    preview = _latest(pipeline, new, source)
+    preview = _latest(pipeline, new, source, shown)
     if preview is None:
         try:
             preview = previews.request(
@@ -48,8 +56,15 @@ def _of_source(source: str, pipeline: Pipeline, present: Definition, new: Defini
     return _found(source, preview)
 
 
-def _latest(pipeline: Pipeline, new: Definition, source: str) -> Preview | None:
-    """The preview of this very change that was requested of late."""
+def _shown(migration: Migration) -> Q:
+    """Previews that had ended without a prediction when the plan before was made."""
+    before = plan_of(migration)
+    without = [each.preview for each in before.predictions if each.reason] if before else []
+    return Q(pk__in=without, ended_at__lte=migration.planned_at) if without else Q(pk=None)
+
+
+def _latest(pipeline: Pipeline, new: Definition, source: str, shown: Q) -> Preview | None:
+    """The preview of this very change that was requested of late and is not among those that were shown."""
     since = clock.now() - timedelta(seconds=FRESH_SECONDS)
     same = Preview.objects.filter(
         pipeline=pipeline,
@@ -57,7 +72,7 @@ def _latest(pipeline: Pipeline, new: Definition, source: str) -> Preview | None:
         digest=new.digest(),
         source=source,
         requested_at__gte=since,
-    )
+    ).exclude(shown)
     wanted = SELECTION.model_dump(mode="json")
     return next((each for each in same.order_by("-requested_at")[:10] if each.selection == wanted), None)
 

@@ -14,9 +14,9 @@ class LedgerBatch(models.Model):
     """One batch, or several adjoining finished ones of a run that were taken in together.
 
     `ranges` is `[{topic, partition, start, end}]`. Rows count, not offsets: read is what the source gave. `components`:
-    what each component has counted, null where nobody has counted by component or there is nothing of it;
-    `unattributed`: by how many records that differs from the sums. `delivered_bytes`: null where nobody has counted
-    them or nothing was delivered. `operation`: of a batch that was replayed, the replay.
+    what each component has counted, null where it was not counted by component or there is nothing of it;
+    `unattributed`: by how many records that differs from the sums. `delivered_bytes`: null where they were not counted
+    or nothing was delivered. `operation`: of a batch that was replayed, the replay.
     """
 
     run = models.ForeignKey("pipelines.Run", on_delete=models.CASCADE, related_name="batches")

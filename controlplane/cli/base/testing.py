@@ -77,7 +77,7 @@ def require_tests(session: Session, client: Client, name: str, definition: Any, 
 
 def check(session: Session, client: Client, name: str, text: Any, definition: Definition, team: str | None) -> None:
     """Run the tests of a definition; without tests, have Spark check its SQL. CommandError with what is wrong; where
-    nobody can ask Spark, that is said and refuses nothing."""
+    Spark cannot be asked, a note says so and nothing is refused."""
     from controlplane.cli.base import output
     from pipelines.domain.preview.spark_checks import sql_interceptors
 

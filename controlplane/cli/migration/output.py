@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from controlplane.cli.base import output
+from controlplane.cli.base import differences, output
 from controlplane.cli.positions.positions import show_moves
 
 SAME_S = 10.0
@@ -106,11 +106,9 @@ def _print_shadow(found: dict[str, Any]) -> None:
     names = ("identical", "different", "only_old", "only_new")
     output.table(("identical", "different", "only old", "only new"), [[f"{counts[n]:,}" for n in names]], empty="")
     for source, left_out in shadow["not_compared"].items():
-        parts = [*left_out["headers"], *(name for name in ("key", "body") if left_out[name])]
-        if parts:
-            output.print_line(f"sources.{source}: not compared, since no run repeats it: {', '.join(parts)}")
-    samples = (_sample(each) for each in shadow["samples"])
-    output.table(("record", "differs in", "old revision", "new revision"), samples, empty="")
+        if parts := differences.not_compared(left_out):
+            output.print_line(f"sources.{source}: not compared, since no run repeats it: {parts}")
+    differences.table((each["difference"] for each in shadow["samples"]), empty="")
     for note in shadow["notes"]:
         output.print_line(f"Unlike the ledger: {note}")
 
@@ -119,19 +117,6 @@ def _rates(shadow: dict[str, Any]) -> str:
     if shadow["rate"] is None or shadow["rate_before"] is None:
         return ""
     return f"; the old agent reads {shadow['rate']:g} records per second, {shadow['rate_before']:g} before"
-
-
-def _sample(sample: dict[str, Any]) -> tuple[object, ...]:
-    row = sample["difference"]
-    place = f"{row['topic']}/{row['partition']}@{row['offset']}"
-    return place, ", ".join(row["kinds"]), *(_shown_side(row[side]) for side in ("before", "after"))
-
-
-def _shown_side(side: dict[str, Any] | None) -> str:
-    if side is None:
-        return "-"
-    event = side["event"] or {}
-    return str(side["result"]) if event.get("body") is None else f"{side['result']}: {_short(event['body'])}"
 
 
 def _print_predictions(made: dict[str, Any]) -> None:

@@ -110,7 +110,7 @@ def _candidate(file: str | None, revision: int | None) -> dict[str, Any]:
 
 
 def _print(made: dict[str, Any], found: list[dict[str, Any]]) -> None:
-    from controlplane.cli.base import output
+    from controlplane.cli.base import differences, output
 
     result = made["result"]
     read = output.counted(result["records"], "record", "records")
@@ -119,32 +119,9 @@ def _print(made: dict[str, Any], found: list[dict[str, Any]]) -> None:
         output.note(note)
     counts = ((row["result"], row["component"] or "-", row["before"], row["after"]) for row in result["counts"])
     output.table(("outcome", "component", f"revision {made['base']}", "new"), counts, empty="No records.")
-    if without := _not_compared(result["not_compared"]):
+    if without := differences.not_compared(result["not_compared"]):
         output.note(f"Not compared, since each run gives another value: {without}.")
     output.print_line(f"{output.counted(result['differing'], 'event differs', 'events differ')}.")
-    columns = ("event", "kinds", "before", "after", "changed by")
-    output.table(columns, map(_row, found), empty="No such difference." if result["differing"] else "")
+    differences.table(found, empty="No such difference." if result["differing"] else "")
     if found and not made["shows_records"]:
         output.note("Your role or token does not show what events hold.")
-
-
-def _not_compared(found: dict[str, Any]) -> str:
-    parts = [*(f"header {name}" for name in found["headers"]), *(part for part in ("key", "body") if found[part])]
-    return ", ".join(parts)
-
-
-def _row(found: dict[str, Any]) -> tuple[object, ...]:
-    copy = f"+{found['copy_number']}" if found["copy_number"] else ""
-    place = f"{found['topic']}/{found['partition']}:{found['offset']}{copy}"
-    changes = [f"{each['name']}: {each['before']} -> {each['after']}" for each in (*found["headers"], *found["body"])]
-    by = ", ".join(found["components"]) or "-"
-    before, after = _side(found["before"]), _side(found["after"])
-    return place, ", ".join(found["kinds"]), before, "\n".join([after, *changes]), by
-
-
-def _side(side: dict[str, Any] | None) -> str:
-    if side is None:
-        return "-"
-    where = side["component"] or ", ".join(side["channels"])
-    words = f"{side['result']} ({where})" if where else side["result"]
-    return f"{words}: {side['cause']}" if side["cause"] else words

@@ -3279,7 +3279,7 @@ export interface components {
          * @description The ledger totals of one (source, channel). `open_batches`: planned and not acknowledged yet. `components`: the
          *     parts of what components decide; `not_by_component`: records of each sum that no component has counted, as those
          *     that agents of earlier versions counted. `delivered_bytes`: of the bodies that were delivered, but for those of
-         *     `delivered_without_bytes` records, which nobody has counted; null where they are all.
+         *     `delivered_without_bytes` records, whose bytes were not counted; null where that is all of them.
          */
         ChannelLedgerTotals: {
             /** Source */
@@ -5173,7 +5173,7 @@ export interface components {
          * LedgerBatch
          * @description One batch, or several adjoining ones of a run taken in together. `run` is the run's number, `components` what
          *     each component has counted, by path; null: it was not counted by component. `delivered_bytes`: of the bodies that
-         *     were delivered; null: nobody has counted them.
+         *     were delivered; null: not counted.
          */
         LedgerBatch: {
             /** Id */
@@ -9302,7 +9302,7 @@ export interface components {
         /**
          * TraceResult
          * @description The whole answer. `place`: of the record, where it is known which one is meant; `search`: where it was searched
-         *     for; `came_from`: what it was made of; `onward`: where it goes on; `unknown`: what cannot be known, with the
+         *     for; `came_from`: what it was made of; `onward`: where it continues; `unknown`: what cannot be known, with the
          *     reason.
          */
         TraceResult: {

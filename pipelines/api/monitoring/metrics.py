@@ -254,7 +254,7 @@ def _states(states: type[StrEnum], present: dict[str, Any]) -> Iterator[Row]:
 
 
 def _bytes(channel: ChannelMetricsSchema) -> int | None:
-    """None where records were delivered, and nobody has counted the bytes of any."""
+    """None where records were delivered and the bytes of none were counted."""
     totals = channel.totals
     return totals["delivered_bytes"] if totals["sized"] or not totals["delivered"] else None
 

@@ -331,7 +331,7 @@ class Onward(Frozen):
 
 class TraceResult(Frozen):
     """The whole answer. `place`: of the record, where it is known which one is meant; `search`: where it was searched
-    for; `came_from`: what it was made of; `onward`: where it goes on; `unknown`: what cannot be known, with the
+    for; `came_from`: what it was made of; `onward`: where it continues; `unknown`: what cannot be known, with the
     reason."""
 
     place: Place | None

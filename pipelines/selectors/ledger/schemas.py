@@ -21,7 +21,7 @@ class RangeSchema(Schema):
 class LedgerBatchSchema(Schema):
     """One batch, or several adjoining ones of a run taken in together. `run` is the run's number, `components` what
     each component has counted, by path; null: it was not counted by component. `delivered_bytes`: of the bodies that
-    were delivered; null: nobody has counted them."""
+    were delivered; null: not counted."""
 
     id: int
     run: int
@@ -71,7 +71,7 @@ class ChannelLedgerTotals(Schema):
     """The ledger totals of one (source, channel). `open_batches`: planned and not acknowledged yet. `components`: the
     parts of what components decide; `not_by_component`: records of each sum that no component has counted, as those
     that agents of earlier versions counted. `delivered_bytes`: of the bodies that were delivered, but for those of
-    `delivered_without_bytes` records, which nobody has counted; null where they are all."""
+    `delivered_without_bytes` records, whose bytes were not counted; null where that is all of them."""
 
     source: str
     channel: str

@@ -144,6 +144,52 @@ def test_a_plan_names_the_tests_that_passed(api: FakeApi) -> None:
     assert "2 tests passed: orders arrive, keep-alive lines are filtered." in shown
 
 
+SIDE: dict[str, Any] = {"result": "delivered", "component": "", "channels": ["main"], "cause": "", "event": None}
+SHADOW = {
+    "counts": {"records": 100_000, "identical": 90_000, "different": 9_999, "only_old": 1, "only_new": 0},
+    "rate": 499.9,
+    "rate_before": 500.0,
+    "not_compared": {"shop": {"headers": ["timestamp"], "key": False, "body": True}},
+    "samples": [
+        {
+            "source": "shop",
+            "difference": {
+                "topic": "orders",
+                "partition": 3,
+                "offset": 120,
+                "copy_number": 0,
+                "kinds": ["no_longer_filtered"],
+                "components": ["sources.shop.interceptors[0]"],
+                "headers": [],
+                "body": [{"name": "$.id", "before": "1", "after": "2"}],
+                "before": {**SIDE, "result": "filtered", "component": "sources.shop.interceptors[0]", "channels": []},
+                "after": SIDE,
+            },
+        }
+    ],
+    "notes": ["sources.shop: 2 batches"],
+}
+
+
+def test_a_migration_shows_what_its_shadow_has_compared(api: FakeApi) -> None:
+    step = {"name": "shadow", "stage": "SHADOWING", "state": "done", "message": "", "sentence": "Compare."}
+    api.answers["GET", ONE] = 200, migration("PAUSING", steps=[step], shadow=SHADOW)
+    done = run("migrations", "show", ID)
+    assert done.exit_code == 0, done.output
+    for words in (
+        "100,000 records compared; the old agent reads 499.9 records per second, 500 before.",
+        "90,000",
+        "9,999",
+        "sources.shop: not compared, since no run repeats it: header timestamp, body",
+        "orders/3:120",
+        "no_longer_filtered",
+        "filtered (sources.shop.interceptors[0])",
+        "$.id: 1 -> 2",
+        "Unlike the ledger: sources.shop: 2 batches",
+    ):
+        assert words in done.output, done.output
+
+
 def test_a_plan_is_made_again_until_the_previews_are_there(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(changes, "_LIMITS", {"PREDICTING": (0.0, 60.0)})
     waiting = migration("DRAFT", plan={**PLAN, "blockers": [{"code": "PREDICTING"}]})

@@ -164,7 +164,7 @@ class PreviewRequest(HostRequest[PreviewAnswer]):
     """Two revisions, and the records that both are given."""
 
     noun: ClassVar = "preview"
-    advice: ClassVar = "Select fewer records, or correct what never ends."
+    advice: ClassVar = "Check that the brokers respond, select fewer records, or correct what never ends."
     answer: ClassVar = PreviewAnswer
     kind: Literal["preview"] = "preview"
     base: Side

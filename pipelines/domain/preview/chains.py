@@ -20,6 +20,11 @@ class State:
     kept: bool
     problem: str
 
+    @property
+    def is_final(self) -> bool:
+        """Whether an interceptor has filtered or refused the event: later ones do not see it."""
+        return not self.kept or bool(self.problem)
+
 
 @dataclass(frozen=True)
 class Changed:
@@ -54,6 +59,6 @@ def effective(stretch: tuple[int, int], states: Mapping[int, State], ignored: Vo
 def _differ(before: State | None, after: State | None, ignored: Volatile) -> bool:
     if before is None or after is None:
         return before is not after
-    return (before.kept, before.problem) != (after.kept, after.problem) or any(
-        changed_parts(before.content, after.content, ignored)
-    )
+    if before.is_final:
+        return False
+    return after.is_final or any(changed_parts(before.content, after.content, ignored))

@@ -349,14 +349,14 @@ class _Steps:
         )
 
     def _step_rows(self, outcome: Outcome, shown: Shown) -> Iterator[StepRow]:
-        """Up to the interceptor that has filtered or refused the event: later ones do not see it."""
+        """Up to the interceptor that has filtered or refused the event."""
         states = states_of(outcome.origin, self._states)
         for index, builder in enumerate(self._side.interceptors):
             before, after = states.get(index), states.get(index + 1)
             if before is None or after is None:
                 return
             yield step(builder.place.path, builder.spec.type, before, after, shown)
-            if not after.kept or after.problem:
+            if after.is_final:
                 return
 
 

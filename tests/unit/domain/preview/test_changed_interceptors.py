@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -32,6 +34,15 @@ def test_an_interceptor_is_effective_where_the_event_is_another_behind_it() -> N
     whole = State(Content(None, (), b"a", 1, "a"), kept=True, problem="")
     filtered = State(whole.content, kept=False, problem="")
     assert effective((0, 2), {0: whole, 1: whole, 2: filtered}, Volatile()) == [1]
+
+
+def test_an_interceptor_behind_the_one_that_filtered_or_refused_the_event_is_not_effective() -> None:
+    whole = State(Content(None, (), b"a", 1, "a"), kept=True, problem="")
+    stamped = Content(None, (("seen", b"yes"),), b"a", 1, "a")
+    for gone in (replace(whole, kept=False), replace(whole, problem="no number")):
+        states = {0: whole, 1: gone, 2: replace(gone, content=stamped)}
+        assert effective((0, 2), states, Volatile()) == [0]
+        assert effective((1, 2), states, Volatile()) == []
 
 
 def test_what_no_run_repeats_makes_no_interceptor_effective() -> None:

@@ -1,7 +1,6 @@
 import { ChangeError } from '@/components/governance/ChangeError'
 import { TextInput } from '@mantine/core'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import { notifications } from '@mantine/notifications'
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
 import { keys } from '@/api/keys'
@@ -11,7 +10,7 @@ import type { PipelineDetail } from '@/api/types'
 import { refusal } from '@/components/actions/allowed'
 import { ShowCall } from '@/components/actions/ShowCall'
 import { PreviewPanel } from '@/components/previews/PreviewPanel'
-import { isMasked, type SavedTest, withTest } from '@/components/previews/savedTest'
+import { saveTest } from '@/components/previews/saveTest'
 import { TestsNote } from '@/components/previews/TestsNote'
 import { TestsPanel } from '@/components/previews/TestsPanel'
 import { useTests } from '@/components/previews/useTests'
@@ -27,9 +26,6 @@ import { dropDraft, keepDraft, readDraft } from '@/components/editor/draft'
 import { RestoreButton } from './RestoreButton'
 import { notReady, useValidation } from '@/components/editor/useValidation'
 import classes from './editor.module.css'
-
-const SAVED = 'A test was added to the definition. All users who may see the definition see the record in it.'
-const MASKED = `${SAVED} Masked values stay masked, so the test may fail where they count.`
 
 export function RevisePage() {
   const { name } = useParams({ from: '/pipelines/$name/edit' })
@@ -59,17 +55,6 @@ function Revise({ pipeline }: { pipeline: PipelineDetail }) {
   const change = (next: string) => {
     setText(next)
     keepDraft(name, next)
-  }
-  const save = (test: SavedTest) => {
-    const next = withTest(text, test)
-    if (next === null) {
-      notifications.show({
-        message: 'The key tests is written on one line. Write it as a list, and save again.',
-      })
-      return
-    }
-    change(next)
-    notifications.show({ message: isMasked(test) ? MASKED : SAVED })
   }
   const restore = () => {
     setBase(pipeline)
@@ -140,7 +125,7 @@ function Revise({ pipeline }: { pipeline: PipelineDetail }) {
         candidate={{ definition: text, revision: null }}
         sources={Object.keys((pipeline.definition.sources as object | undefined) ?? {})}
         notYet={unchanged ?? notReady(text, state)}
-        onSave={save}
+        onSave={(test) => saveTest(text, test, change)}
       />
     </div>
   )

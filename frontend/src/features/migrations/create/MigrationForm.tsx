@@ -8,6 +8,7 @@ import { sessionQuery } from '@/api/session'
 import type { Finding, MigrationKind, PipelineDetail } from '@/api/types'
 import { ShowCall } from '@/components/actions/ShowCall'
 import { PreviewPanel } from '@/components/previews/PreviewPanel'
+import { saveTest } from '@/components/previews/saveTest'
 import { TestsNote } from '@/components/previews/TestsNote'
 import { TestsPanel } from '@/components/previews/TestsPanel'
 import { type Tests, useTests } from '@/components/previews/useTests'
@@ -153,6 +154,7 @@ function RevisionForm({ pipeline, draft, onChange, findings, before, send }: Rev
         notYet={
           draft.from === 'text' ? (unchanged ?? notReady(draft.text, state)) : missing('revision', draft)
         }
+        onSave={draft.from === 'text' ? (test) => saveTest(draft.text, test, write) : undefined}
       />
     </>
   )

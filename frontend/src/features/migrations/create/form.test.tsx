@@ -2,9 +2,10 @@ import { screen, waitFor } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
 import { vi } from 'vitest'
 import { detail, migration, session } from '@/testing/factories'
+import { difference, preview, PREVIEW_ID } from '@/testing/previews'
 import { showRouted } from '@/testing/render'
 import { given, problem } from '@/testing/server'
-import { keepDraft } from '@/components/editor/draft'
+import { keepDraft, readDraft } from '@/components/editor/draft'
 import { MigrationForm } from './MigrationForm'
 
 const page = (results: unknown[]) => ({ results, next: null })
@@ -165,5 +166,19 @@ describe('the tests of a definition', () => {
     given.post('/test-runs', () => ({ ...RUN, passed: true, tests: [{ name: 'arrives', failures: [] }] }))
     await plan()
     await waitFor(() => expect(sent).toHaveBeenCalledOnce())
+  })
+
+  it('take a record of the preview', async () => {
+    const address = `/pipelines/orders/previews/${PREVIEW_ID}`
+    given.post('/pipelines/orders/previews', () => preview())
+    given.get(address, () => preview())
+    given.get(`${address}/differences`, () => ({ results: [difference], next: null }))
+    revision()
+    const button = () => screen.getByRole('button', { name: 'Run preview' })
+    await waitFor(() => expect(button()).not.toHaveAttribute('aria-disabled'))
+    await userEvent.click(button())
+    await userEvent.click(await screen.findByRole('button', { name: 'Save as test' }))
+    expect(await screen.findByText(/^A test was added to the definition/)).toBeInTheDocument()
+    expect(readDraft('orders')).toContain('- name: "record orders/1:7"')
   })
 })

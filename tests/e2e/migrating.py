@@ -25,8 +25,13 @@ from pipelines.domain.migration import progress
 from pipelines.domain.migration.observation import ObservationRules, Sample, evaluate
 from pipelines.domain.migration.plan import digest
 from pipelines.domain.migration.proof import checklist
+from pipelines.domain.migration.shadow import ShadowSample, ShadowState
 from pipelines.domain.migration.steps import StepName, back
 from pipelines.domain.positions.cluster_move import By, PartitionTranslation, Translation
+from pipelines.domain.preview.comparing import DifferenceKind
+from pipelines.domain.preview.outcomes import EventResult
+from pipelines.domain.preview.protocol import ChangedValue, DifferenceRow, NotCompared, ShownSide
+from pipelines.domain.preview.shadowing import ShadowCounts
 from pipelines.models import Evacuation, FreezeWindow, Host, Migration, Pipeline, PositionInspection, Revision, Run
 from pipelines.selectors.migration.migrations import get_migration, positions, totals
 from pipelines.selectors.positions.positions import basis
@@ -103,6 +108,7 @@ def migrated() -> None:
     for name, stage in MIGRATED.items():
         running(name)
         LOOKS[stage](planned(name))
+    shadowed()
     elsewhere()
     evacuation()
     many()
@@ -120,7 +126,7 @@ def planned(name: str, kind: MigrationKind = MigrationKind.REVISION, **spec: Any
     """Planned by ana, as the API does it."""
     data = definition_data(name)
     data["sinks"]["out"] |= {"topic": f"{name}-by-country", "options": {"sasl.password": "${secret:shop-kafka}"}}
-    wanted = {"definition": data} if kind is MigrationKind.REVISION else spec
+    wanted = {"definition": data, **spec} if kind is MigrationKind.REVISION else spec
     pipeline = Pipeline.objects.get(name=name)
     return migrations.create(pipeline=pipeline, kind=kind, spec=wanted, reason=REASON, actor=ANA)
 
@@ -129,6 +135,58 @@ def blocked(row: Migration) -> None:
     """The pipeline was stopped meanwhile, and changed: two findings."""
     Pipeline.objects.filter(pk=row.pipeline_id).update(phase=Phase.BLOCKED)
     migrations.plan(migration=row, actor=BEN)
+
+
+def shadowed() -> None:
+    """Half of the records are compared. The new revision filters some, and gives others a header."""
+    running("shadowed")
+    row = planned("shadowed", shadow={"records": 10_000, "most_different": 0.25})
+    counts = ShadowCounts(records=5_000, identical=4_000, different=600, only_old=400, kinds=DIFFERING)
+    samples = [ShadowSample(source="shop", difference=each) for each in (FILTERED, MARKED)]
+    state = ShadowState(
+        since=now().isoformat(),
+        after={"shop": 1},
+        counts=counts,
+        parts=3,
+        not_compared={"shop": NotCompared(headers=["timestamp"])},
+        samples=samples,
+        unlike_ledger=1,
+        notes=["The ledger has 4,998 delivered records of 5,000 that were compared."],
+        rate_before=4_980.5,
+        rate=4_870.0,
+    )
+    went(row, StepName.SHADOW, shadow=state.model_dump(mode="json"))
+
+
+INTERCEPTOR = "sources.shop.interceptors[0]"
+EVENT = {
+    "key": "o-4711",
+    "headers": [["timestamp", "1795690185784"]],
+    "bytes": 17,
+    "body": '{"number": 4711}',
+    "note": "",
+}
+DELIVERED = ShownSide(result=EventResult.DELIVERED, channels=["main"], event=EVENT)
+FILTERED = DifferenceRow(
+    topic="shadowed-in",
+    partition=0,
+    offset=START,
+    kinds=[DifferenceKind.NEWLY_FILTERED],
+    components=[INTERCEPTOR],
+    before=DELIVERED,
+    after=ShownSide(result=EventResult.FILTERED, channels=[], component=INTERCEPTOR, event=EVENT),
+)
+MARKED = DifferenceRow(
+    topic="shadowed-in",
+    partition=0,
+    offset=START + 1,
+    kinds=[DifferenceKind.HEADERS],
+    components=[INTERCEPTOR],
+    before=DELIVERED,
+    after=DELIVERED,
+    headers=[ChangedValue(name="seen", before=None, after="yes")],
+)
+DIFFERING = {DifferenceKind.NEWLY_FILTERED: 400, DifferenceKind.HEADERS: 600}
 
 
 def elsewhere() -> None:

@@ -23,6 +23,7 @@ INSPECTED_AT = {
     "planned": ["change", "plan", "approve"],
     "blocked": ["plan"],
     "preflight": ["preflight"],
+    "shadowed": ["shadow"],
     "pausing": ["pause"],
     "gated": ["cut-over"],
     "verifying": ["proof", "snapshot", "verify"],
@@ -173,6 +174,14 @@ def test_each_stage_shows_its_evidence_and_its_price(browser: Browser, migrated:
         expect(page.get_by_role("row", name=re.compile("^elsewhere-in.0"))).to_contain_text("1,048,000")
         page.goto(f"{newest(stack, 'preflight')}/preflight")
         expect(page.get_by_role("row", name=re.compile("^out sink kafka alpha Failed"))).to_be_visible()
+        page.goto(newest(stack, "shadowed"))
+        at(page, "shadow")
+        compared = page.get_by_role("table", name="Comparison of both revisions")
+        expect(compared.get_by_role("row", name=re.compile("^Records compared"))).to_contain_text("5,000 of 10,000")
+        expect(compared.get_by_role("row", name=re.compile("^Share that differs"))).to_contain_text("20.00 %")
+        expect(page.get_by_text("Unlike the ledger", exact=True)).to_be_visible()
+        expect(page.get_by_role("article", name="shadowed-in/0:48000")).to_contain_text("Newly filtered")
+        expect(page.get_by_role("table", name="Changed places")).to_contain_text("header seen")
         page.goto(newest(stack, "gated"))
         at(page, "cut-over")
         page.get_by_role("button", name="Continue migration").click()

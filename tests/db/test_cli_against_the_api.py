@@ -49,6 +49,8 @@ def test_every_command_that_reads_works_on_a_new_pipeline(run: Run) -> None:
         ["status", "orders"],
         ["ledger", "orders"],
         ["ledger", "orders", "--totals"],
+        ["ledger", "orders", "--since", "15m"],
+        ["ledger", "orders", "--since", "15m", "--outcome", "filtered", "--component", "sources.shop.interceptors[0]"],
         ["runs", "list", "orders"],
         ["events"],
         ["components", "list"],

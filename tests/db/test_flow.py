@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from pytest_django import DjangoAssertNumQueries
@@ -103,6 +104,53 @@ def test_the_graph_has_the_figures_of_the_published_revision_alone(pipeline: Pip
     assert shown["sources.shop"] == (10, 0, 10)
     assert shown[FIRST] == (10, 4, 6)
     assert [edge["records"] for edge in found["edges"] if edge["target"].startswith("sinks.")] == [6]
+
+
+def listed(viewer: APIClient, **query: Any) -> list[dict[str, Any]]:
+    found = viewer.get("/api/v1/pipelines/orders/ledger", query)
+    assert found.status_code == 200, found.json()
+    batches: list[dict[str, Any]] = found.json()["results"]
+    return batches
+
+
+def test_the_batches_of_each_outcome_add_up_to_the_flow(run: Run, viewer: APIClient) -> None:
+    finish(run, done(0, rng(0, 10), counts=counts(first={"filtered": 9})), ago=timedelta(hours=1))
+    finish(run, done(1, rng(10, 20), counts=counts(first={"filtered": 2}, second={"filtered": 1, "dead_lettered": 3})))
+    finish(run, done(2, rng(20, 30), sink="other"))
+    finish(run, done(3, rng(30, 40), counts=counts(first={"added": 4}, selector={"unrouted": 1})))
+    take(run, planned(4, rng(40, 50)))
+    (channel,) = flow(run.pipeline, 15).channels
+    own = {"source": channel.source, "channel": channel.channel, "minutes": 15}
+    for outcome in COUNTERS:
+        batches = listed(viewer, **own, outcome=outcome)
+        assert sum(each[outcome] for each in batches) == getattr(channel, outcome)
+        assert all(each[outcome] for each in batches)
+    for part in channel.components:
+        for cause in CAUSES:
+            batches = listed(viewer, **own, outcome=cause, component=part.component)
+            found = [each["components"][part.component][cause] for each in batches]
+            assert (sum(found), 0 in found) == (getattr(part, cause), False)
+    for sink, delivered in channel.delivered_by.items():
+        batches = listed(viewer, **own, outcome="delivered", component=f"sinks.{sink}")
+        assert sum(each["delivered"] for each in batches) == delivered
+    assert [each["first_batch"] for each in listed(viewer, minutes=15)] == [3, 2, 1]
+    assert listed(viewer, source="another") == []
+
+
+@pytest.mark.parametrize(
+    ("path", "query"),
+    [
+        ("component", {"component": "sinks.out"}),
+        ("component", {"component": "sinks.out", "outcome": "read"}),
+        ("outcome", {"outcome": "lost"}),
+        ("minutes", {"minutes": "0"}),
+    ],
+)
+def test_an_outcome_that_is_none_is_refused(
+    pipeline: Pipeline, viewer: APIClient, path: str, query: dict[str, str]
+) -> None:
+    response = viewer.get("/api/v1/pipelines/orders/ledger", query)
+    assert (response.status_code, [each["path"] for each in response.json()["findings"]]) == (400, [path])
 
 
 def test_a_pipeline_without_a_revision_has_an_empty_graph(pipeline: Pipeline, viewer: APIClient) -> None:

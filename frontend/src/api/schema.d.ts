@@ -12168,9 +12168,13 @@ export interface operations {
         parameters: {
             query?: {
                 channel?: string;
+                component?: string;
                 cursor?: string;
                 limit?: number;
+                minutes?: number;
+                outcome?: "read" | "added" | "delivered" | "routed_elsewhere" | "filtered" | "unrouted" | "dead_lettered" | "dropped_optional";
                 run?: number;
+                source?: string;
             };
             header?: never;
             path: {

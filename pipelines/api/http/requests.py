@@ -12,18 +12,23 @@ from pydantic import (
     ConfigDict,
     Field,
     StringConstraints,
+    ValidationInfo,
+    field_validator,
     model_validator,
 )
 
 from pipelines.api.http.paging import PageQuery
 from pipelines.domain.base.states import DeadLetterState, Phase
-from pipelines.domain.base.values import LabelKey, LabelValue
+from pipelines.domain.base.values import LabelKey, LabelValue, refuse
+from pipelines.domain.ledger.ledger import CAUSES, Counter
 from pipelines.domain.lifecycle.operations import DrainOnTimeout, OnTimeout, PauseOnTimeout
 from pipelines.domain.lifecycle.reconciling import SourceOfTruth
 from pipelines.domain.reprocessing.dead_letters import DEFAULT_RATE, MAX_DEAD_LETTERS, MAX_RATE, MIN_RATE
 from pipelines.domain.runs.log_lines import LogLevel
 
 Text = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
+MAX_MINUTES = 44_640
+_DECIDED: tuple[Counter, ...] = ("delivered", *CAUSES)
 Reason = Annotated[Text, StringConstraints(min_length=1, max_length=1000, strip_whitespace=True)]
 
 
@@ -264,10 +269,22 @@ class StreamQuery(BaseModel):
 
 
 class LedgerQuery(PageQuery):
-    """Which batches; `run` is a run's number."""
+    """Which batches; `run` is a run's number. `outcome`: those in which records had it, with `component` those in which
+    the component at this path has decided that; a sink's is `sinks.NAME`. `minutes`: those that were finished since."""
 
+    source: str | None = Field(default=None, max_length=100)
     channel: str | None = Field(default=None, max_length=63)
     run: int | None = Field(default=None, ge=1, lt=2**63)
+    outcome: Counter | None = None
+    component: str | None = Field(default=None, max_length=200)
+    minutes: int | None = Field(default=None, ge=1, le=MAX_MINUTES)
+
+    @field_validator("component")
+    @classmethod
+    def _decides(cls, component: str | None, info: ValidationInfo) -> str | None:
+        if component is not None and info.data.get("outcome") not in _DECIDED:
+            refuse("no_outcome", "The outcome is none that components decide.", f"outcome: {', '.join(_DECIDED)}.")
+        return component
 
 
 class DeadLettersQuery(BaseModel):
@@ -314,7 +331,7 @@ class SeriesQuery(BaseModel):
 class FlowQuery(BaseModel):
     """How far back."""
 
-    minutes: int = Field(default=15, ge=1, le=44_640)
+    minutes: int = Field(default=15, ge=1, le=MAX_MINUTES)
 
 
 class WaitQuery(BaseModel):

@@ -28,7 +28,7 @@ class Ledger(PipelineView):
     def get(self, request: Request, name: str) -> Response:
         """List batches, newest first."""
         query = self.query(LedgerQuery)
-        rows = ledger.batches(pipeline=self.pipeline, channel=query.channel, run=query.run)
+        rows = ledger.batches(pipeline=self.pipeline, **query.model_dump(exclude=set(PageQuery.model_fields)))
         return page(rows, ["-id"], query, each(ledger.batch_schema))
 
 

@@ -14,7 +14,17 @@ from pydantic import Field
 
 from pipelines.domain.base.positions import Frozen
 
-COUNTERS = (
+Counter = Literal[
+    "read",
+    "added",
+    "delivered",
+    "routed_elsewhere",
+    "filtered",
+    "unrouted",
+    "dead_lettered",
+    "dropped_optional",
+]
+COUNTERS: tuple[Counter, ...] = (
     "read",
     "added",
     "delivered",

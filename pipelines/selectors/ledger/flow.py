@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from django.db.models import F, Min, Q, QuerySet, Sum
 
-from pipelines.domain.base.states import LedgerState
 from pipelines.domain.definitions.document.spec import Definition
 from pipelines.domain.ledger.components import ComponentCounts, missing
 from pipelines.domain.ledger.ledger import COUNTERS, Cause, Counts, Parts, added_up
 from pipelines.domain.ledger.topology import Moved, topology
-from pipelines.foundation import clock
 from pipelines.models import LedgerBatch, Pipeline, Revision, Run
-from pipelines.selectors.ledger.ledger import Query, component_schema, components_of
+from pipelines.selectors.ledger.ledger import Query, component_schema, components_of, finished, last
 from pipelines.selectors.ledger.schemas import ChannelFlow, EdgeSchema, FlowSchema, NodeSchema, TopologySchema
 
 _BATCHES = Sum(F("last_batch") - F("first_batch") + 1)
@@ -23,7 +21,7 @@ _BATCHES = Sum(F("last_batch") - F("first_batch") + 1)
 
 def flow(pipeline: Pipeline, minutes: int) -> FlowSchema:
     """The flow of the last minutes, in three queries."""
-    since, until = _last(minutes)
+    since, until = last(minutes)
     rows = _finished(pipeline, since, until)
     components = components_of(pipeline, _parts(rows))
     channels = [_channel(query, sums, components.get(query, [])) for query, sums in sorted(_sums(rows).items())]
@@ -33,7 +31,7 @@ def flow(pipeline: Pipeline, minutes: int) -> FlowSchema:
 def pipeline_topology(pipeline: Pipeline, minutes: int) -> TopologySchema:
     """The graph of the published revision with its figures of the last minutes, in three queries: since its first
     record where that is less, so that rates are of the time in which there was something to count."""
-    since, until = _last(minutes)
+    since, until = last(minutes)
     revision = pipeline.current_revision
     if revision is None:
         return TopologySchema(revision=None, since=since, until=until, nodes=[], edges=[])
@@ -49,11 +47,6 @@ def pipeline_topology(pipeline: Pipeline, minutes: int) -> TopologySchema:
     )
 
 
-def _last(minutes: int) -> tuple[datetime, datetime]:
-    until = clock.now()
-    return until - timedelta(minutes=minutes), until
-
-
 def _first_record(revision: Revision, since: datetime) -> datetime | None:
     """When the first of the revision's runs that lived since then read its first record."""
     living = Q(ended_at__isnull=True) | Q(ended_at__gt=since)
@@ -63,7 +56,7 @@ def _first_record(revision: Revision, since: datetime) -> datetime | None:
 
 
 def _finished(pipeline: Pipeline, since: datetime, until: datetime) -> QuerySet[LedgerBatch]:
-    return LedgerBatch.objects.filter(pipeline=pipeline, state=LedgerState.DONE, done_at__gte=since, done_at__lt=until)
+    return LedgerBatch.objects.filter(finished(since, until), pipeline=pipeline)
 
 
 def _moved(rows: QuerySet[LedgerBatch]) -> dict[Query, Moved]:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db.models import Count, F, Q, QuerySet, Sum
+from django.db.models.fields.json import KeyTransform
 
 from pipelines.domain.base.states import LedgerState
 from pipelines.domain.ledger.components import ComponentCounts, by_component, missing
-from pipelines.domain.ledger.ledger import CAUSES, COUNTERS, Cause, Counts, Parts
+from pipelines.domain.ledger.ledger import CAUSES, COUNTERS, Cause, Counter, Counts, Parts
 from pipelines.foundation import clock
 from pipelines.models import ComponentTotals, LedgerBatch, Pipeline, Position, Revision, Sample
 from pipelines.selectors.ledger.schemas import (
@@ -29,16 +30,50 @@ MAX_POINTS = 1_000
 SUMS = (*COUNTERS, "duplicates_max", "gaps", "overlaps")
 Query = tuple[str, str]
 """Source and channel."""
+SINKS = "sinks."
+"""What the path of a sink starts with."""
 _NUMBER = F("last_batch") - F("first_batch") + 1
 """Batches of a row."""
 
 
-def batches(*, pipeline: Pipeline, channel: str | None, run: int | None) -> QuerySet[LedgerBatch]:
-    """Batches of a pipeline, of one channel or run where given."""
+def batches(
+    *,
+    pipeline: Pipeline,
+    source: str | None = None,
+    channel: str | None = None,
+    run: int | None = None,
+    outcome: Counter | None = None,
+    component: str | None = None,
+    minutes: int | None = None,
+) -> QuerySet[LedgerBatch]:
+    """Batches of a pipeline: of one source, channel or run, with an outcome, which a component has decided, and those
+    that were finished in the last minutes, where given."""
     found = LedgerBatch.objects.filter(pipeline=pipeline).select_related("run").defer("run__observed", "run__identity")
-    if channel is not None:
-        found = found.filter(channel=channel)
-    return found if run is None else found.filter(run__number=run)
+    named = {"source": source, "channel": channel, "run__number": run}
+    found = found.filter(**{name: value for name, value in named.items() if value is not None})
+    if minutes is not None:
+        found = found.filter(finished(*last(minutes)))
+    return found if outcome is None else _with(found, outcome, component)
+
+
+def last(minutes: int) -> tuple[datetime, datetime]:
+    """From when until when the last minutes are."""
+    until = clock.now()
+    return until - timedelta(minutes=minutes), until
+
+
+def finished(since: datetime, until: datetime) -> Q:
+    """Batches that were finished in between."""
+    return Q(state=LedgerState.DONE, done_at__gte=since, done_at__lt=until)
+
+
+def _with(found: QuerySet[LedgerBatch], outcome: Counter, component: str | None) -> QuerySet[LedgerBatch]:
+    if component is None:
+        return found.filter(**{f"{outcome}__gt": 0})
+    if outcome == "delivered":
+        return found.filter(delivered__gt=0, sink=component.removeprefix(SINKS))
+    part = KeyTransform(outcome, KeyTransform(component, "components"))
+    return found.alias(part=part).filter(part__gt=0)
 
 
 def batch_schema(batch: LedgerBatch) -> LedgerBatchSchema:

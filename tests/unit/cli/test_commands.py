@@ -361,11 +361,12 @@ def test_an_unbalanced_ledger_is_the_exit_code(orders: FakeApi, balanced: bool, 
     assert run("ledger", "orders", "--totals", "-o", "json").exit_code == exit_code
 
 
-@pytest.mark.parametrize("other", [["--totals"], ["--channel", "lake"], ["--run", "2"]])
+@pytest.mark.parametrize("other", [["--totals"], ["--source", "shop"], ["--channel", "lake"], ["--run", "2"]])
 def test_what_became_of_a_while_is_not_narrowed_by_what_it_would_ignore(orders: FakeApi, other: list[str]) -> None:
     result = run("ledger", "orders", "--since", "5m", *other)
     assert (result.exit_code, other[0] in result.stderr) == (2, True), result.output
     assert orders.requests == []
+    assert run("ledger", "orders", "--totals", "--outcome", "filtered").exit_code == 2
 
 
 def a_run(number: int, state: str) -> dict[str, Any]:

@@ -42,8 +42,8 @@ export const keys = {
   operation: (name: string) => ['pipeline', name, 'operation'] as const,
   ledgerTotals: (name: string) => ['pipeline', name, 'ledger-totals'] as const,
   topology: (name: string, minutes: number) => ['pipeline', name, 'topology', minutes] as const,
-  batches: (name: string, channel?: string, run?: number) =>
-    ['pipeline', name, 'batches', channel ?? '', run ?? 0] as const,
+  flow: (name: string, minutes: number) => ['pipeline', name, 'flow', minutes] as const,
+  batches: (name: string, filter: object) => ['pipeline', name, 'batches', filter] as const,
   deadLetters: (name: string, filter: object) => ['pipeline', name, 'dead-letters', filter] as const,
   deadLettersSummary: (name: string) => ['pipeline', name, 'dead-letters', 'summary'] as const,
   deadLetter: (name: string, id: string) => ['pipeline', name, 'dead-letter', id] as const,

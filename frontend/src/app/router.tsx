@@ -69,13 +69,26 @@ const live = createRoute({
   }),
 })
 
+const FLOW_VIEWS = ['graph', 'table'] as const
+
+interface LedgerSearch {
+  channel?: string
+  run?: number
+  minutes?: number
+  view?: 'graph' | 'table'
+  flow?: string
+}
+
 const ledgerTotals = createRoute({
   getParentRoute: () => pipeline,
   path: 'ledger',
   component: lazyRouteComponent(() => import('@/features/pipeline/ledger/LedgerTab'), 'LedgerTab'),
-  validateSearch: (search): { channel?: string; run?: number } => ({
+  validateSearch: (search): LedgerSearch => ({
     channel: text(search.channel),
     run: whole(search.run),
+    minutes: whole(search.minutes),
+    view: FLOW_VIEWS.find((view) => view === search.view),
+    flow: text(search.flow),
   }),
 })
 

@@ -270,7 +270,7 @@ class StreamQuery(BaseModel):
 
 class LedgerQuery(PageQuery):
     """Which batches; `run` is a run's number. `outcome`: those in which records had it, with `component` those in which
-    the component at this path has decided that; a sink's is `sinks.NAME`. `minutes`: those that were finished since."""
+    the component at this path has decided that. `minutes`: those that were finished since."""
 
     source: str | None = Field(default=None, max_length=100)
     channel: str | None = Field(default=None, max_length=63)

@@ -8,7 +8,7 @@ What components decide has parts, one for each component; they add up to their s
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import Field
 
@@ -24,16 +24,7 @@ Counter = Literal[
     "dead_lettered",
     "dropped_optional",
 ]
-COUNTERS: tuple[Counter, ...] = (
-    "read",
-    "added",
-    "delivered",
-    "routed_elsewhere",
-    "filtered",
-    "unrouted",
-    "dead_lettered",
-    "dropped_optional",
-)
+COUNTERS: tuple[str, ...] = get_args(Counter)
 Cause = Literal["added", "routed_elsewhere", "filtered", "unrouted", "dead_lettered"]
 CAUSES: tuple[Cause, ...] = ("added", "routed_elsewhere", "filtered", "unrouted", "dead_lettered")
 """Counters of which each record has a component that decided it."""

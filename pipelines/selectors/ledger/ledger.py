@@ -30,8 +30,6 @@ MAX_POINTS = 1_000
 SUMS = (*COUNTERS, "duplicates_max", "gaps", "overlaps")
 Query = tuple[str, str]
 """Source and channel."""
-SINKS = "sinks."
-"""What the path of a sink starts with."""
 _NUMBER = F("last_batch") - F("first_batch") + 1
 """Batches of a row."""
 
@@ -71,7 +69,7 @@ def _with(found: QuerySet[LedgerBatch], outcome: Counter, component: str | None)
     if component is None:
         return found.filter(**{f"{outcome}__gt": 0})
     if outcome == "delivered":
-        return found.filter(delivered__gt=0, sink=component.removeprefix(SINKS))
+        return found.filter(delivered__gt=0, sink=component.rpartition(".")[2])
     part = KeyTransform(outcome, KeyTransform(component, "components"))
     return found.alias(part=part).filter(part__gt=0)
 

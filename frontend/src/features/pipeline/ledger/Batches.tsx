@@ -13,6 +13,7 @@ import { ToneBadge } from '@/components/ui/ToneBadge'
 import { between, bytes, count, plural } from '@/lib/format'
 import { usePollInterval } from '@/lib/live/LiveProvider'
 import { partsText } from './parts'
+import { batchNumbers } from './words'
 import classes from './ledger.module.css'
 
 /** The ledger itself, newest first. A batch that does not balance is a red line. */
@@ -20,7 +21,7 @@ export function Batches({ name, channels }: { name: string; channels: string[] }
   const { channel, run } = useSearch({ from: '/pipelines/$name/ledger' })
   const navigate = useNavigate({ from: '/pipelines/$name/ledger' })
   const query = useInfiniteQuery({
-    ...batchesQuery(name, channel, run),
+    ...batchesQuery(name, { channel, run }),
     refetchInterval: usePollInterval() / 3,
   })
   const batches = query.data?.pages.flatMap(({ results }) => results) ?? []
@@ -40,7 +41,7 @@ export function Batches({ name, channels }: { name: string; channels: string[] }
             clearButtonProps={{ 'aria-label': 'Every channel' }}
             onChange={(value) =>
               void navigate({
-                search: { channel: value ?? undefined, run },
+                search: (before) => ({ ...before, channel: value ?? undefined }),
                 replace: true,
                 resetScroll: false,
               })
@@ -115,10 +116,6 @@ function BatchTable({ batches }: { batches: LedgerBatch[] }) {
 
 function isWrong(batch: LedgerBatch): boolean {
   return batch.state === 'done' && !batch.balanced
-}
-
-function batchNumbers({ first_batch, last_batch }: LedgerBatch): string {
-  return first_batch === last_batch ? count(first_batch) : `${count(first_batch)}–${count(last_batch)}`
 }
 
 function rangeText({ topic, partition, start, end }: OffsetRange): string {

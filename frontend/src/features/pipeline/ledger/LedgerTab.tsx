@@ -3,6 +3,7 @@ import { useParams } from '@tanstack/react-router'
 import { ledgerTotalsQuery } from '@/api/ledger'
 import { ErrorNote, Loading } from '@/components/ui/Feedback'
 import { usePollInterval } from '@/lib/live/LiveProvider'
+import { FlowPanel } from '../flow/FlowPanel'
 import { Batches } from './Batches'
 import { Positions } from './Positions'
 import { Summary } from './Summary'
@@ -21,6 +22,7 @@ export function LedgerTab() {
       {error && !ledgerTotals && <ErrorNote error={error} onRetry={() => void refetch()} />}
       {!ledgerTotals && !error && <Loading />}
       {ledgerTotals && <Summary name={name} ledgerTotals={ledgerTotals} />}
+      <FlowPanel key={name} name={name} />
       <Batches name={name} channels={ledgerTotals?.channels.map(({ channel }) => channel) ?? []} />
       {ledgerTotals && <Positions positions={ledgerTotals.positions} />}
     </div>

@@ -1,4 +1,4 @@
-import type { LedgerSummary } from '@/api/types'
+import type { LedgerBatch, LedgerSummary } from '@/api/types'
 import { count, plural } from '@/lib/format'
 
 /** The ledger totals in one sentence that names the fault when there is one. */
@@ -17,4 +17,9 @@ function wellKept({ duplicates_max }: LedgerSummary): string {
 function faults({ gaps, overlaps }: LedgerSummary): string {
   const named = [gaps > 0 && plural(gaps, 'gap'), overlaps > 0 && plural(overlaps, 'overlap')].filter(Boolean)
   return named.length > 0 ? `the offset ranges show ${named.join(' and ')}` : 'the ledger is unbalanced'
+}
+
+/** "7", or "7–12" where several batches are merged. */
+export function batchNumbers({ first_batch, last_batch }: LedgerBatch): string {
+  return first_batch === last_batch ? count(first_batch) : `${count(first_batch)}–${count(last_batch)}`
 }

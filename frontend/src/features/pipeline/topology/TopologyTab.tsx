@@ -1,4 +1,4 @@
-import { SegmentedControl, Select } from '@mantine/core'
+import { SegmentedControl } from '@mantine/core'
 import { useMediaQuery } from '@mantine/hooks'
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router'
@@ -11,6 +11,8 @@ import { Panel } from '@/components/ui/Panel'
 import { Moment } from '@/components/ui/Time'
 import { useNow } from '@/lib/clock'
 import { NodeDetails } from './NodeDetails'
+import { WindowSelect } from '../WindowSelect'
+import { pollOf } from '../windows'
 import { factsOf, nodeViews, type Facts, type NodeView } from './nodes'
 import { TopologyTree } from './TopologyTree'
 import classes from './topology.module.css'
@@ -19,16 +21,6 @@ const TopologyGraph = lazy(() =>
   import('./TopologyGraph').then((module) => ({ default: module.TopologyGraph })),
 )
 
-const POLL_MS = 5_000
-const LONGEST_POLL_MS = 60_000
-/** The figures of a longer time change less, and cost the server more. */
-const POLL_MS_PER_MINUTE = 500
-const WINDOWS = [
-  { value: '1', label: 'Last minute' },
-  { value: '15', label: 'Last 15 minutes' },
-  { value: '60', label: 'Last hour' },
-  { value: '1440', label: 'Last day' },
-]
 const VIEWS = [
   { value: 'graph', label: 'Graph' },
   { value: 'tree', label: 'Tree' },
@@ -42,7 +34,7 @@ export function TopologyTab() {
   const narrow = useMediaQuery('(max-width: 899px)')
   const { data, error, refetch } = useQuery({
     ...topologyQuery(name, minutes),
-    refetchInterval: Math.min(LONGEST_POLL_MS, Math.max(POLL_MS, minutes * POLL_MS_PER_MINUTE)),
+    refetchInterval: pollOf(minutes),
     placeholderData: (before, query) => (query?.queryKey[1] === name ? before : undefined),
   })
   const { data: facts } = useQuery({ ...statusQuery(name), select: factsOf })
@@ -65,14 +57,7 @@ export function TopologyTab() {
       note={`revision ${data.revision}`}
       actions={
         <>
-          <Select
-            aria-label="Time of the figures"
-            data={WINDOWS}
-            value={String(minutes)}
-            allowDeselect={false}
-            w={150}
-            onChange={(value) => set({ minutes: Number(value) })}
-          />
+          <WindowSelect minutes={minutes} onChange={(value) => set({ minutes: value })} />
           <SegmentedControl
             aria-label="Shown as"
             data={VIEWS}

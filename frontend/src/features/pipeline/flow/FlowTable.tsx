@@ -1,0 +1,52 @@
+import { SourceToChannel } from '@/components/ui/SourceToChannel'
+import { Table } from '@/components/ui/Table'
+import { count, percent } from '@/lib/format'
+import { componentWords, keyOf, OUTCOMES, sharesOf, wayWords, type Way } from './ways'
+import classes from './flow.module.css'
+
+interface TableProps {
+  ways: Way[]
+  onSelect: (key: string) => void
+}
+
+/** The flow as a table: the same numbers for screen readers and for small widths. */
+export function FlowTable({ ways, onSelect }: TableProps) {
+  const share = sharesOf(ways)
+  return (
+    <Table
+      label="What became of the records"
+      head={
+        <>
+          <th>Outcome</th>
+          <th className="num">Records</th>
+          <th className="num">Share</th>
+          <th>Component</th>
+          <th>Channel</th>
+        </>
+      }
+    >
+      {ways.map((way) => (
+        <tr key={keyOf(way)}>
+          <td>
+            <button
+              type="button"
+              className={classes.choose}
+              aria-label={wayWords(way)}
+              aria-haspopup="dialog"
+              data-tone={OUTCOMES[way.outcome].tone}
+              onClick={() => onSelect(keyOf(way))}
+            >
+              {OUTCOMES[way.outcome].word}
+            </button>
+          </td>
+          <td className="num">{count(way.records)}</td>
+          <td className="num">{percent(share(way))}</td>
+          <td title={way.component}>{componentWords(way)}</td>
+          <td>
+            <SourceToChannel source={way.source} channel={way.channel} />
+          </td>
+        </tr>
+      ))}
+    </Table>
+  )
+}

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from itertools import cycle, islice
+from typing import Any
 
 from django.conf import settings
 from django.core.management import call_command
@@ -154,6 +155,15 @@ def audit_of(actor: Actor) -> None:
     audit.record(actor=actor, action="pipeline.pause", pipeline_name="shop", before={"desired": "RUNNING"})
 
 
+DECIDED: dict[str, Any] = {
+    "delivered": 7,
+    "filtered": 2,
+    "dead_lettered": 1,
+    "components": {"sources.shop.interceptors[0]": {"filtered": 2}, "sinks.out": {"dead_lettered": 1}},
+}
+"""What became of the ten records of a batch, by component."""
+
+
 def shop() -> None:
     """A pipeline that had a life."""
     pipeline = PipelineFactory.create(
@@ -171,7 +181,7 @@ def shop() -> None:
     ended(pipeline, 2, RunOutcome.KILLED)
     for number in range(30):
         ranges = [{"topic": "orders-in", "partition": 0, "start": number * 10, "end": number * 10 + 10}]
-        LedgerBatchFactory.create(run=run, first_batch=number, ranges=ranges)
+        LedgerBatchFactory.create(run=run, first_batch=number, ranges=ranges, **DECIDED)
         SampleFactory.create(pipeline=pipeline, at=now() - timedelta(seconds=3 * number))
         EventFactory.create(pipeline=pipeline, message=f"Run {number} ended: the sink was away.", kind="run.ended")
     for partition in range(4):

@@ -34,6 +34,7 @@ PAGES = {
     SHOP: "shop",
     f"{SHOP}/throughput": "shop",
     f"{SHOP}/ledger": "shop",
+    f"{SHOP}/ledger?view=table&flow=shop/main/filtered/sources.shop.interceptors[0]": "shop",
     f"{SHOP}/dead-letters": "shop",
     f"{SHOP}/runs": "shop",
     f"{SHOP}/events": "shop",
@@ -86,6 +87,22 @@ def on_every_page(page: Page, pages: dict[str, str]) -> dict[str, list[str]]:
         settle(page, heading)
         found[path] = in_every_theme(page)
     return {path: lines for path, lines in found.items() if lines}
+
+
+def test_a_flow_leads_to_its_batches_and_their_records(browser: Browser, shop: Stack) -> None:
+    with logged_in(browser, shop, f"{SHOP}/ledger?minutes=60") as page:
+        expect(page.get_by_test_id("flow")).to_have_text("300 read: 210 delivered, 60 filtered, 30 dead-lettered.")
+        flow = page.get_by_role("group", name="Records from where they were read to what became of them")
+        flow.get_by_role("button", name="Dead-lettered by out sink, shop to main: 30 records (10.0 %)").press("Enter")
+        details = page.get_by_role("dialog", name="Dead-lettered by out sink")
+        rows = details.get_by_role("row")
+        expect(rows).to_have_count(31)
+        page.reload()
+        expect(rows).to_have_count(31)
+        expect(details.get_by_role("link", name="Dead letters of this component")).to_be_visible()
+        assert in_every_theme(page) == []
+        details.get_by_role("link", name="Trace orders-in/0:290").click()
+        expect(page.get_by_role("textbox", name="Place in the source")).to_have_value("orders-in/0:290")
 
 
 DIALOGS: dict[str, list[str]] = {

@@ -8,11 +8,11 @@ import { LoadMore } from '@/components/ui/LoadMore'
 import { SourceToChannel } from '@/components/ui/SourceToChannel'
 import { Table } from '@/components/ui/Table'
 import { Moment } from '@/components/ui/Time'
-import { count, percent, plural } from '@/lib/format'
+import { count, plural } from '@/lib/format'
 import { batchNumbers } from '../ledger/words'
 import { questionOf, written } from '../trace/question'
 import { pollOf } from '../windows'
-import { filterOf, OUTCOMES, recordsOf, wayWords, type Way } from './ways'
+import { filterOf, OUTCOMES, recordsOf, shareWords, wayWords, type Way } from './ways'
 import classes from './flow.module.css'
 
 interface DetailsProps {
@@ -41,8 +41,8 @@ export function FlowDetails({ name, way, share, minutes, onClose }: DetailsProps
         </Text>
         <Text size="sm">
           {plural(way.records, 'record')}
-          {share !== null && `, ${percent(share)} of what was read and added`}. The ledger counts the records
-          of each batch. Trace one to see which they are.
+          {share !== null && `, ${shareWords(share)} of what was read and added`}. The ledger counts the
+          records of each batch. Trace one to see which they are.
         </Text>
         {query.error && !query.data && <ErrorNote error={query.error} onRetry={() => void query.refetch()} />}
         {query.isPending && <Loading />}

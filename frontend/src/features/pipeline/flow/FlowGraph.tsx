@@ -1,9 +1,9 @@
 import { useElementSize } from '@mantine/hooks'
 import { memo, useMemo, type KeyboardEvent } from 'react'
-import { count, percent } from '@/lib/format'
+import { count } from '@/lib/format'
 import { graphOf } from './graph'
 import { drawn, type Box, type Ribbon } from './layout'
-import { flowWords, keyOf, OUTCOMES, sharesOf, type Way } from './ways'
+import { flowWords, keyOf, OUTCOMES, sharesOf, shareWords, type Way } from './ways'
 import classes from './flow.module.css'
 
 interface GraphProps {
@@ -102,7 +102,7 @@ function PlaceBox({ box, all }: { box: Box; all: Box[] }) {
         {shortened(words, room)}
       </text>
       <text x={left} y={middle + 12}>
-        {count(records)} ({percent(records / whole)})
+        {count(records)} ({shareWords(records / whole)})
       </text>
     </g>
   )

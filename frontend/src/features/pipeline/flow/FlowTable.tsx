@@ -1,7 +1,7 @@
 import { SourceToChannel } from '@/components/ui/SourceToChannel'
 import { Table } from '@/components/ui/Table'
-import { count, percent } from '@/lib/format'
-import { componentWords, keyOf, OUTCOMES, sharesOf, wayWords, type Way } from './ways'
+import { count } from '@/lib/format'
+import { componentWords, keyOf, OUTCOMES, sharesOf, shareWords, wayWords, type Way } from './ways'
 import classes from './flow.module.css'
 
 interface TableProps {
@@ -21,7 +21,6 @@ export function FlowTable({ ways, onSelect }: TableProps) {
           <th className="num">Records</th>
           <th className="num">Share</th>
           <th>Component</th>
-          <th>Channel</th>
         </>
       }
     >
@@ -40,10 +39,12 @@ export function FlowTable({ ways, onSelect }: TableProps) {
             </button>
           </td>
           <td className="num">{count(way.records)}</td>
-          <td className="num">{percent(share(way))}</td>
-          <td title={way.component}>{componentWords(way)}</td>
+          <td className="num">{shareWords(share(way))}</td>
           <td>
-            <SourceToChannel source={way.source} channel={way.channel} />
+            <span title={way.component}>{componentWords(way)}</span>{' '}
+            <div className="dim">
+              <SourceToChannel source={way.source} channel={way.channel} />
+            </div>
           </td>
         </tr>
       ))}

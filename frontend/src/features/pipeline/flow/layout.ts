@@ -32,6 +32,11 @@ export interface Drawing {
   ribbons: Ribbon[]
 }
 
+/** The number of a place, by which ribbons lie at its sides: they cross no others there. */
+function indexOf(end: unknown): number {
+  return (end as { index: number }).index
+}
+
 /** Where everything is drawn: heights of boxes and widths of ribbons are to one scale. */
 export function drawn(graph: Graph, given: number): Drawing {
   const width = Math.max(LEAST_WIDTH, given)
@@ -41,6 +46,10 @@ export function drawn(graph: Graph, given: number): Drawing {
     .nodeId(({ id }) => id)
     .nodeAlign(({ column }) => column)
     .nodeSort(null as never) // the order that is given
+    .linkSort(
+      (one, other) =>
+        indexOf(one.source) - indexOf(other.source) || indexOf(one.target) - indexOf(other.target),
+    )
     .nodeWidth(BAR)
     .nodePadding(ROW)
     .extent([

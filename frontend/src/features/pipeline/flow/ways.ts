@@ -180,9 +180,14 @@ export function sharesOf(ways: Way[]): (way: Way) => number | null {
   }
 }
 
+/** "4.2 %", and not zero where it is not. */
+export function shareWords(share: number | null): string {
+  return share !== null && share > 0 && share < 0.001 ? '< 0.1 %' : percent(share)
+}
+
 /** All of a way in one sentence. */
 export function flowWords(way: Way, share: number | null): string {
-  const part = share === null ? '' : ` (${percent(share)})`
+  const part = share === null ? '' : ` (${shareWords(share)})`
   return `${wayWords(way)}, ${way.source} to ${way.channel}: ${plural(way.records, 'record')}${part}`
 }
 

@@ -11,6 +11,7 @@ from tests.e2e.conftest import Stack
 from tests.e2e.page import (
     SLOW_MS,
     figure,
+    in_every_theme,
     log_in,
     logged_in,
     next_offsets,
@@ -100,6 +101,8 @@ def test_a_stop_asks_once_and_a_start_goes_on_where_it_stopped(browser: Browser,
         wait_until_above(page, "Delivered", delivered)
         page.get_by_role("link", name="Ledger", exact=True).click()
         expect(page.get_by_test_id("ledger-totals")).to_contain_text("every record is accounted for")
+        expect(page.get_by_test_id("flow")).to_contain_text(re.compile("^[1-9][0-9,]* read: [1-9][0-9,]* delivered"))
+        assert in_every_theme(page) == []
         page.get_by_role("link", name="Runs", exact=True).click()
         expect(page.get_by_role("row").nth(1)).to_contain_text("Running")
         expect(page.get_by_role("row").nth(2)).to_contain_text("Clean")

@@ -1,17 +1,7 @@
 import { Button } from '@mantine/core'
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { Link, useParams } from '@tanstack/react-router'
-import {
-  IconAlertTriangle,
-  IconCheck,
-  IconCircleX,
-  IconHandStop,
-  IconHelpCircle,
-  IconPlayerPlayFilled,
-  IconSkull,
-  type Icon,
-} from '@tabler/icons-react'
-import { useState } from 'react'
+import { Fragment, useState } from 'react'
 import { runsQuery } from '@/api/runs'
 import type { Run } from '@/api/types'
 import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
@@ -19,11 +9,14 @@ import { LoadMore } from '@/components/ui/LoadMore'
 import { Panel } from '@/components/ui/Panel'
 import { Table } from '@/components/ui/Table'
 import { Moment } from '@/components/ui/Time'
-import { ToneBadge } from '@/components/ui/ToneBadge'
-import type { Tone } from '@/domain/phases'
 import { useNow } from '@/lib/clock'
 import { between, duration, NONE } from '@/lib/format'
+import { Cause, Outcome } from './Outcome'
+import { RunBars } from './RunBars'
+import { gapsOf } from './spans'
 import { StacksDialog } from './StacksDialog'
+
+const COLUMNS = 10
 
 /** Every life of the agent, newest first. */
 export function RunsTab() {
@@ -31,11 +24,13 @@ export function RunsTab() {
   const query = useInfiniteQuery(runsQuery(name))
   const [shown, setShown] = useState<Run | null>(null)
   const runs = query.data?.pages.flatMap(({ results }) => results) ?? []
+  const gaps = gapsOf(runs, !query.hasNextPage)
   return (
     <Panel title="Runs" note="each run is one agent process" flush>
       {query.error && !query.data && <ErrorNote error={query.error} onRetry={() => void query.refetch()} />}
       {query.isPending && <Loading />}
       {query.data && runs.length === 0 && <Empty title="No runs yet">The first start creates run 1.</Empty>}
+      {runs.length > 0 && <RunBars name={name} runs={runs} />}
       {runs.length > 0 && (
         <Table
           label="Runs"
@@ -55,7 +50,16 @@ export function RunsTab() {
           }
         >
           {runs.map((run) => (
-            <RunRow key={run.id} run={run} name={name} onStacks={setShown} />
+            <Fragment key={run.id}>
+              <RunRow run={run} name={name} onStacks={setShown} />
+              {gaps.has(run.id) && (
+                <tr>
+                  <td colSpan={COLUMNS} className="dim">
+                    {gaps.get(run.id)}
+                  </td>
+                </tr>
+              )}
+            </Fragment>
           ))}
         </Table>
       )}
@@ -83,8 +87,7 @@ function RunRow({ run, name, onStacks }: RowProps) {
         <Outcome run={run} />
       </td>
       <td>
-        {run.exit_reason || (run.ended_at ? NONE : LIVING[run.role])}
-        <HowItEnded run={run} />
+        <Cause run={run} />
       </td>
       <td>{run.host}</td>
       <td>{run.revision}</td>
@@ -114,49 +117,5 @@ function RunRow({ run, name, onStacks }: RowProps) {
         </Button>
       </td>
     </tr>
-  )
-}
-
-const LIVING: Record<Run['role'], string> = {
-  ACTIVE: 'Running',
-  STANDBY: 'Waits to take over; consumes nothing',
-}
-
-const STOP_STAGES: Record<string, string> = {
-  DRAIN: 'Ended at a batch boundary',
-  INTERRUPT: 'Ended by an interrupt',
-  KILL: 'Killed',
-}
-
-/** The stage that its stop escalated to, and what was busy then. */
-function HowItEnded({ run: { stop_stage, stuck } }: { run: Run }) {
-  const words = [STOP_STAGES[stop_stage], stuck.length > 0 && `busy: ${stuck.join(', ')}`].filter(Boolean)
-  return words.length > 0 && <div className="dim">{words.join('; ')}</div>
-}
-
-type Outcome = NonNullable<Run['outcome']>
-
-const OUTCOMES: Record<Outcome, { tone: Tone; icon: Icon; word: string }> = {
-  CLEAN: { tone: 'ok', icon: IconCheck, word: 'Clean' },
-  FAILED: { tone: 'bad', icon: IconCircleX, word: 'Failed' },
-  BLOCKED: { tone: 'bad', icon: IconHandStop, word: 'Blocked' },
-  CRASHED: { tone: 'bad', icon: IconAlertTriangle, word: 'Crashed' },
-  KILLED: { tone: 'warn', icon: IconSkull, word: 'Killed' },
-  LOST: { tone: 'bad', icon: IconHelpCircle, word: 'Lost' },
-}
-
-function Outcome({ run }: { run: Run }) {
-  if (!run.outcome) {
-    return (
-      <ToneBadge tone="busy" icon={IconPlayerPlayFilled}>
-        {run.state === 'PENDING' ? 'Starting' : run.role === 'STANDBY' ? 'Standby' : 'Running'}
-      </ToneBadge>
-    )
-  }
-  const { tone, icon, word } = OUTCOMES[run.outcome]
-  return (
-    <ToneBadge tone={tone} icon={icon}>
-      {word}
-    </ToneBadge>
   )
 }

@@ -104,6 +104,10 @@ def test_a_stop_asks_once_and_a_start_goes_on_where_it_stopped(browser: Browser,
         expect(page.get_by_test_id("flow")).to_contain_text(re.compile("^[1-9][0-9,]* read: [1-9][0-9,]* delivered"))
         assert in_every_theme(page) == []
         page.get_by_role("link", name="Runs", exact=True).click()
+        bars = page.get_by_role("list", name="Runs over time").get_by_role("listitem")
+        expect(bars.nth(0)).to_contain_text(re.compile("Running.* starting, .* running"))
+        expect(bars.nth(1)).to_contain_text(re.compile("Clean.* stopping"))
+        assert in_every_theme(page) == []
         expect(page.get_by_role("row").nth(1)).to_contain_text("Running")
         expect(page.get_by_role("row").nth(2)).to_contain_text("Clean")
 

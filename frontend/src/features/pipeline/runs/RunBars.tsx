@@ -33,9 +33,11 @@ export function RunBars({ name, runs }: { name: string; runs: Run[] }) {
             <Bar spans={spans} share={share} />
             <div className={classes.words}>
               <Outcome run={run} /> <span>{spanWords(spans)}</span>
-              <div>
-                <Cause run={run} />
-              </div>
+              {run.ended_at && (
+                <div>
+                  <Cause run={run} />
+                </div>
+              )}
             </div>
           </li>
         ))}

@@ -147,6 +147,7 @@ v1 = [
     path("migrations/<uuid:migration_id>/abort", migrations.AbortMigration.as_view()),
     path("migrations/<uuid:migration_id>/rollback", migrations.RollbackMigration.as_view()),
     path("migrations/<uuid:migration_id>/revert", migrations.RevertMigration.as_view()),
+    path("migrations/<uuid:migration_id>/timeline", migrations.MigrationTimeline.as_view()),
     path("migrations/<uuid:migration_id>/evidence", migrations.MigrationEvidence.as_view()),
     path("evacuations", evacuations.EvacuationList.as_view()),
     path("evacuations/<uuid:evacuation_id>", evacuations.EvacuationDetail.as_view()),

@@ -14,7 +14,7 @@ from controlplane.cli.base.errors import CommandError
 from controlplane.cli.base.session import Name, Session
 from controlplane.cli.migration import changes, waiting
 from controlplane.cli.migration.changes import Change, Observation, Shadow
-from controlplane.cli.migration.output import print_end, print_findings, print_migration
+from controlplane.cli.migration.output import print_end, print_findings, print_migration, print_timeline
 
 if TYPE_CHECKING:
     from controlplane.cli.base.client import Client
@@ -255,6 +255,15 @@ def revert(
     made = changes.counted(client, client.post(f"migrations/{found['id']}/revert", {"reason": reason})[1])
     _print(session, made)
     waiting.require_unblocked(made)
+
+
+@app.verb()
+def timeline(session: Session, migration: AnyId) -> None:
+    """Show the timeline of a migration: its stages, gates and pauses, and when each agent delivered."""
+    client = session.client()
+    found = client.get(f"migrations/{find(client, migration, states=_OPEN_ELSE_ANY)['id']}/timeline")
+    if not session.printed(found):
+        print_timeline(found["timeline"])
 
 
 @app.text_verb()

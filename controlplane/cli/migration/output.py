@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
 from controlplane.cli.base import differences, output
@@ -61,6 +62,32 @@ def print_migration(found: dict[str, Any]) -> None:
         for c in found["choices"]
     )
     output.table(("action", "allowed", "message", "expected impact"), rows, empty="No actions.")
+
+
+def print_timeline(found: dict[str, Any] | None) -> None:
+    """What a timeline has, in the order of time."""
+    rows = sorted(_entries(found), key=lambda entry: str(entry[1]["since"])) if found else []
+    shown = ((what, output.clock(e["since"]), output.clock(e["until"]), _length(e), words) for what, e, words in rows)
+    output.table(("what", "since", "until", "length", "details"), shown, empty="The migration has not started.")
+
+
+def _entries(found: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], str]]:
+    for each in found["stages"]:
+        yield "stage", each, each["stage"]
+    for each in found["gates"]:
+        yield "gate", each, f"before {each['stage']}" + (f", passed by {each['by']}" if each["by"] else "")
+    for each in found["pauses"]:
+        yield "pause", each, f"{each['way']}, {'measured' if each['measured'] else 'between steps'}"
+    for bar in found["bars"]:
+        for each in bar["delivering"]:
+            place = f"run {bar['run']}, revision {bar['revision']}, {bar['host']}"
+            yield f"{bar['side']} agent", each, place
+
+
+def _length(span: dict[str, Any]) -> str:
+    if span["until"] is None:
+        return "-"
+    return f"{(datetime.fromisoformat(span['until']) - datetime.fromisoformat(span['since'])).total_seconds():.1f} s"
 
 
 def print_findings(found: dict[str, Any]) -> None:

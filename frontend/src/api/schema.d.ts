@@ -772,6 +772,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/migrations/{migration_id}/timeline": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * @description Show a migration as a timeline: both agents and when they delivered, the pauses with their lengths, stages,
+         *     gates, and the rate and lag of the pipeline from some time before to some time after.
+         */
+        get: operations["get_migration_timeline"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/operations": {
         parameters: {
             query?: never;
@@ -5947,6 +5967,16 @@ export interface components {
             /** Digest */
             digest: string;
         };
+        /**
+         * MigrationTimeline
+         * @description A migration as a timeline. `points`: rate and lag of the pipeline in the same time, as long as they are kept.
+         */
+        MigrationTimeline: {
+            /** @description Null before the migration has started. */
+            timeline: components["schemas"]["Timeline"] | null;
+            /** Points */
+            points: components["schemas"]["Point"][];
+        };
         /** @enum {string} */
         ModeEnum: "read" | "write";
         /**
@@ -8390,6 +8420,12 @@ export interface components {
             } | null;
         };
         /**
+         * Side
+         * @description OLD: the agent of before, and the one that a rollback starts. NEW: the agent that the migration starts.
+         * @enum {string}
+         */
+        Side: "old" | "new";
+        /**
          * SignInAddress
          * @description Where the browser goes on to sign in.
          */
@@ -9030,6 +9066,116 @@ export interface components {
         /** @enum {string} */
         ThenEnum: "commit" | "ask";
         /**
+         * Timeline
+         * @description All of it between `since` and `until`: some time before the migration started, and after it ended.
+         */
+        Timeline: {
+            /**
+             * Since
+             * Format: date-time
+             */
+            since: string;
+            /**
+             * Until
+             * Format: date-time
+             */
+            until: string;
+            /** Bars */
+            bars: components["schemas"]["TimelineBar"][];
+            /** Pauses */
+            pauses: components["schemas"]["TimelinePause"][];
+            /** Stages */
+            stages: components["schemas"]["TimelineStage"][];
+            /** Gates */
+            gates: components["schemas"]["TimelineGate"][];
+        };
+        /**
+         * TimelineBar
+         * @description A run of an agent, and when it delivered; `ended_at` None: it lives.
+         */
+        TimelineBar: {
+            side: components["schemas"]["Side"];
+            /** Run */
+            run: number;
+            /** Revision */
+            revision: number;
+            /** Host */
+            host: string;
+            /**
+             * Started At
+             * Format: date-time
+             */
+            started_at: string;
+            /** Ended At */
+            ended_at: string | null;
+            /** Delivering */
+            delivering: components["schemas"]["TimelineSpan"][];
+        };
+        /**
+         * TimelineGate
+         * @description A gate before `stage`, and since when it was waited for; `by`: who passed it, empty where nobody has.
+         */
+        TimelineGate: {
+            /**
+             * Since
+             * Format: date-time
+             */
+            since: string;
+            /** Until */
+            until: string | null;
+            stage: components["schemas"]["MigrationStage"];
+            /** By */
+            by: string;
+        };
+        /**
+         * TimelinePause
+         * @description Time without deliveries. `measured`: between two deliveries, as the report states it; otherwise between steps.
+         *     `seconds`: None where it is not over.
+         */
+        TimelinePause: {
+            /**
+             * Since
+             * Format: date-time
+             */
+            since: string;
+            /** Until */
+            until: string | null;
+            way: components["schemas"]["Way"];
+            /** Seconds */
+            seconds: number | null;
+            /** Measured */
+            measured: boolean;
+        };
+        /**
+         * TimelineSpan
+         * @description A time; `until` None: not over.
+         */
+        TimelineSpan: {
+            /**
+             * Since
+             * Format: date-time
+             */
+            since: string;
+            /** Until */
+            until: string | null;
+        };
+        /**
+         * TimelineStage
+         * @description A stage; what waits at a gate counts for the stage that it comes after.
+         */
+        TimelineStage: {
+            /**
+             * Since
+             * Format: date-time
+             */
+            since: string;
+            /** Until */
+            until: string | null;
+            stage: components["schemas"]["MigrationStage"];
+            /** Seconds */
+            seconds: number | null;
+        };
+        /**
          * Token
          * @description A token without its text. `id` is the beginning of its text; `role_cap`: the highest role that counts; `team`:
          *     where alone the user's role counts; `sees_records`: it shows what events hold, where its user may see that.
@@ -9446,6 +9592,12 @@ export interface components {
             /** End */
             end: number;
         };
+        /**
+         * Way
+         * @description Of which way a pause is.
+         * @enum {string}
+         */
+        Way: "migration" | "rollback";
         /**
          * WhyBody
          * @description Why.
@@ -11322,6 +11474,36 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["MigrationDetail"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_migration_timeline: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                migration_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MigrationTimeline"];
                 };
             };
             /** @description A problem. */

@@ -36,9 +36,11 @@ from pipelines.selectors.migration.migrations import get_migration, listed, reve
 from pipelines.selectors.migration.schemas import (
     MigrationDetailSchema,
     MigrationSchema,
+    MigrationTimelineSchema,
     detail_schema,
     migration_schema,
 )
+from pipelines.selectors.migration.timeline import timeline_schema
 from pipelines.services.base import audit
 from pipelines.services.governance import governing
 from pipelines.services.migration import migrations as services
@@ -301,6 +303,16 @@ class RevertMigration(MigrationView):
             require_spec_rights(self, row.pipeline.name, MigrationKind(row.kind), spec)
         made = services.revert(migration=row, reason=reason, actor=self.actor)
         return answer(self.shown(made), 201, Location=f"/api/v1/migrations/{made.pk}")
+
+
+class MigrationTimeline(MigrationView):
+    """The timeline."""
+
+    @extend_schema(operation_id="get_migration_timeline", responses=MigrationTimelineSchema)
+    def get(self, request: Request, migration_id: UUID) -> Response:
+        """Show a migration as a timeline: both agents and when they delivered, the pauses with their lengths, stages,
+        gates, and the rate and lag of the pipeline from some time before to some time after."""
+        return answer(timeline_schema(self.migration))
 
 
 class MigrationEvidence(MigrationView):

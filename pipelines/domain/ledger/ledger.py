@@ -25,6 +25,17 @@ Counter = Literal[
     "dropped_optional",
 ]
 COUNTERS: tuple[str, ...] = get_args(Counter)
+IN_ORDER = (
+    "read",
+    "added",
+    "filtered",
+    "unrouted",
+    "routed_elsewhere",
+    "dropped_optional",
+    "dead_lettered",
+    "delivered",
+)
+"""The counters in the order in which records meet them."""
 Cause = Literal["added", "routed_elsewhere", "filtered", "unrouted", "dead_lettered"]
 CAUSES: tuple[Cause, ...] = ("added", "routed_elsewhere", "filtered", "unrouted", "dead_lettered")
 """Counters of which each record has a component that decided it."""

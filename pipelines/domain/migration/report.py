@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
+from pipelines.domain.ledger.ledger import IN_ORDER
+
 _STYLE = """
 :root { color-scheme: light; }
 body { font: 14px/1.45 system-ui, sans-serif; color: #111; background: #fff; max-width: 62rem; margin: 2rem auto;
@@ -259,7 +261,8 @@ def _sink_ends(content: Mapping[str, Any]) -> Iterable[Sequence[Any]]:
 
 def _ledger_totals(content: Mapping[str, Any]) -> Iterable[Sequence[Any]]:
     totals = content["totals"]
-    names = [name for name in totals["after"] or totals["before"] if name != "duplicates_max"]
+    counted = [name for name in totals["after"] or totals["before"] if name != "duplicates_max"]
+    names = [name for name in dict.fromkeys([*IN_ORDER, *counted]) if name in counted]
     for name in names:
         before, after = totals["before"].get(name), totals["after"].get(name)
         known = before is not None and after is not None

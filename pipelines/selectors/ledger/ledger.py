@@ -203,16 +203,13 @@ def positions(pipeline: Pipeline) -> list[PositionSchema]:
 
 
 def series_schema(pipeline: Pipeline, minutes: int) -> SeriesSchema:
-    """Rate and lag of the last minutes, thinned out evenly where there are too many points."""
+    """Rate and lag of the last minutes."""
     since = clock.now() - timedelta(minutes=minutes)
-    samples = list(
-        Sample.objects.filter(pipeline=pipeline, at__gte=since)
-        .order_by("at")
-        .values_list("at", "records_per_second", "lag_records")
-    )
+    return SeriesSchema(points=points_of(Sample.objects.filter(pipeline=pipeline, at__gte=since)))
+
+
+def points_of(rows: QuerySet[Sample]) -> list[PointSchema]:
+    """Samples as the points of a chart, thinned out evenly where there are too many."""
+    samples = list(rows.order_by("at").values_list("at", "records_per_second", "lag_records"))
     step = -(-len(samples) // MAX_POINTS) or 1
-    return SeriesSchema(
-        points=[
-            PointSchema(at=at, records_per_second=rate, lag_records=lag) for at, rate, lag in samples[::-step][::-1]
-        ]
-    )
+    return [PointSchema(at=at, records_per_second=rate, lag_records=lag) for at, rate, lag in samples[::-step][::-1]]

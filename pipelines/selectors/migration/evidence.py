@@ -15,6 +15,7 @@ from pipelines.domain.migration import evidence, progress
 from pipelines.domain.migration.progress import MigrationStepState
 from pipelines.domain.migration.specs import shown
 from pipelines.domain.migration.steps import StepName
+from pipelines.domain.migration.timeline import TimelineSpan, seconds, without_idle_time
 from pipelines.models import AuditRow, Host, LedgerBatch, Migration, Run
 from pipelines.selectors.migration import migrations as selecting
 from pipelines.selectors.migration.shadows import shadow_of
@@ -24,7 +25,7 @@ def document(migration: Migration) -> dict[str, Any]:
     """Who, when, what, where it stopped and began, the books, the durations; with a digest over all of it."""
     taken: dict[str, Any] = migration.snapshot or {}
     follower = following(migration)
-    heir = _heir(migration, follower)
+    heir = heir_of(migration, follower)
     positions = _positions(migration, taken, follower)
     plan = migration.plan
     counted = _evidence_of(migration, StepName.SET_POSITIONS) or {}
@@ -149,12 +150,11 @@ def _ledger_totals(migration: Migration, taken: dict[str, Any]) -> dict[str, Any
 def _pause(migration: Migration, follower: Run | None) -> dict[str, Any]:
     """What the plan expected, and what the data saw: between which two deliveries."""
     planned = migration.plan.get("pause") or {}
-    last = ((migration.snapshot or {}).get("stopped") or {}).get("last_delivered_at")
     return {
         "expected": planned.get("expected"),
         "most": planned.get("most"),
         "seen": pause_seen(migration, follower),
-        "last_delivered_at": _text(datetime.fromtimestamp(float(last), UTC)) if last is not None else None,
+        "last_delivered_at": _text(last_delivered_at(migration)),
         "first_delivered_at": _text(follower.first_record_at) if follower else None,
     }
 
@@ -181,12 +181,17 @@ def _positions(migration: Migration, taken: dict[str, Any], follower: Run | None
     return [{**row, "snapshot": kept.get(tuple(row[name] for name in named))} for row in rows]
 
 
-def _heir(migration: Migration, follower: Run | None) -> Run | None:
+def heir_of(migration: Migration, follower: Run | None) -> Run | None:
     """The run that delivered first after a new side that had delivered was ended."""
-    ended = _run_of(migration, _ended_new_run(migration).get("run"))
+    ended = last_of_new(migration)
     if ended is None or follower is None or not _is_between(migration.new_run, follower, ended):
         return None
     return _delivered_after(ended)
+
+
+def last_of_new(migration: Migration) -> Run | None:
+    """The last run of the new side, once it is proven over."""
+    return _run_of(migration, _ended_new_run(migration).get("run"))
 
 
 def _ended_new_run(migration: Migration) -> dict[str, Any]:
@@ -210,30 +215,44 @@ def _rollback(migration: Migration, heir: Run | None) -> dict[str, Any] | None:
     pause of the data between them."""
     if heir is None or migration.new_run is None:
         return None
-    of_new = LedgerBatch.objects.filter(
-        pipeline=migration.pipeline_id, run__epoch__gte=migration.new_run.epoch, run__epoch__lt=heir.epoch
-    ).exclude(state=LedgerState.REPLAYED)
+    of_new = _of_new(migration.new_run, heir)
     done = of_new.filter(state=LedgerState.DONE)
     translated, started = (migration.snapshot or {}).get("translated_back"), _starts(heir)
     positions = evidence.across(translated, started) if translated else evidence.between(_ends(done), started)
-    last = done.aggregate(at=Max("done_at"))["at"]
+    span = pause_back(migration, heir)
     return {
         "positions": positions,
         **evidence.sums(positions),
-        "last_delivered_at": last,
+        "last_delivered_at": _last_delivered_at(done),
         "first_delivered_at": heir.first_record_at,
-        "seen": _pause_back(migration, last, heir.first_record_at),
+        "seen": seconds(span) if span else None,
         "duplicates_max": of_new.aggregate(most=Sum("duplicates_max", default=0))["most"],
     }
 
 
-def _pause_back(migration: Migration, last: datetime | None, first: datetime | None) -> float | None:
-    if last is None or first is None or migration.old_desired == DesiredState.PAUSED:
+def _of_new(new: Run, heir: Run) -> QuerySet[LedgerBatch]:
+    """Batches of the new side, up to the run that followed it."""
+    rows = LedgerBatch.objects.filter(pipeline=heir.pipeline_id, run__epoch__gte=new.epoch, run__epoch__lt=heir.epoch)
+    return rows.exclude(state=LedgerState.REPLAYED)
+
+
+def _last_delivered_at(done: QuerySet[LedgerBatch]) -> datetime | None:
+    last: datetime | None = done.aggregate(at=Max("done_at"))["at"]
+    return last
+
+
+def pause_back(migration: Migration, heir: Run | None) -> TimelineSpan | None:
+    """Between the last delivery of the new side and the first of its heir; None as `pause_between` says."""
+    new = migration.new_run
+    if new is None or heir is None or heir.first_record_at is None or migration.old_desired == DesiredState.PAUSED:
+        return None
+    last = _last_delivered_at(_of_new(new, heir).filter(state=LedgerState.DONE))
+    if last is None:
         return None
     clean = _ended_new_run(migration).get("outcome") == RunOutcome.CLEAN  # what has crashed was not without records
     asked = _time_of(migration, StepName.PAUSE_NEW, "intent_at") if clean else None
     worked = _time_of(migration, StepName.START_OLD, "done_at")
-    return _without_idle_time(last.timestamp(), first.timestamp(), asked, worked)
+    return without_idle_time(last, heir.first_record_at, asked, worked)
 
 
 def following(migration: Migration) -> Run | None:
@@ -278,34 +297,35 @@ def _edges(batches: QuerySet[LedgerBatch], edge: str) -> list[dict[str, Any]]:
     ]
 
 
-IDLE_SECONDS = 10.0
-"""Without a delivery for so long before the pause, or after the new side works, there was nothing to be delivered."""
 MOST_BATCHES = 1000
 """Rows of the ledger in which every partition of a channel is looked for."""
 
 
 def pause_seen(migration: Migration, follower: Run | None) -> float | None:
-    """Seconds between the old side's last delivery and the first one that followed; None where either is missing, or
-    where the pipeline was paused before. Time in which the source had nothing, before and after, is no pause."""
-    if migration.old_desired == DesiredState.PAUSED:
-        return None
-    last = ((migration.snapshot or {}).get("stopped") or {}).get("last_delivered_at")
+    """Seconds of `pause_between`."""
+    span = pause_between(migration, follower)
+    return seconds(span) if span else None
+
+
+def pause_between(migration: Migration, follower: Run | None) -> TimelineSpan | None:
+    """Between the old side's last delivery and the first one that followed; None where either is missing, or where the
+    pipeline was paused before."""
+    last = last_delivered_at(migration)
     if last is None or follower is None or follower.first_record_at is None:
         return None
-    started, ended = float(last), follower.first_record_at.timestamp()
+    if migration.old_desired == DesiredState.PAUSED:
+        return None
     asked = _time_of(migration, StepName.PAUSE, "intent_at")
     worked = _time_of(migration, StepName.PROMOTE, "done_at") if follower.pk == migration.new_run_id else None
-    return _without_idle_time(started, ended, asked, worked)
+    return without_idle_time(last, follower.first_record_at, asked, worked)
 
 
-def _without_idle_time(started: float, ended: float, asked: float | None, worked: float | None) -> float:
-    if asked is not None and started < asked - IDLE_SECONDS:
-        started = asked
-    if worked is not None and ended > worked + IDLE_SECONDS:
-        ended = worked
-    return round(max(0.0, ended - started), 3)
+def last_delivered_at(migration: Migration) -> datetime | None:
+    """When the old side delivered last, as the snapshot has it."""
+    last = ((migration.snapshot or {}).get("stopped") or {}).get("last_delivered_at")
+    return datetime.fromtimestamp(float(last), UTC) if last is not None else None
 
 
-def _time_of(migration: Migration, step: StepName, moment: str) -> float | None:
+def _time_of(migration: Migration, step: StepName, moment: str) -> datetime | None:
     found = progress.of(migration.steps, step, moment)
-    return datetime.fromisoformat(found).timestamp() if found else None
+    return datetime.fromisoformat(found) if found else None

@@ -21,6 +21,7 @@ from pipelines.domain.migration.policy import ApprovalRule
 from pipelines.domain.migration.progress import MigrationStepState
 from pipelines.domain.migration.specs import shown
 from pipelines.domain.migration.steps import StepName
+from pipelines.domain.migration.timeline import Timeline
 from pipelines.domain.preview.protocol import DifferenceRow, NotCompared
 from pipelines.domain.preview.shadowing import ShadowCounts
 from pipelines.foundation import clock
@@ -28,6 +29,7 @@ from pipelines.models import ApprovalPolicy, Evacuation, FreezeWindow, Migration
 from pipelines.selectors.base.schemas import Schema
 from pipelines.selectors.base.visible import seen_names
 from pipelines.selectors.governance.rules import approval_rule
+from pipelines.selectors.ledger.schemas import PointSchema
 from pipelines.selectors.migration import migrations as selecting
 from pipelines.selectors.migration.evidence import following, pause_seen
 from pipelines.selectors.migration.shadows import shadow_of
@@ -166,6 +168,13 @@ class MigrationDetailSchema(MigrationSchema):
     drain_dump: DrainDumpSchema | None = Field(description="Null unless the pause timed out.")
     pause_seconds: float | None = Field(description="Delivery pause (measured).")
     runner_host: str
+
+
+class MigrationTimelineSchema(Schema):
+    """A migration as a timeline. `points`: rate and lag of the pipeline in the same time, as long as they are kept."""
+
+    timeline: Timeline | None = Field(description="Null before the migration has started.")
+    points: list[PointSchema]
 
 
 class EvacuationSchema(Schema):

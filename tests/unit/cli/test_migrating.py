@@ -464,6 +464,29 @@ def test_an_open_migration_is_found_by_its_pipeline(api: FakeApi) -> None:
     assert posted(api) == [(f"{ONE}/rollback", {"reason": "no"})]
 
 
+def test_a_timeline_is_shown_in_the_order_of_time(api: FakeApi) -> None:
+    first, last = ({"since": f"2026-03-01T12:00:{at}Z", "until": f"2026-03-01T12:00:{at + 3}Z"} for at in (10, 20))
+    bar = {"side": "new", "run": 5, "revision": 4, "host": "beta", "delivering": [{**last, "until": None}]}
+    pause = {**first, "way": "migration", "seconds": 3.0, "measured": True}
+    gates = [{**last, "stage": "COMMITTED", "by": "ana"}, {**last, "stage": "APPLYING", "by": ""}]
+    found = {"stages": [{**first, "stage": "PAUSING"}], "gates": gates, "pauses": [pause], "bars": [bar]}
+    api.answers["GET", f"{ONE}/timeline"] = 200, {"timeline": found, "points": []}
+    shown = run("migrations", "timeline", ID)
+    assert shown.exit_code == 0, shown.output
+    names = (
+        "PAUSING",
+        "migration, measured",
+        "before COMMITTED, passed by ana",
+        "before APPLYING",
+        "run 5, revision 4, beta",
+    )
+    places = [shown.stdout.index(name) for name in names]
+    assert places == sorted(places)
+    assert "3.0 s" in shown.stdout
+    api.answers["GET", f"{ONE}/timeline"] = 200, {"timeline": None, "points": []}
+    assert "The migration has not started." in run("migrations", "timeline", ID).stdout
+
+
 @pytest.mark.parametrize("command", ["watch", "report"])
 def test_a_migration_that_has_ended_is_found_by_its_pipeline(api: FakeApi, command: str) -> None:
     api.migrations = [migration("COMMITTED")]

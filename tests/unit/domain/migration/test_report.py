@@ -139,6 +139,14 @@ def test_a_stage_lasts_until_the_next_one_and_one_that_was_not_begun_is_not_ther
     assert evidence.stages([], at(40)) == []
 
 
+def test_ledger_totals_stand_in_the_order_of_the_flow() -> None:
+    """However a database orders the keys."""
+    mixed = {"delivered": 7, "added": 0, "gaps": 0, "dead_lettered": 1, "filtered": 2, "read": 10}
+    rows = report.html(evidence.sealed(content(totals={"before": {}, "after": mixed})))
+    names = re.findall(r"<td>(read|added|filtered|dead lettered|delivered|gaps)</td>", rows)
+    assert names == ["read", "added", "filtered", "dead lettered", "delivered", "gaps"]
+
+
 def test_books_that_do_not_balance_say_by_how_much() -> None:
     assert evidence.difference(LEDGER) == 0
     assert evidence.difference({**LEDGER, "delivered": 5}) == 2

@@ -7,7 +7,7 @@ wizard, an evacuation, and so many more that the list has a second page.
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from pipelines.domain.base.positions import SourceIdentity
@@ -23,12 +23,14 @@ from pipelines.domain.base.states import (
 from pipelines.domain.definitions.document.spec import Lifecycle
 from pipelines.domain.migration import progress
 from pipelines.domain.migration.observation import ObservationRules, Sample, evaluate
+from pipelines.domain.migration.outcome import ChannelOutcome, Outcome
 from pipelines.domain.migration.plan import digest
+from pipelines.domain.migration.prediction import Prediction
 from pipelines.domain.migration.proof import checklist
 from pipelines.domain.migration.shadow import ShadowSample, ShadowState
 from pipelines.domain.migration.steps import StepName, back
 from pipelines.domain.positions.cluster_move import By, PartitionTranslation, Translation
-from pipelines.domain.preview.comparing import DifferenceKind
+from pipelines.domain.preview.comparing import DifferenceKind, Totals
 from pipelines.domain.preview.outcomes import EventResult
 from pipelines.domain.preview.protocol import ChangedValue, DifferenceRow, NotCompared, ShownSide
 from pipelines.domain.preview.shadowing import ShadowCounts
@@ -258,6 +260,7 @@ def went(row: Migration, upto: StepName, state: str = "running", **fields: Any) 
     if state == "pending":
         steps[place] |= {"tried": 0, "intent_at": None, "done_at": None}
     wanted = {"stage": steps[place]["stage"], "message": WORDS.get(upto, ""), "steps": steps, "runner_host": "alpha"}
+    wanted["started_at"] = now() - timedelta(seconds=4 * place + 5)
     Migration.objects.filter(pk=found.pk).update(**{**wanted, **fields})
     return get_migration(found.pk)
 
@@ -306,7 +309,7 @@ def finding(message: str, code: str = "TOPIC_UNKNOWN", path: str = "sinks.out") 
 
 
 def over(row: Migration, stage: MigrationStage, message: str, **fields: Any) -> None:
-    ended = {"stage": stage, "message": message, "ended_at": now() + timedelta(seconds=40), **fields}
+    ended = {"stage": stage, "message": message, "ended_at": now(), **fields}
     Migration.objects.filter(pk=row.pk).update(**ended)
     found = get_migration(row.pk)
     emit(found, message, old=MigrationStage.VERIFYING)
@@ -345,33 +348,101 @@ def snapshot(row: Migration) -> dict[str, Any]:
         "lineage": 1,
         "positions": positions(row.pipeline_id),
         "totals": totals(row.pipeline_id),
-        "stopped": {"positions": positions(row.pipeline_id), "last_delivered_at": now().timestamp()},
+        "stopped": {"positions": positions(row.pipeline_id), "last_delivered_at": LAST().timestamp()},
     }
     return {**content, "digest": digest(content), "at": now().isoformat()}
+
+
+def seconds_ago(seconds: float) -> Callable[[], datetime]:
+    return lambda: now() - timedelta(seconds=seconds)
+
+
+LAST, FIRST = seconds_ago(25.5), seconds_ago(5.2)
+"""The last delivery of the old side and the first of the new one, as the steps of `went` have them."""
 
 
 def handed_over(row: Migration) -> dict[str, Any]:
     """The new run has the pipeline, and began where the old one stopped."""
     name, pipeline = row.pipeline.name, row.pipeline
-    Run.objects.filter(pipeline=pipeline).update(state=RunState.ENDED, ended_at=now())
-    new = RunFactory.create(
-        pipeline=pipeline, number=2, role=RunRole.ACTIVE, first_record_at=now() + timedelta(seconds=2.1)
-    )
-    LedgerBatchFactory.create(run=new, first_batch=0, ranges=[batch(name, START, START + 500)])
     revision = Revision.objects.filter(pipeline=pipeline).order_by("-number").first()
+    Run.objects.filter(pipeline=pipeline).update(
+        state=RunState.ENDED, ended_at=seconds_ago(13)(), first_record_at=seconds_ago(900)()
+    )
+    new = RunFactory.create(
+        pipeline=pipeline,
+        number=2,
+        role=RunRole.ACTIVE,
+        revision=revision,
+        first_record_at=FIRST(),
+        promoted_at=seconds_ago(8)(),
+    )
+    Run.objects.filter(pipeline=pipeline, number=1).update(started_at=seconds_ago(920)())
+    Run.objects.filter(pk=new.pk).update(started_at=seconds_ago(32)())
+    LedgerBatchFactory.create(run=new, first_batch=0, ranges=[batch(name, START, START + 500)])
+    series(pipeline)
     return {"new_run": new, "new_revision": revision, "snapshot": snapshot(row)}
+
+
+def series(pipeline: Pipeline) -> None:
+    """Rate and lag every other second: steady, nothing in the pause, and faster until the lag is gone."""
+    pipeline.samples.all().delete()
+    for ago in range(90, 0, -2):
+        waiting, caught_up = 5 < ago < 26, ago <= 5
+        rate = 0.0 if waiting else 5_600.0 - 90 * ago if caught_up else 4_980.0 + 40 * (ago % 6)
+        lag = 120 + 5_000 * (26 - ago) if waiting else 9_000 * ago if caught_up else 120 + 11 * (ago % 6)
+        SampleFactory.create(pipeline=pipeline, at=seconds_ago(ago)(), records_per_second=rate, lag_records=lag)
 
 
 def verifying(row: Migration) -> None:
     went(row, StepName.OBSERVE, **handed_over(row))
 
 
+FILTER = "sources.shop.interceptors[0]"
+
+
+def fared(read: int, filtered: int, size: int) -> Outcome:
+    """What has become of records of the one channel."""
+    left = read - filtered
+    parts = {FILTER: filtered}
+    counts = ChannelOutcome(read=read, events=read, delivered=left, filtered=parts, size=left * size, sized=left)
+    return Outcome(sources={"shop": {"main": counts}})
+
+
+def predicted() -> list[dict[str, Any]]:
+    """What a preview of both revisions has shown."""
+    sides = {}
+    for side, filtered, size in (("before", 50, 410), ("after", 380, 388)):
+        left = 1_000 - filtered
+        sides[side] = Totals(
+            events=1_000, delivered=left, filtered={FILTER: filtered}, channels={"main": left}, size=left * size
+        )
+    return [Prediction(source="shop", records=1_000, **sides).model_dump(mode="json")]
+
+
+def compared() -> dict[str, Any]:
+    """What a shadow has found at its end."""
+    counts = ShadowCounts(records=90_000, identical=56_700, different=3_300, only_old=30_000)
+    state = ShadowState(since=seconds_ago(60)().isoformat(), after={}, counts=counts, parts=3)
+    return state.model_dump(mode="json")
+
+
 def committed(row: Migration) -> None:
     fields = handed_over(row)
     found = went(row, StepName.OBSERVE, "done", observed=observed(), **fields)
     passed = [{"stage": "COMMITTED", "by": "rules", "at": now().isoformat()}]
-    after = {**fields["snapshot"], "totals_after": totals(row.pipeline_id)}
-    over(found, MigrationStage.COMMITTED, "The change is permanent.", passed=passed, snapshot=after)
+    seen = {"before": Sample(outcome=fared(9_000, 420, 412)).model_dump(mode="json")}
+    seen["outcome"] = fared(24_000, 9_300, 390).model_dump(mode="json")
+    after = {**fields["snapshot"], "totals_after": totals(row.pipeline_id), **seen}
+    plan = {**found.plan, "predictions": predicted()}
+    over(
+        found,
+        MigrationStage.COMMITTED,
+        "The change is permanent.",
+        passed=passed,
+        snapshot=after,
+        plan=plan,
+        shadow=compared(),
+    )
 
 
 def turned(row: Migration, ill: str, last: str) -> Migration:
@@ -391,11 +462,22 @@ LAG = "Not as before: The lag is at most 1120 records."
 
 
 def reverted(row: Migration) -> None:
+    """Run 3 delivers what run 2 has left."""
+    turned(row, LAG, "done")
+    found = get_migration(row.pk)
+    ended = {"run": 2, "outcome": "CLEAN"}
+    steps = [each | ({"evidence": ended} if each["name"] == StepName.END_NEW_RUN else {}) for each in found.steps]
+    Run.objects.filter(pipeline=row.pipeline, number=2).update(state=RunState.ENDED, ended_at=now())
+    heir = RunFactory.create(
+        pipeline=row.pipeline, number=3, revision=found.old_revision, first_record_at=now() + timedelta(seconds=3)
+    )
+    LedgerBatchFactory.create(run=heir, first_batch=0, ranges=[batch(row.pipeline.name, START + 500, START + 900)])
     over(
-        turned(row, LAG, "done"),
+        found,
         MigrationStage.ROLLED_BACK,
         f"The old configuration is restored. {LAG}",
         findings=[finding(LAG, "OBSERVED_LAG", "lag")],
+        steps=steps,
     )
 
 

@@ -23,6 +23,7 @@ export const keys = {
   openMigrations: ['migrations', 'list', 'open'] as const,
   migration: (id: string) => ['migrations', id] as const,
   evidence: (id: string) => ['migrations', id, 'evidence'] as const,
+  timeline: (id: string) => ['migrations', id, 'timeline'] as const,
   evacuations: ['evacuations'] as const,
   evacuation: (id: string) => ['evacuations', id] as const,
   freezes: ['freezes'] as const,

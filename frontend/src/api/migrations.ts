@@ -3,7 +3,7 @@ import { randomKey } from '@/lib/ids'
 import { api, patiently, take } from './client'
 import { keys } from './keys'
 import { fetchAll, PAGE_SIZE, paged } from './paging'
-import type { Migration, MigrationDetail, MigrationRequest } from './types'
+import type { Migration, MigrationDetail, MigrationRequest, ShadowCounts } from './types'
 
 export type MigrationsFilter = { pipeline?: string; state?: 'open' | 'final' }
 
@@ -49,6 +49,16 @@ export const evidenceQuery = (id: string) =>
       return (await take(
         api.GET('/api/v1/migrations/{migration_id}/evidence', { params, signal }),
       )) as unknown as Evidence
+    },
+  })
+
+/** Both agents, pauses, stages and gates over time; of a migration that is over only the series still grows. */
+export const timelineQuery = (id: string) =>
+  queryOptions({
+    queryKey: keys.timeline(id),
+    queryFn: ({ signal }) => {
+      const params = { path: { migration_id: id } }
+      return take(api.GET('/api/v1/migrations/{migration_id}/timeline', { params, signal }))
     },
   })
 
@@ -100,10 +110,22 @@ export interface EvidencePlace {
   translated?: number | null
 }
 
+/** A figure of a source under the present revision, as it was predicted and as it was found; null where unknown. */
+export interface OutcomeRow {
+  source: string
+  figure: string
+  component: string
+  present: number | null
+  predicted: number | null
+  found: number | null
+}
+
 /** The sealed document (`headgate/migration-evidence/v1`), as far as the page shows it. OpenAPI calls it an object. */
 export interface Evidence {
   sha256: string
   content: {
+    outcome: OutcomeRow[]
+    shadow: { counts: ShadowCounts } | null
     positions: EvidencePlace[]
     gap: number
     overlap: number

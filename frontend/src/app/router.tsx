@@ -278,6 +278,10 @@ const migrationStep = createRoute({
   getParentRoute: () => root,
   path: '/migrations/$id/$step',
   component: lazyRouteComponent(() => import('@/features/migrations/MigrationPage'), 'MigrationPage'),
+  validateSearch: (search): { timeline?: 'table'; range?: 'pause' } => ({
+    timeline: search.timeline === 'table' ? 'table' : undefined,
+    range: search.range === 'pause' ? 'pause' : undefined,
+  }),
 })
 
 const secrets = createRoute({

@@ -87,6 +87,13 @@ export function evidenceCall({ id }: Pick<MigrationDetail, 'id'>): Call {
   }
 }
 
+export function timelineCall({ id }: Pick<MigrationDetail, 'id'>): Call {
+  return {
+    curl: curl('GET', '/api/v1/migrations/{migration_id}/timeline', { path: { migration_id: id } }),
+    cli: command(`migrations timeline ${shellWord(id)}`),
+  }
+}
+
 /** The verbs of the command line that differ from the last part of the path. */
 const VERBS: Record<string, string> = { plan: 'replan', abort: 'cancel' }
 

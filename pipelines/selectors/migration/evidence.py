@@ -15,7 +15,7 @@ from pipelines.domain.migration import evidence, progress
 from pipelines.domain.migration.progress import MigrationStepState
 from pipelines.domain.migration.specs import shown
 from pipelines.domain.migration.steps import StepName
-from pipelines.domain.migration.timeline import TimelineSpan, seconds, without_idle_time
+from pipelines.domain.migration.timeline.parts import TimelineSpan, seconds, without_idle_time
 from pipelines.models import AuditRow, Host, LedgerBatch, Migration, Run
 from pipelines.selectors.migration import migrations as selecting
 from pipelines.selectors.migration.shadows import shadow_of

@@ -21,7 +21,7 @@ from pipelines.domain.migration.policy import ApprovalRule
 from pipelines.domain.migration.progress import MigrationStepState
 from pipelines.domain.migration.specs import shown
 from pipelines.domain.migration.steps import StepName
-from pipelines.domain.migration.timeline import Timeline
+from pipelines.domain.migration.timeline.parts import Timeline
 from pipelines.domain.preview.protocol import DifferenceRow, NotCompared
 from pipelines.domain.preview.shadowing import ShadowCounts
 from pipelines.foundation import clock

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from django.db.models import Q
 
 from pipelines.domain.base.states import DesiredState
-from pipelines.domain.migration import timeline as timelines
-from pipelines.domain.migration.timeline import AgentRun, Facts, Side, Timeline, Way
+from pipelines.domain.migration.timeline.building import AgentRun, Facts, timeline
+from pipelines.domain.migration.timeline.parts import Side, Timeline, Way
 from pipelines.foundation import clock
 from pipelines.models import Migration, Run, Sample
 from pipelines.selectors.ledger.ledger import points_of
@@ -41,7 +41,7 @@ def timeline_of(migration: Migration) -> Timeline | None:
         Way.MIGRATION: evidence.pause_between(migration, follower),
         Way.ROLLBACK: evidence.pause_back(migration, heir),
     }
-    return timelines.timeline(
+    return timeline(
         Facts(
             started_at=migration.started_at,
             ended_at=migration.ended_at,

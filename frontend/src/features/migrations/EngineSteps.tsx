@@ -20,6 +20,7 @@ import { refusalOf } from './choices'
 import { DeedButton } from './DeedButton'
 import type { StepProps } from './pages/props'
 import { currentStep, rowsOf, secondsLeft, type WizardStep } from './steps'
+import { TimelinePanel } from './timeline/TimelinePanel'
 
 const LOOKS: Record<MigrationStep['state'], { tone: Tone; icon: Icon; word: string }> = {
   pending: { tone: 'idle', icon: IconCircle, word: 'Pending' },
@@ -101,6 +102,7 @@ export function EnginePage({
       <Stuck migration={migration} readOnly={readOnly} page={page} />
       <EngineSteps migration={migration} page={page} />
       {children}
+      <TimelinePanel migration={migration} />
       <ShowCall call={watchCall(migration)} subject="Get migration" />
     </>
   )

@@ -111,6 +111,7 @@ function useFollowing(migration: MigrationDetail, step: WizardStep) {
       void navigate({
         to: '/migrations/$id/$step',
         params: { id: migration.id, step: now },
+        search: true,
         replace: true,
         resetScroll: false,
       })

@@ -376,9 +376,13 @@ it('shows the report with its digest and both downloads', async () => {
     sha256: 'f00d',
     content: {
       positions: [{ ...place, stopped_at: 100, snapshot: 100, started_at: 100, gap: 0, overlap: 0 }],
-      ...{ gap: 0, overlap: 0, totals: { before: { read: 1 }, after: { read: 2 } } },
+      ...{
+        gap: 0,
+        overlap: 0,
+        totals: { before: { read: 1 }, after: { gaps: 0, delivered: 1, filtered: 1, read: 2 } },
+      },
       pause: { expected: 4.2, seen: 2.1 },
-      steps: [],
+      ...{ steps: [], outcome: [], shadow: null },
       expected: { skip: 0, replay: 0 },
       rollback: null,
     },
@@ -386,6 +390,10 @@ it('shows the report with its digest and both downloads', async () => {
   showRouted(<ReportPage migration={migration({ stage: 'COMMITTED', open: false })} readOnly={null} />)
   expect(await screen.findByText('SHA-256 f00d')).toBeInTheDocument()
   expect(screen.getByText('2.1 s')).toBeInTheDocument()
+  const totals = within(screen.getByRole('table', { name: 'Ledger totals before and after' }))
+  expect(totals.getAllByRole('rowheader').map(({ textContent }) => textContent)).toEqual([
+    ...['read', 'filtered', 'delivered', 'gaps'],
+  ])
   expect(screen.getByRole('link', { name: 'Download JSON' })).toHaveAttribute(
     'href',
     `/api/v1/migrations/${ID}/evidence?format=json`,
@@ -404,7 +412,7 @@ it('shows both cuts of one that was taken back after its new side had delivered'
       positions: [{ ...place, stopped_at: 100, snapshot: 100, started_at: 100 }],
       ...{ gap: 0, overlap: 0, totals: { before: { read: 1 }, after: { read: 2 } } },
       pause: { expected: 4.2, seen: 2.1 },
-      steps: [],
+      ...{ steps: [], outcome: [], shadow: null },
       expected: { skip: 0, replay: 0 },
       rollback: {
         positions: [{ ...place, stopped_at: 250, started_at: 250 }],

@@ -12,16 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.domain.base.states import MigrationStage
-from pipelines.domain.migration.timeline import (
-    AgentRun,
-    Facts,
-    Side,
-    Timeline,
-    TimelineSpan,
-    Way,
-    timeline,
-    without_idle_time,
-)
+from pipelines.domain.migration.timeline.building import AgentRun, Facts, timeline
+from pipelines.domain.migration.timeline.parts import Side, Timeline, TimelineSpan, Way, without_idle_time
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 STAGES = {
@@ -105,8 +97,13 @@ def test_the_sides_deliver_before_and_after_the_pause_of_the_report() -> None:
     (pause,) = found.pauses
     assert (spans([pause]), pause.seconds, pause.measured, pause.way) == ([(20.5, 27)], 6.5, True, Way.MIGRATION)
     assert delivering(found) == {4: [(-890, 20.5)], 5: [(27, None)]}
-    assert (offset(found.since), offset(found.until)) == (-60, 147)
+    assert (offset(found.since), offset(found.until)) == (-43.5, 130.5)
     assert [(each.stage, each.seconds) for each in found.stages][:2] == [("PREFLIGHT", 20), ("PAUSING", 1)]
+
+
+def test_a_short_migration_is_shown_with_half_a_minute_before_and_after() -> None:
+    found = made(ended_at=at(40))
+    assert (offset(found.since), offset(found.until)) == (-30, 70)
 
 
 def test_a_long_migration_is_shown_with_no_more_than_ten_minutes_before_and_after() -> None:
@@ -210,6 +207,8 @@ def test_gates_have_the_time_that_was_waited() -> None:
 def test_the_gate_before_the_commit_is_waited_at_after_the_verification() -> None:
     found = made(ended_at=None, now=at(100), waits_for=MigrationStage.COMMITTED)
     assert [(each.stage, spans([each])) for each in found.gates] == [("COMMITTED", [(87, None)])]
+    by_rules = [{"stage": "COMMITTED", "by": "rules", "at": at(87.5).isoformat()}]
+    assert made(passed=by_rules).gates == []
     passed = [{"stage": "COMMITTED", "by": "ana", "at": at(95).isoformat()}]
     assert spans(made(passed=passed, ended_at=at(96)).gates) == [(87, 95)]
 

@@ -5,6 +5,7 @@ import { watchCall } from '@/domain/migrationCalls'
 import { STAGES } from '@/domain/migrations'
 import { Gate } from '../EngineSteps'
 import { pageState } from '../steps'
+import { TimelinePanel } from '../timeline/TimelinePanel'
 import classes from '../migrations.module.css'
 import type { StepProps } from './props'
 import { rule } from './VerifyPage'
@@ -30,6 +31,7 @@ export function CommitPage(props: StepProps) {
           )}
         </p>
       </Panel>
+      <TimelinePanel migration={migration} />
       <ShowCall call={watchCall(migration)} subject="Get migration" />
     </>
   )

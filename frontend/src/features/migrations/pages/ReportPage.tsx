@@ -14,6 +14,8 @@ import { STAGES } from '@/domain/migrations'
 import { count, duration, NONE } from '@/lib/format'
 import { usePollInterval } from '@/lib/live/LiveProvider'
 import classes from '../migrations.module.css'
+import { OutcomePanel } from '../OutcomePanel'
+import { TimelinePanel } from '../timeline/TimelinePanel'
 import type { StepProps } from './props'
 
 /** The evidence: where it stopped and started, the ledger totals, the measured delivery pause, with a digest over all of it. */
@@ -42,6 +44,8 @@ export function ReportPage({ migration }: StepProps) {
           <ShowCall call={evidenceCall(migration)} subject="Report" />
         </div>
       </Panel>
+      <TimelinePanel migration={migration} />
+      <OutcomePanel content={data.content} />
       <Panel title="Positions" note="where the old agent stopped and its successor started" flush>
         {data.content.positions.length === 0 ? (
           <Empty title="The migration ended before its snapshot" />
@@ -156,9 +160,22 @@ function Positions({ label, rows }: { label: string; rows: EvidencePlace[] }) {
   )
 }
 
+/** The counters in the order in which records meet them; what is not of the flow follows. */
+const IN_ORDER = [
+  'read',
+  'added',
+  'filtered',
+  'unrouted',
+  'routed_elsewhere',
+  'dropped_optional',
+  'dead_lettered',
+  'delivered',
+]
+
 function Books({ evidence: { content } }: { evidence: Evidence }) {
   const { before, after } = content.totals
-  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])].toSorted()
+  const counted = new Set([...Object.keys(before), ...Object.keys(after)])
+  const names = [...new Set([...IN_ORDER, ...counted])].filter((name) => counted.has(name))
   return (
     <Panel title="Ledger totals" note="sums of finished batches" flush>
       <Table

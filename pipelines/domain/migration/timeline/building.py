@@ -9,85 +9,28 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from enum import StrEnum
 from typing import Any
 
-from pipelines.domain.base.positions import Frozen
 from pipelines.domain.base.states import MigrationStage
 from pipelines.domain.migration import evidence, progress
 from pipelines.domain.migration.progress import MigrationStepState
 from pipelines.domain.migration.steps import StepName
+from pipelines.domain.migration.timeline.parts import (
+    Side,
+    Timeline,
+    TimelineBar,
+    TimelineGate,
+    TimelinePause,
+    TimelineSpan,
+    TimelineStage,
+    Way,
+    seconds,
+    since_delivered,
+)
 
-IDLE = timedelta(seconds=10)
-"""Without a delivery for so long before the pause, or after the new side works, there was nothing to be delivered."""
-_LEAST_MARGIN, _MOST_MARGIN = timedelta(minutes=1), timedelta(minutes=10)
-
-
-class Side(StrEnum):
-    """OLD: the agent of before, and the one that a rollback starts. NEW: the agent that the migration starts."""
-
-    OLD = "old"
-    NEW = "new"
-
-
-class Way(StrEnum):
-    """Of which way a pause is."""
-
-    MIGRATION = "migration"
-    ROLLBACK = "rollback"
-
-
-class TimelineSpan(Frozen):
-    """A time; `until` None: not over."""
-
-    since: datetime
-    until: datetime | None
-
-
-class TimelinePause(TimelineSpan):
-    """Time without deliveries. `measured`: between two deliveries, as the report states it; otherwise between steps.
-    `seconds`: None where it is not over."""
-
-    way: Way
-    seconds: float | None
-    measured: bool
-
-
-class TimelineBar(Frozen):
-    """A run of an agent, and when it delivered; `ended_at` None: it lives."""
-
-    side: Side
-    run: int
-    revision: int
-    host: str
-    started_at: datetime
-    ended_at: datetime | None
-    delivering: list[TimelineSpan]
-
-
-class TimelineStage(TimelineSpan):
-    """A stage; what waits at a gate counts for the stage that it comes after."""
-
-    stage: MigrationStage
-    seconds: float | None
-
-
-class TimelineGate(TimelineSpan):
-    """A gate before `stage`, and since when it was waited for; `by`: who passed it, empty where nobody has."""
-
-    stage: MigrationStage
-    by: str
-
-
-class Timeline(Frozen):
-    """All of it between `since` and `until`: some time before the migration started, and after it ended."""
-
-    since: datetime
-    until: datetime
-    bars: list[TimelineBar]
-    pauses: list[TimelinePause]
-    stages: list[TimelineStage]
-    gates: list[TimelineGate]
+_LEAST_MARGIN, _MOST_MARGIN = timedelta(seconds=30), timedelta(minutes=10)
+BY_RULES = "rules"
+"""Who has committed where nobody was asked."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +56,7 @@ class Facts:
     started_at: datetime
     ended_at: datetime | None
     now: datetime
-    log: Sequence[Mapping[str, Any]]
+    log: Sequence[progress.Row]
     passed: Sequence[Mapping[str, Any]]
     runs: Sequence[AgentRun]
     deliveries: Mapping[Way, TimelineSpan]
@@ -121,23 +64,6 @@ class Facts:
     has_delivered: bool
     was_paused: bool
     waits_for: MigrationStage | None
-
-
-def without_idle_time(last: datetime, first: datetime, asked: datetime | None, worked: datetime | None) -> TimelineSpan:
-    """The pause between the last delivery of a side and the first of the next. `asked`: when the pause was asked for;
-    `worked`: when the next side was at work. Time in which the source had nothing, before and after, is no pause."""
-    since = _without_idle_time_before(last, asked)
-    until = worked if worked is not None and first > worked + IDLE else first
-    return TimelineSpan(since=since, until=max(since, until))
-
-
-def _without_idle_time_before(last: datetime, asked: datetime | None) -> datetime:
-    return asked if asked is not None and last < asked - IDLE else last
-
-
-def seconds(span: TimelineSpan) -> float | None:
-    """How long it was; None where it is not over."""
-    return round((span.until - span.since).total_seconds(), 3) if span.until is not None else None
 
 
 def timeline(facts: Facts) -> Timeline:
@@ -181,17 +107,17 @@ def _between_steps(facts: Facts) -> TimelineSpan | None:
         return None
     ended = (found for name in _RESUMING if (found := _done_at(facts.log, name)) is not None)
     last, asked = facts.last_delivered_at, _time(progress.of(facts.log, StepName.PAUSE, "intent_at"))
-    since = paused if last is None else _without_idle_time_before(last, asked)
+    since = paused if last is None else since_delivered(last, asked)
     until = next(ended, None)
     return TimelineSpan(since=since, until=None if until is None else max(since, until))
 
 
-def _back_between_steps(log: Sequence[Mapping[str, Any]]) -> TimelineSpan | None:
+def _back_between_steps(log: Sequence[progress.Row]) -> TimelineSpan | None:
     paused = _done_at(log, StepName.PAUSE_NEW) or _done_at(log, StepName.END_NEW_RUN)
     return None if paused is None else TimelineSpan(since=paused, until=_done_at(log, StepName.START_OLD))
 
 
-def _done_at(log: Sequence[Mapping[str, Any]], name: StepName) -> datetime | None:
+def _done_at(log: Sequence[progress.Row], name: StepName) -> datetime | None:
     done = (row["done_at"] for row in log if row["name"] == name and row["state"] == MigrationStepState.DONE)
     return _time(next(done, None))
 
@@ -246,6 +172,8 @@ def _stages(facts: Facts) -> Iterator[TimelineStage]:
 
 def _gates(facts: Facts) -> Iterator[TimelineGate]:
     for each in facts.passed:
+        if each["by"] == BY_RULES:
+            continue
         at = datetime.fromisoformat(each["at"])
         since = min(at, _waiting_since(facts, each["stage"]) or at)
         yield TimelineGate(stage=each["stage"], since=since, until=at, by=each["by"])

@@ -1,0 +1,1 @@
+"""A migration over time."""

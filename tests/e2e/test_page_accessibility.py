@@ -77,6 +77,22 @@ def test_axe_finds_nothing_in_menus_and_dialogs(browser: Browser, stack: Stack) 
             expect(opened_part).to_have_count(0)
 
 
+def test_a_page_is_found_by_typing_its_name(browser: Browser, stack: Stack) -> None:
+    with logged_in(browser, stack) as page:
+        settle(page, "Pipelines")
+        page.keyboard.press("ControlOrMeta+k")
+        palette = page.get_by_role("dialog", name="Command palette")
+        expect(palette.get_by_role("button", name=re.compile("^demo"))).to_be_visible()
+        assert in_every_theme(page) == []
+        palette.get_by_role("textbox").fill("demo")
+        assert in_every_theme(page) == []
+        page.keyboard.press("Enter")
+        settle(page, "demo")
+        page.keyboard.press("Shift+?")
+        expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_be_visible()
+        assert in_every_theme(page) == []
+
+
 def test_no_page_scrolls_sideways_on_a_small_window(browser: Browser, stack: Stack) -> None:
     with logged_in(browser, stack) as page:
         wide = []

@@ -1,54 +1,14 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useLocation } from '@tanstack/react-router'
-import {
-  IconApi,
-  IconBell,
-  IconBook2,
-  IconHistory,
-  IconId,
-  IconKey,
-  IconListSearch,
-  IconServer2,
-  IconTopologyStar3,
-  IconTransfer,
-  IconUsersGroup,
-  IconWebhook,
-  type Icon,
-} from '@tabler/icons-react'
+import { IconApi, IconBook2 } from '@tabler/icons-react'
 import { alertCountsQuery } from '@/api/alerts'
-import { sessionQuery } from '@/api/session'
-import { cannotAdminister, cannotReadAudit, cannotSeeSecrets } from '@/domain/roles'
 import icon from '@/assets/icon.svg'
+import { usePlaces } from '@/lib/places'
 import classes from './shell.module.css'
 
 /** Figures beside the links change rarely; pages that are open follow faster. */
 const COUNTS_MS = 10_000
 const MOST_SHOWN = 999
-
-type Place =
-  | '/'
-  | '/alerts'
-  | '/audit'
-  | '/events'
-  | '/groups'
-  | '/hosts'
-  | '/migrations'
-  | '/secrets'
-  | '/receivers'
-  | '/access'
-
-const PLACES = [
-  { to: '/', label: 'Pipelines', icon: IconTopologyStar3, under: ['/pipelines/'] },
-  { to: '/migrations', label: 'Migrations', icon: IconTransfer, under: ['/migrations/'] },
-  { to: '/alerts', label: 'Alerts', icon: IconBell, under: [] },
-  { to: '/events', label: 'Events', icon: IconHistory, under: [] },
-  { to: '/groups', label: 'Consumer groups', icon: IconUsersGroup, under: [] },
-  { to: '/hosts', label: 'Hosts', icon: IconServer2, under: [] },
-  { to: '/secrets', label: 'Secrets', icon: IconKey, under: [] },
-  { to: '/receivers', label: 'Receivers', icon: IconWebhook, under: [] },
-  { to: '/access', label: 'Users and teams', icon: IconId, under: [] },
-  { to: '/audit', label: 'Audit', icon: IconListSearch, under: [] },
-] satisfies { to: Place; label: string; icon: Icon; under: string[] }[]
 
 const DOCUMENTS = [
   { href: '/docs/', label: 'Docs', title: 'Documentation', icon: IconBook2 },
@@ -57,15 +17,9 @@ const DOCUMENTS = [
 
 export function Sidebar() {
   const { pathname } = useLocation()
-  const { data: session } = useQuery(sessionQuery)
-  const hidden: Partial<Record<Place, string | null>> = {
-    '/secrets': cannotSeeSecrets(session),
-    '/receivers': cannotAdminister(session),
-    '/audit': cannotReadAudit(session),
-  }
+  const places = usePlaces()
   const { data: alerts } = useQuery({ ...alertCountsQuery, refetchInterval: COUNTS_MS })
   const open = alerts?.open ?? 0
-  const places = PLACES.filter(({ to }) => !hidden[to])
   return (
     <nav className={classes.sidebar} aria-label="Main">
       <Link to="/" className={classes.brand} aria-label="Headgate, pipelines">

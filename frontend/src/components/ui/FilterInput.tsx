@@ -36,6 +36,7 @@ export function FilterInput({ label, placeholder, value, onChange, className }: 
       placeholder={placeholder}
       leftSection={<IconSearch size={14} aria-hidden />}
       rightSection={text && <CloseButton size="xs" aria-label="Clear the filter" onClick={() => type('')} />}
+      data-filter
       value={text}
       onChange={(event) => type(event.currentTarget.value)}
     />

@@ -13,7 +13,7 @@ import {
 import type { Pipeline } from '@/api/types'
 import { Check } from '@/components/ui/Check'
 import { Empty } from '@/components/ui/Feedback'
-import type { OverviewSearch, SortKey } from './filter'
+import { DEFAULT_SORT, type OverviewSearch, type SortKey } from './filter'
 import { PipelineRow } from './PipelineRow'
 import classes from './table.module.css'
 
@@ -132,7 +132,7 @@ interface SortHeadProps {
 }
 
 function SortHead({ by, search, onSort, className, numeric, children }: SortHeadProps) {
-  const active = (search.sort ?? 'name') === by
+  const active = (search.sort ?? DEFAULT_SORT) === by
   const down = active && search.down === true
   const Arrow = down ? IconArrowDown : IconArrowUp
   const first = numeric ? true : undefined

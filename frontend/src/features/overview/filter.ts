@@ -12,6 +12,7 @@ export interface OverviewSearch {
   down?: true
 }
 
+export const DEFAULT_SORT: SortKey = 'phase'
 const SORT_KEYS: SortKey[] = ['name', 'phase', 'rate', 'lag', 'changed']
 
 export function readOverviewSearch(search: Record<string, unknown>): OverviewSearch {
@@ -75,17 +76,21 @@ function searchText(pipeline: Pipeline): string {
 /** Made once: `localeCompare` with options makes a collator for every comparison. */
 const byName = new Intl.Collator('en', { numeric: true })
 
+/** What needs action is first, what is stopped last. */
+const rank = (phase: Phase) =>
+  urgency(phase) * PHASE_ORDER.length +
+  (phase === 'STOPPED' ? PHASE_ORDER.length : PHASE_ORDER.indexOf(phase))
+
 const COMPARE: Record<SortKey, (a: Pipeline, b: Pipeline) => number> = {
   name: (a, b) => byName.compare(a.name, b.name),
-  phase: (a, b) =>
-    urgency(a.phase) - urgency(b.phase) || PHASE_ORDER.indexOf(a.phase) - PHASE_ORDER.indexOf(b.phase),
+  phase: (a, b) => rank(a.phase) - rank(b.phase),
   rate: (a, b) => (a.live.records_per_second ?? -1) - (b.live.records_per_second ?? -1),
   lag: (a, b) => (a.live.lag_records ?? -1) - (b.live.lag_records ?? -1),
   changed: (a, b) => Date.parse(a.phase_since) - Date.parse(b.phase_since),
 }
 
 export function sortPipelines(pipelines: Pipeline[], search: OverviewSearch): Pipeline[] {
-  const compare = COMPARE[search.sort ?? 'name']
+  const compare = COMPARE[search.sort ?? DEFAULT_SORT]
   const sign = search.down ? -1 : 1
   return pipelines.toSorted((a, b) => sign * compare(a, b) || COMPARE.name(a, b))
 }

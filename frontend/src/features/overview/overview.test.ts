@@ -44,13 +44,16 @@ describe('the filters of the overview', () => {
   })
 
   it('sort names as people count', () => {
-    expect(names(sortPipelines(ROWS, {}))).toEqual(['clicks', 'orders-2', 'orders-10'])
+    expect(names(sortPipelines(ROWS, { sort: 'name' }))).toEqual(['clicks', 'orders-2', 'orders-10'])
     expect(names(sortPipelines(ROWS, { sort: 'name', down: true }))).toEqual([
       'orders-10',
       'orders-2',
       'clicks',
     ])
-    expect(names(sortPipelines(ROWS, { sort: 'phase' }))[0]).toBe('orders-2')
+  })
+
+  it('sort what needs action first and what is stopped last, if nothing else is asked for', () => {
+    expect(names(sortPipelines(ROWS, {}))).toEqual(['orders-2', 'orders-10', 'clicks'])
   })
 
   it('count only phases that occur', () => {

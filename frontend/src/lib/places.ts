@@ -1,0 +1,74 @@
+import {
+  IconBell,
+  IconHistory,
+  IconId,
+  IconKey,
+  IconListSearch,
+  IconServer2,
+  IconTopologyStar3,
+  IconTransfer,
+  IconUsersGroup,
+  IconWebhook,
+  type Icon,
+} from '@tabler/icons-react'
+import { useQuery } from '@tanstack/react-query'
+import { sessionQuery } from '@/api/session'
+import { cannotAdminister, cannotReadAudit, cannotSeeSecrets } from '@/domain/roles'
+
+type Path =
+  | '/'
+  | '/alerts'
+  | '/audit'
+  | '/events'
+  | '/groups'
+  | '/hosts'
+  | '/migrations'
+  | '/secrets'
+  | '/receivers'
+  | '/access'
+
+export interface Place {
+  to: Path
+  label: string
+  icon: Icon
+  under: string[]
+}
+
+const PLACES: Place[] = [
+  { to: '/', label: 'Pipelines', icon: IconTopologyStar3, under: ['/pipelines/'] },
+  { to: '/migrations', label: 'Migrations', icon: IconTransfer, under: ['/migrations/'] },
+  { to: '/alerts', label: 'Alerts', icon: IconBell, under: [] },
+  { to: '/events', label: 'Events', icon: IconHistory, under: [] },
+  { to: '/groups', label: 'Consumer groups', icon: IconUsersGroup, under: [] },
+  { to: '/hosts', label: 'Hosts', icon: IconServer2, under: [] },
+  { to: '/secrets', label: 'Secrets', icon: IconKey, under: [] },
+  { to: '/receivers', label: 'Receivers', icon: IconWebhook, under: [] },
+  { to: '/access', label: 'Users and teams', icon: IconId, under: [] },
+  { to: '/audit', label: 'Audit', icon: IconListSearch, under: [] },
+]
+
+/** The parts of a pipeline's page. */
+export const PIPELINE_TABS = [
+  { to: '/pipelines/$name', label: 'Topology', exact: true },
+  { to: '/pipelines/$name/throughput', label: 'Throughput and lag', exact: false },
+  { to: '/pipelines/$name/ledger', label: 'Ledger', exact: false },
+  { to: '/pipelines/$name/positions', label: 'Positions', exact: false },
+  { to: '/pipelines/$name/dead-letters', label: 'Dead letters', exact: false },
+  { to: '/pipelines/$name/trace', label: 'Trace', exact: false },
+  { to: '/pipelines/$name/runs', label: 'Runs', exact: false },
+  { to: '/pipelines/$name/events', label: 'Events', exact: false },
+  { to: '/pipelines/$name/log', label: 'Log', exact: false },
+  { to: '/pipelines/$name/revisions', label: 'Revisions', exact: false },
+  { to: '/pipelines/$name/definition', label: 'Definition', exact: false },
+] as const
+
+/** The pages that the user may open, in the order of the sidebar. */
+export function usePlaces(): Place[] {
+  const { data: session } = useQuery(sessionQuery)
+  const hidden: Partial<Record<Path, string | null>> = {
+    '/secrets': cannotSeeSecrets(session),
+    '/receivers': cannotAdminister(session),
+    '/audit': cannotReadAudit(session),
+  }
+  return PLACES.filter(({ to }) => !hidden[to])
+}

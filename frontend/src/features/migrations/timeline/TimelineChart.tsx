@@ -174,12 +174,22 @@ function Axis({ domain }: { domain: Domain }) {
   return (
     <div className={classes.axis}>
       {ticks(domain).map((tick) => (
-        <span key={tick} style={anchored(100 * place(tick, domain))}>
+        <span key={tick} style={onTick(100 * place(tick, domain))}>
           {clock(tick)}
         </span>
       ))}
     </div>
   )
+}
+
+/** Half of a clock time, in percent of the narrowest chart. */
+const EDGE = 8
+
+/** Centred below its line, but for the ends of the axis. */
+function onTick(percent: number): CSSProperties {
+  return percent < EDGE || percent > 100 - EDGE
+    ? anchored(percent)
+    : { left: `${percent}%`, transform: 'translateX(-50%)' }
 }
 
 const [WIDE, HIGH] = [1_000, 60]

@@ -648,7 +648,7 @@ def test_a_batch_that_the_new_side_left_open_is_the_old_sides_where_it_has_its_c
     at_rest = {"phase": Phase.STOPPED, "desired_state": DesiredState.STOPPED}
     Pipeline.objects.filter(pk=orders.pk).update(**at_rest)
     Pipeline.objects.filter(pk=orders.pk).update(current_revision=migration.new_revision)
-    new = RunFactory.create(pipeline=orders, number=2, epoch=2, lineage=1, revision=migration.new_revision)
+    new = RunFactory.create(pipeline=orders, number=9_999, epoch=9_999, lineage=1, revision=migration.new_revision)
     Run.objects.filter(pk=new.pk).update(state=RunState.ENDED, ended_at=now())
     ranges = [{"topic": "orders-in", "partition": 0, "start": 100, "end": 350}]
     LedgerBatchFactory.create(run=new, state=LedgerState.PLANNED, ranges=ranges, read=0, delivered=0, done_at=None)

@@ -1,7 +1,7 @@
 """`python -m tests.screenshots`: take the pictures of docs/images anew, from a stack of its own with four pipelines.
 
 1. `demo` delivers 1,000 records a second, and is paused once, so that its charts show something.
-2. `orders-archive` runs, `stock-mirror` is paused, `clicks-lake` is blocked, since its brokers do not exist.
+2. `orders-archive` runs, `stock-mirror` is paused, `clicks-lake` is blocked, since its topic does not exist.
 3. A migration of `demo` is planned.
 """
 
@@ -62,12 +62,12 @@ def _take(stack: Installation) -> None:
 
 def _others(api: Api, definition: dict[str, Any]) -> None:
     """Three more pipelines that read what the demo reads, each in another phase."""
-    for name, team, servers, phase in (
+    for name, team, topics, phase in (
         ("orders-archive", "payments", None, "RUNNING"),
         ("stock-mirror", "logistics", None, "PAUSED"),
-        ("clicks-lake", "web", "127.0.0.1:1", "BLOCKED"),
+        ("clicks-lake", "web", ["shop.clicks"], "BLOCKED"),
     ):
-        own = _named(definition, name, team, servers)
+        own = _named(definition, name, team, topics)
         api.post("/pipelines", {"definition": own})
         api.post(f"/pipelines/{name}/start", {})
         if phase == "PAUSED":
@@ -76,10 +76,10 @@ def _others(api: Api, definition: dict[str, Any]) -> None:
         _wait(api, name, phase)
 
 
-def _named(definition: dict[str, Any], name: str, team: str, servers: str | None) -> dict[str, Any]:
+def _named(definition: dict[str, Any], name: str, team: str, topics: list[str] | None) -> dict[str, Any]:
     own = deepcopy(definition) | {"name": name, "labels": {"team": team}}
     (source,) = own["sources"].values()
-    source |= {"group_id": f"headgate.{name}"} | ({"bootstrap_servers": servers} if servers else {})
+    source |= {"group_id": f"headgate.{name}"} | ({"topics": topics} if topics else {})
     own["sinks"] = {"clean": {"type": "null", "channel": "clean"}}
     return own
 

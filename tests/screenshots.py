@@ -57,7 +57,7 @@ def _take(stack: Installation) -> None:
             _picture(page, "overview", "/", "Pipelines")
             _picture(page, "pipeline", f"/pipelines/{shown.name}", shown.name)
             plan = _plan(stack.api, shown)
-            _picture(page, "migration", f"/migrations/{plan}/plan", "region")
+            _picture(page, "migration", f"/migrations/{plan}/plan", "Output records")
 
 
 def _others(api: Api, definition: dict[str, Any]) -> None:
@@ -107,7 +107,7 @@ def _page(stack: Installation) -> Iterator[Page]:
 def _picture(page: Page, name: str, path: str, text: str) -> None:
     page.set_viewport_size({"width": 1440, "height": HEIGHTS[name]})
     page.goto(path)
-    expect(page.get_by_text(text).first).to_be_visible()
+    expect(page.get_by_text(text).first).to_be_visible(timeout=WITHIN * 1000)
     page.wait_for_timeout(3000)  # charts and live figures
     page.screenshot(path=IMAGES / f"{name}.png")
     print(IMAGES / f"{name}.png", flush=True)

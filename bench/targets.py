@@ -116,7 +116,7 @@ TARGETS = [
         at_least=True,
     ),
     limit("price of the ledger, %", "ledger", MICRO, "ledger_cost_percent", 3),
-    limit("price of counts by component and bytes, %", "ledger", MICRO, "counts_cost_percent", 1),
+    limit("cost of counts by component and bytes, %", "ledger", MICRO, "counts_cost_percent", 1),
     limit("idle agent, % of a core", "idle", MICRO, "idle_cpu_percent", 2),
     limit("idle agent, MB (PSS)", "idle", MICRO, "idle_pss_mb", 500),
     limit("process start to first record, s", "start", MICRO, "start_to_first_record_seconds", 5),

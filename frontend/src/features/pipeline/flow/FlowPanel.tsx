@@ -6,13 +6,13 @@ import { lazy, Suspense, useCallback, useMemo } from 'react'
 import { flowQuery } from '@/api/ledger'
 import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
 import { Panel } from '@/components/ui/Panel'
-import { Moment } from '@/components/ui/Time'
+import { StaleFigures } from '../StaleFigures'
 import { pollOf } from '../windows'
 import { WindowSelect } from '../WindowSelect'
 import { FlowDetails } from './FlowDetails'
 import { FlowTable } from './FlowTable'
 import { flowSentence, isFault, sharesOf, wayOf, waysOf } from './ways'
-import classes from './flow.module.css'
+import classes from '../ledger/ledger.module.css'
 
 const FlowGraph = lazy(() => import('./FlowGraph').then((module) => ({ default: module.FlowGraph })))
 
@@ -59,11 +59,7 @@ export function FlowPanel({ name }: { name: string }) {
     >
       {error && !data && <ErrorNote error={error} onRetry={() => void refetch()} />}
       {!data && !error && <Loading rows={6} />}
-      {error && data && (
-        <p className={classes.stale} role="status">
-          These figures end at <Moment at={data.until} />. The server does not answer now.
-        </p>
-      )}
+      {error && data && <StaleFigures until={data.until} />}
       {data && ways.length === 0 && (
         <Empty title="No batch was finished in this time">Choose a longer time, or start the pipeline.</Empty>
       )}

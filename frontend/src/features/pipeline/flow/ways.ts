@@ -15,7 +15,7 @@ export interface Way {
   source: string
   channel: string
   outcome: Outcome
-  /** Its path in the definition; empty where nobody has recorded it. */
+  /** Its path in the definition; empty where it was not recorded. */
   component: string
   /** What it is; several where revisions have put another there. */
   types: string[]

@@ -8,14 +8,13 @@ import { pipelineQuery, statusQuery } from '@/api/pipelines'
 import type { PipelineDetail, Topology } from '@/api/types'
 import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
 import { Panel } from '@/components/ui/Panel'
-import { Moment } from '@/components/ui/Time'
 import { useNow } from '@/lib/clock'
 import { NodeDetails } from './NodeDetails'
+import { StaleFigures } from '../StaleFigures'
 import { WindowSelect } from '../WindowSelect'
 import { pollOf } from '../windows'
 import { factsOf, nodeViews, type Facts, type NodeView } from './nodes'
 import { TopologyTree } from './TopologyTree'
-import classes from './topology.module.css'
 
 const TopologyGraph = lazy(() =>
   import('./TopologyGraph').then((module) => ({ default: module.TopologyGraph })),
@@ -68,11 +67,7 @@ export function TopologyTab() {
       }
       flush
     >
-      {error && (
-        <p className={classes.stale} role="status">
-          These figures end at <Moment at={data.until} />. The server does not answer now.
-        </p>
-      )}
+      {error && <StaleFigures until={data.until} />}
       {shown === 'graph' ? (
         <Suspense fallback={<Loading rows={6} />}>
           <TopologyGraph topology={data} views={views} selected={node} onSelect={select} />

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import mimetypes
-from collections.abc import Callable
 from pathlib import Path
 
 from django.conf import settings
 from django.core.exceptions import SuspiciousFileOperation
-from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.utils._os import safe_join
 from django.views.decorators.csrf import ensure_csrf_cookie
 from django.views.decorators.http import require_safe
 
-from pipelines.foundation import dispatch
-from pipelines.foundation.availability import RETRY_AFTER_SECONDS, DatabaseUnavailable, bounded
-from pipelines.models import Pipeline
+from pipelines.foundation.availability import RETRY_AFTER_SECONDS, DatabaseUnavailable
+from pipelines.selectors.hosts.health import OK, checks
 
 NOT_BUILT = (
     "The dashboard has not been built yet. Run `make setup` in the project's directory, then load this page again.\n"
 )
 DOCS_NOT_BUILT = "The documentation has not been built yet. Run `make docs` in the project's directory, then reload.\n"
-PROBE_SECONDS = 1.0
 DOCS_MISSING = "The documentation has no such page. It starts at /docs/.\n"
 
 
@@ -73,24 +69,8 @@ def healthz(request: HttpRequest) -> JsonResponse:
 @require_safe
 def readyz(request: HttpRequest) -> JsonResponse:
     """The database and Redis answer. Without Redis the API works, later by a tick, so only the database decides."""
-    checks = {"database": _answers(_ask_database), "redis": _answers(dispatch.event_stream().ping)}
-    ready = checks["database"]
-    words = {name: "ok" if well else "unreachable" for name, well in checks.items()}
-    if ready:
+    words = checks()
+    if words["database"] == OK:
         return JsonResponse({"status": "ok", "checks": words})
     body = {"status": "unavailable", "code": DatabaseUnavailable.code, "checks": words}
     return JsonResponse(body, status=503, headers={"Retry-After": str(RETRY_AFTER_SECONDS)})
-
-
-def _ask_database() -> None:
-    """A transaction, since a database that is locked can be read and not be written."""
-    with bounded(PROBE_SECONDS), transaction.atomic():
-        Pipeline.objects.values_list("pk").first()
-
-
-def _answers(ask: Callable[[], object]) -> bool:
-    try:
-        ask()
-    except Exception:  # whatever the client raises, the answer is no
-        return False
-    return True

@@ -13,6 +13,7 @@ from controlplane.cli.base.commands import Group
 from controlplane.cli.base.errors import MEANINGS, CommandError, ExitCode
 from controlplane.cli.base.session import Session
 from controlplane.cli.definitions import components, definitions, flume, rehearsing
+from controlplane.cli.diagnostics import diagnose
 from controlplane.cli.governance import requests
 from controlplane.cli.hosts import hosts, reconciling
 from controlplane.cli.ledger import ledger, topology
@@ -120,6 +121,7 @@ app.verb(panel=Panel.PIPELINES)(lifecycle.force_stop)
 app.verb(panel=Panel.PIPELINES)(lifecycle.restart)
 app.verb(panel=Panel.PIPELINES)(logs.logs)
 app.noun(runs.app, "runs", panel=Panel.PIPELINES)
+app.text_verb(panel=Panel.PIPELINES)(diagnose.diagnose)
 
 app.verb(panel=Panel.DEFINITIONS)(definitions.validate)
 app.verb(panel=Panel.DEFINITIONS)(definitions.apply)

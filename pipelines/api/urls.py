@@ -7,6 +7,7 @@ from django.urls.converters import StringConverter
 
 from pipelines.api.access import clusters, oidc, passkeys, reach, second_factor, secrets, session, teams, tokens, users
 from pipelines.api.definitions import catalogue, rehearsals, revisions
+from pipelines.api.diagnostics import bundles
 from pipelines.api.governance import change_requests
 from pipelines.api.hosts import evacuations, hosts
 from pipelines.api.http.docs import Docs, Document
@@ -90,6 +91,7 @@ v1 = [
     path(one, pipelines.PipelineDetail.as_view()),
     path(f"{one}/team", pipelines.PipelineTeam.as_view()),
     path(f"{one}/status", pipelines.PipelineStatus.as_view()),
+    path(f"{one}/diagnostics", bundles.PipelineDiagnostics.as_view()),
     path(f"{one}/series", pipelines.PipelineSeries.as_view()),
     path(f"{one}/lag", watching.PipelineLag.as_view()),
     path(f"{one}/ledger", records.Ledger.as_view()),
@@ -195,6 +197,7 @@ v1 = [
     path("audit/chain", audit.AuditChain.as_view()),
     path("audit/chain/verify", audit.VerifyAudit.as_view()),
     path("audit/export", audit.AuditExport.as_view()),
+    path("diagnostics", bundles.InstallationDiagnostics.as_view()),
     path("signing-key", audit.SigningKey.as_view()),
     path("schema", Document.as_view(), name="schema"),
 ]

@@ -22,7 +22,7 @@ from uuid import uuid4
 
 import httpx2
 
-from tests.attacks.sweeping import LATER, Answer, Question, Sweep
+from tests.attacks.sweeping import LATER, Answer, Question, Sweep, readable
 
 SECONDS = 60.0
 ROLES = ("viewer", "admin")
@@ -45,7 +45,8 @@ class Client:
                 question.method, question.path, params=dict(question.query) or None, headers=headers, **sent
             )
             if response.status_code != 429:
-                return Answer(response.status_code, dict(response.headers), response.text)
+                text = readable(response.content, response.headers.get("Content-Type", ""))
+                return Answer(response.status_code, dict(response.headers), text)
             sleep(float(response.headers.get("Retry-After", 1)))
         raise TimeoutError(f"{question} is refused as too fast")
 

@@ -5,7 +5,9 @@ The routes come from the API's own description, so that a new one is swept by it
 
 from __future__ import annotations
 
+import io
 import re
+import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -68,6 +70,14 @@ class Answer:
         headers = {name.lower(): value for name, value in self.headers.items()}
         kept = {name: value for name, value in headers.items() if not _differs(name)}
         return self.status, _without(str(sorted(kept.items())), question), _without(self.text, question)
+
+
+def readable(content: bytes, kind: str) -> str:
+    """The text of an answer; of an archive that of all its files."""
+    if not kind.startswith("application/zip"):
+        return content.decode()
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        return "\n".join(f"{name}\n{archive.read(name).decode()}" for name in archive.namelist())
 
 
 def _differs(name: str) -> bool:

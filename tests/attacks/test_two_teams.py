@@ -14,7 +14,7 @@ from django.db import transaction
 from pipelines.domain.base.roles import Role
 from pipelines.foundation import clock
 from pipelines.models import AllowedNetwork, AllowedRoot, Cluster, Host
-from tests.attacks.sweeping import Answer, Ask, Question, Sweep, questions
+from tests.attacks.sweeping import Answer, Ask, Question, Sweep, questions, readable
 from tests.attacks.two_teams import Side, client_of, fill, side
 from tests.factories import HostFactory, UserFactory
 from tests.figures import RecordProperty
@@ -77,7 +77,7 @@ def asking(who: User) -> Ask:
 
 def _text(response: Any) -> str:
     content: bytes = b"".join(response) if response.streaming else response.content
-    return content.decode()
+    return readable(content, response.headers.get("Content-Type", ""))
 
 
 @pytest.mark.parametrize("role", ["viewer", "operator", "admin"])

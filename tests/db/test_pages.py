@@ -106,7 +106,7 @@ def test_without_a_database_it_is_not_ready(client: Client, monkeypatch: pytest.
     def fail() -> None:
         raise OSError("gone")
 
-    monkeypatch.setattr("controlplane.pages._ask_database", fail)
+    monkeypatch.setattr("pipelines.selectors.hosts.health.ask_database", fail)
     assert client.get("/readyz").status_code == 503
 
 

@@ -3,12 +3,14 @@ import { useQuery } from '@tanstack/react-query'
 import {
   IconAlertTriangle,
   IconCheck,
+  IconFileZip,
   IconMail,
   IconMailOff,
   IconPlugConnectedX,
   type Icon,
 } from '@tabler/icons-react'
 import { useState } from 'react'
+import { INSTALLATION_DIAGNOSTICS_URL } from '@/api/diagnostics'
 import { hostsQuery } from '@/api/hosts'
 import type { Host } from '@/api/types'
 import { CodeBlock } from '@/components/ui/CodeBlock'
@@ -19,7 +21,9 @@ import { Table } from '@/components/ui/Table'
 import { Ago } from '@/components/ui/Time'
 import { ToneBadge } from '@/components/ui/ToneBadge'
 import type { Tone } from '@/domain/phases'
+import { cannotAdministerAll } from '@/domain/roles'
 import { bytes, count, plural } from '@/lib/format'
+import { useSession } from '@/lib/session'
 import { Drained, DrainButton } from './Draining'
 import { EvacuateButton, EvacuationsPanel } from './evacuation/Evacuating'
 import { HostDialog } from './HostDialog'
@@ -35,6 +39,7 @@ export function HostsPage() {
       <PageHeader
         title="Hosts"
         beside={hosts && <span className="dim">{plural(hosts.length, 'host')}</span>}
+        actions={<DownloadDiagnostics />}
       />
       {error && <ErrorNote error={error} onRetry={() => void refetch()} />}
       {!hosts && !error && <Loading />}
@@ -46,6 +51,22 @@ export function HostsPage() {
       <EvacuationsPanel />
     </div>
   )
+}
+
+/** The bundle of the installation, for those who get it. */
+function DownloadDiagnostics() {
+  const { session } = useSession()
+  return cannotAdministerAll(session) === null ? (
+    <Button
+      component="a"
+      variant="default"
+      href={INSTALLATION_DIAGNOSTICS_URL}
+      download
+      leftSection={<IconFileZip size={14} aria-hidden />}
+    >
+      Download diagnostics
+    </Button>
+  ) : null
 }
 
 function NoHosts() {

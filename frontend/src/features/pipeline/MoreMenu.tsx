@@ -1,7 +1,8 @@
-import { ActionIcon, Menu } from '@mantine/core'
+import { ActionIcon, Menu, Text } from '@mantine/core'
 import { useNavigate } from '@tanstack/react-router'
 import {
   IconDots,
+  IconFileZip,
   IconFileUpload,
   IconPencil,
   IconPinned,
@@ -11,6 +12,7 @@ import {
   IconTrash,
 } from '@tabler/icons-react'
 import { useState } from 'react'
+import { diagnosticsUrl } from '@/api/diagnostics'
 import type { PipelineDetail } from '@/api/types'
 import { refusal } from '@/components/actions/allowed'
 import { DeleteDialog } from '@/components/actions/DeleteDialog'
@@ -21,7 +23,7 @@ import { ANY_HOST, pinnedTo } from '@/domain/placement'
 import { cannotWrite } from '@/domain/roles'
 import { EditDialog } from './EditDialog'
 
-/** What is done rarely: migrate, publish a revision, pin to a host, describe, kill, delete. */
+/** What is done rarely: migrate, publish a revision, pin to a host, describe, diagnose, kill, delete. */
 export function MoreMenu({ pipeline }: { pipeline: PipelineDetail }) {
   const navigate = useNavigate()
   const { session } = useSession()
@@ -55,6 +57,17 @@ export function MoreMenu({ pipeline }: { pipeline: PipelineDetail }) {
             reason={cannotWrite(session)}
             onClick={() => setDialog('edit')}
           />
+          <Menu.Item
+            component="a"
+            href={diagnosticsUrl(name)}
+            download
+            leftSection={<IconFileZip size={15} aria-hidden />}
+          >
+            Download diagnostics
+            <Text size="xs" c="dimmed">
+              State, events and logs, without secrets
+            </Text>
+          </Menu.Item>
           <Menu.Divider />
           <ReasonItem
             icon={IconSkull}

@@ -1,0 +1,1 @@
+"""Diagnostic bundles of pipelines and of the installation."""

@@ -1,0 +1,1 @@
+"""Diagnostic bundles: what is taken out of texts, and the archive itself. Pure."""

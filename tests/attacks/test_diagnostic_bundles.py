@@ -26,7 +26,18 @@ IN_SETTINGS = "settings-canary-6"
 IN_BODY = "body-canary-7"
 HEADER = "header-canary-8"
 ALLOWED = "allowed-canary-9"
-CANARIES = (STORED, quote(STORED, safe=""), EARLIER, IN_LOG, IN_ENVIRONMENT, IN_URL, IN_SETTINGS, IN_BODY, HEADER, ALLOWED)
+CANARIES = (
+    STORED,
+    quote(STORED, safe=""),
+    EARLIER,
+    IN_LOG,
+    IN_ENVIRONMENT,
+    IN_URL,
+    IN_SETTINGS,
+    IN_BODY,
+    HEADER,
+    ALLOWED,
+)
 
 LOG = f"""2026-03-01T10:00:00.000Z INFO driver 7 connecting with {STORED} and {quote(STORED, safe="")}
 2026-03-01T10:00:01.000Z ERROR driver 7 failed

@@ -48,6 +48,6 @@ def test_without_a_name_it_is_of_the_installation(command_line: CommandLine, tmp
 def test_a_refusal_leaves_no_file(command_line: CommandLine, tmp_path: Path) -> None:
     run = command_line("vera", Role.VIEWER)
     assert run("diagnose").exit_code == ExitCode.NO_ACCESS
-    assert run("diagnose", "nothing", "--file", "x.zip").exit_code == ExitCode.NOT_FOUND
+    assert run("diagnose", "nothing", "--file", "x.zip").exit_code == ExitCode.FAILED
     assert run("diagnose", "orders", "--file", "missing/x.zip").exit_code != 0
     assert list(tmp_path.iterdir()) == []

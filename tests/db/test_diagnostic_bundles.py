@@ -17,7 +17,15 @@ from pipelines.api.lifecycle.pipelines import PipelineStatus
 from pipelines.domain.base.roles import Role
 from pipelines.domain.base.states import RunState
 from pipelines.models import AuditRow, Pipeline
-from tests.factories import EventFactory, HostFactory, LedgerBatchFactory, PipelineFactory, RunFactory, TeamFactory, UserFactory
+from tests.factories import (
+    EventFactory,
+    HostFactory,
+    LedgerBatchFactory,
+    PipelineFactory,
+    RunFactory,
+    TeamFactory,
+    UserFactory,
+)
 
 pytestmark = pytest.mark.django_db
 ADDRESS = "/api/v1/pipelines/orders/diagnostics"
@@ -106,8 +114,14 @@ def test_what_fails_is_listed_and_prevents_nothing_else(
 
 def test_a_log_that_is_gone_or_elsewhere_is_listed_with_its_reason(orders: Pipeline, admin: APIClient) -> None:
     elsewhere = HostFactory.create(name="beta")
-    RunFactory.create(pipeline=orders, number=8, host=elsewhere)
-    RunFactory.create(pipeline=orders, number=6, state=RunState.ENDED, keeper_pid=4, run_dir=str(settings.HEADGATE.state / "runs" / "gone"))
+    RunFactory.create(pipeline=orders, number=8, host=elsewhere, state=RunState.ENDED)
+    RunFactory.create(
+        pipeline=orders,
+        number=6,
+        state=RunState.ENDED,
+        keeper_pid=4,
+        run_dir=str(settings.HEADGATE.state / "runs" / "gone"),
+    )
     manifest, files = opened(admin.get(ADDRESS))
     assert left_out(manifest) == {"runs/8/agent.log": "log_on_other_host", "runs/6/agent.log": "log_not_found"}
     assert "runs/7/agent.log" in files

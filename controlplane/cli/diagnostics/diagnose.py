@@ -47,9 +47,7 @@ def _manifest(file: Path) -> dict[str, Any]:
         with zipfile.ZipFile(file) as archive:
             found: dict[str, Any] = json.loads(archive.read("manifest.json"))
     except (zipfile.BadZipFile, KeyError, ValueError):
-        raise CommandError(
-            "The download is not a diagnostic bundle", str(file), "Try again.", "not_a_bundle"
-        ) from None
+        raise CommandError("The download is not a diagnostic bundle", str(file), "Try again.", "not_a_bundle") from None
     return found
 
 
@@ -61,5 +59,5 @@ def _print(manifest: dict[str, Any]) -> None:
     if missing := manifest["left_out"]:
         output.table(("left out", "reason"), ((each["name"], each["reason"]) for each in missing), empty="")
     if unknown := manifest["stored_secrets_unknown"]:
-        output.note(f"Values in the secret store are unknown to the server, so no text was searched for them: {unknown}")
+        output.note(f"The server could not look for values of the secret store in these texts: {unknown}")
     output.note("Read the bundle before you send it to others: texts of your programs are in the logs.")

@@ -446,6 +446,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/diagnostics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * @description Download what is known of the installation as one archive without secrets: versions, settings, hosts,
+         *     pipelines, events, rules.
+         */
+        get: operations["diagnose_installation"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/evacuations": {
         parameters: {
             query?: never;
@@ -1100,6 +1120,27 @@ export interface paths {
         put?: never;
         /** @description Declare the run of a silent host lost, so that the next one can start. You confirm that no process of this run is alive. Records delivered after its last report are delivered again; if it is alive, all that it delivers is delivered twice, until its host reports again and ends it. No record is lost. */
         post: operations["declare_pipeline_lost"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/pipelines/{name}/diagnostics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * @description Download what is known of a pipeline as one archive without secrets: definition, state, events, runs, ledger,
+         *     logs. `manifest.json` lists what is inside, what was cut, and what is missing and why: you get what your role
+         *     may read.
+         */
+        get: operations["diagnose_pipeline"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -10696,6 +10737,34 @@ export interface operations {
             };
         };
     };
+    diagnose_installation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/zip": string;
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_evacuations: {
         parameters: {
             query?: {
@@ -12261,6 +12330,36 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Run"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    diagnose_pipeline: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/zip": string;
                 };
             };
             /** @description A problem. */

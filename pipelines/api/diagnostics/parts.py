@@ -11,7 +11,7 @@ from pipelines.api.access.reach import AllowedNetworkList, AllowedRootList
 from pipelines.api.access.secrets import SecretList
 from pipelines.api.access.teams import TeamList
 from pipelines.api.definitions.revisions import RevisionList
-from pipelines.api.governance.change_requests import PipelineRequests, RequestList
+from pipelines.api.governance.change_requests import RequestList
 from pipelines.api.hosts.evacuations import EvacuationList, FreezeList, PolicyList
 from pipelines.api.hosts.hosts import HostDetail, HostList
 from pipelines.api.http.base import View
@@ -70,7 +70,7 @@ def of_pipeline(pipeline: Pipeline) -> Iterator[Part]:
     yield Part("dead-letters/list.json", DeadLetterList, {"limit": 100}, own)
     yield Part("quarantine.json", Quarantines, names=own)
     yield Part("range-replays.json", RangeReplays, names=own)
-    yield Part("change-requests.json", PipelineRequests, names=own)
+    yield Part("change-requests.json", RequestList, {"limit": 50, **of_it})
     yield Part("migrations/list.json", MigrationList, {"limit": 20, **of_it})
     for migration in Migration.objects.filter(pipeline=pipeline, stage__in=OPEN_STAGES).order_by("-created_at")[:1]:
         yield Part("migrations/open-report.json", MigrationEvidence, names={"migration_id": migration.pk})

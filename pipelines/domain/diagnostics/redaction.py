@@ -28,7 +28,7 @@ _PATTERNS = [
     (re.compile(r"\b(?:ghp|gho|ghs|github_pat|glpat|xox[abp]|whsec|hvs)[_.-][\w-]{8,512}"), REDACTED),
     (re.compile(r"\b(?:sk|pk|rk)[-_](?:live|test|proj|ant)[\w-]{8,512}"), REDACTED),
 ]
-_ASSIGNED = re.compile(rf"""((?:{_NAMES})[\w.-]{{0,40}}\\?["']?\s{{0,4}}[:=]\s{{0,4}}\\?)({_VALUE})""", re.IGNORECASE)
+_ASSIGNED = re.compile(rf"""(?<!\$\{{)((?:{_NAMES})[\w.-]{{0,40}}\\?["']?\s{{0,4}}[:=]\s{{0,4}}\\?)({_VALUE})""", re.IGNORECASE)
 
 
 class Redaction:
@@ -64,4 +64,4 @@ class Redaction:
 def _assigned(match: re.Match[str]) -> str:
     """A name with its value hidden; a reference is no value."""
     value = match[2].strip("\"'")
-    return match[0] if value.startswith("${") or value.startswith(REDACTED[:9]) else match[1] + REDACTED
+    return match[0] if value.startswith(("${", REDACTED[:9])) else match[1] + REDACTED

@@ -32,7 +32,7 @@ def test_the_same_parts_make_the_same_archive() -> None:
     assert files == {"a.json": b'{\n "x": 1\n}\n'}
     assert manifest == {
         "format": "f",
-        "parts": [{"name": "a.json", "bytes": 11, "cut": ""}],
+        "parts": [{"name": "a.json", "bytes": 12, "cut": ""}],
         "left_out": [{"name": "b.json", "code": "forbidden", "reason": "Not yours."}],
     }
 
@@ -44,7 +44,7 @@ def test_of_a_text_that_is_too_long_the_end_is_kept_in_whole_lines() -> None:
     assert len(files["log"]) <= 100
     assert files["log"].startswith(b"line ")
     assert files["log"].endswith(b"line 999\n")
-    assert manifest["parts"][0]["cut"] == f"The last {len(files['log'])} of 9890 bytes."
+    assert manifest["parts"][0]["cut"] == f"The last {len(files['log'])} of 8890 bytes."
 
 
 def test_of_a_list_that_is_too_long_the_first_rows_are_kept() -> None:

@@ -74,7 +74,7 @@ class Answer:
 
 def readable(content: bytes, kind: str) -> str:
     """The text of an answer; of an archive that of all its files."""
-    if not kind.startswith("application/zip"):
+    if not content or not kind.startswith("application/zip"):
         return content.decode()
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         return "\n".join(f"{name}\n{archive.read(name).decode()}" for name in archive.namelist())

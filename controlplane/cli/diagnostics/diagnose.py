@@ -59,5 +59,7 @@ def _print(manifest: dict[str, Any]) -> None:
     if missing := manifest["left_out"]:
         output.table(("left out", "reason"), ((each["name"], each["reason"]) for each in missing), empty="")
     if unknown := manifest["stored_secrets_unknown"]:
-        output.note(f"The server could not look for values of the secret store in these texts: {unknown}")
+        output.note(
+            f"The server does not know the values in the secret store, so it has not searched for them: {unknown}"
+        )
     output.note("Read the bundle before you send it to others: texts of your programs are in the logs.")

@@ -17,9 +17,9 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
+from pipelines.api.diagnostics.inner import ask
 from pipelines.api.diagnostics.parts import Part, of_installation, of_pipeline
 from pipelines.api.http.base import PipelineView, View
-from pipelines.api.http.inner import ask
 from pipelines.api.http.permissions import CLOSED
 from pipelines.api.http.problems import exception_handler
 from pipelines.api.http.rate_limits import one_of_few

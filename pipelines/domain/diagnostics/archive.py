@@ -37,16 +37,16 @@ class Archive:
 
     def add_document(self, name: str, document: Any) -> None:
         """Add JSON; of a list the first rows for which there is room."""
-        rows = document.get("results") if isinstance(document, dict) else None
-        data, kept = _json(document), len(rows or ())
+        rows: list[Any] = document.get("results", []) if isinstance(document, dict) else []
+        data, kept = _json(document), len(rows)
         while len(data) > self._room and kept:
             kept //= 2
             data = _json({**document, "results": rows[:kept]})
         if len(data) > self._room:
             self.leave_out(name, "bundle_full", f"It has {len(data)} bytes; there is room for {self._room}.")
             return
-        whole = len(rows or ())
-        self._put(name, data, f"The first {kept} of {whole} rows." if kept < whole else _more(document))
+        cut = f"The first {kept} of {len(rows)} rows." if kept < len(rows) else _more(document)
+        self._put(name, data, cut)
 
     def leave_out(self, name: str, code: str, reason: str) -> None:
         """Say that a part is missing, and why."""

@@ -28,7 +28,9 @@ _PATTERNS = [
     (re.compile(r"\b(?:ghp|gho|ghs|github_pat|glpat|xox[abp]|whsec|hvs)[_.-][\w-]{8,512}"), REDACTED),
     (re.compile(r"\b(?:sk|pk|rk)[-_](?:live|test|proj|ant)[\w-]{8,512}"), REDACTED),
 ]
-_ASSIGNED = re.compile(rf"""(?<!\$\{{)((?:{_NAMES})[\w.-]{{0,40}}\\?["']?\s{{0,4}}[:=]\s{{0,4}}\\?)({_VALUE})""", re.IGNORECASE)
+_ASSIGNED = re.compile(
+    rf"""(?<!\$\{{)((?:{_NAMES})[\w.-]{{0,40}}\\?["']?\s{{0,4}}[:=]\s{{0,4}}\\?)({_VALUE})""", re.IGNORECASE
+)
 
 
 class Redaction:

@@ -47,8 +47,8 @@ def _redis_version() -> str | None:
 
 
 def health() -> dict[str, Any]:
-    """Whether the database and Redis answer this web process, and how busy its host is."""
-    return {"checks": checks(), "load": list(os.getloadavg()), "processors": os.cpu_count()}
+    """Whether the database and Redis answer this web process."""
+    return {"checks": checks(), "processors": os.cpu_count()}
 
 
 def environment() -> dict[str, Any]:

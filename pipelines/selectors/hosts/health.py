@@ -16,7 +16,7 @@ OK = "ok"
 
 def checks() -> dict[str, str]:
     """Each of them, `ok` or `unreachable`."""
-    asked = {"database": ask_database, "redis": dispatch.event_stream().ping}
+    asked: dict[str, Callable[[], object]] = {"database": ask_database, "redis": dispatch.event_stream().ping}
     return {name: OK if _answers(ask) else "unreachable" for name, ask in asked.items()}
 
 

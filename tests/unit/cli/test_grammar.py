@@ -17,7 +17,7 @@ from controlplane.cli.app import Panel, app
 from controlplane.cli.base.errors import ExitCode
 from tests.fakes.api import AT, FakeApi, pipeline
 
-PRINTS_A_FIXED_DOCUMENT = {"migrations report", "audit export", "audit verify"}
+PRINTS_A_FIXED_DOCUMENT = {"diagnose", "migrations report", "audit export", "audit verify"}
 BANNED = (
     "books|(?<!dead )letters?|looks?|looking|tells?|told|rungs?|ladder|climbs?|give up|gives up|given up|way back|"
     "goes on|go on|somebody|nobody|whoever|whom|anybody|price|announced|needs a person|believe|emptied|watched|"

@@ -19,6 +19,7 @@ from pipelines.domain.preview.protocol import MOST_DIFFERENCES, DifferenceRow, P
 from tests.agent.conftest import define
 from tests.agent.harness import REACH
 from tests.agent.topics import Topics
+from tests.waiting import wait_for
 from workers.agent.base.findings import Refused
 from workers.agent.evaluation import reading
 from workers.agent.evaluation.preview import preview
@@ -119,6 +120,47 @@ def _ends(topics: Topics, topic: str) -> dict[TopicPartition, int]:
     known = AdminClient({"bootstrap.servers": topics.servers}).list_topics(timeout=10).topics
     partitions = known[topic].partitions if topic in known else {}
     return KafkaCluster.of(topics.servers, {}, None).latest([TopicPartition(topic, number) for number in partitions])
+
+
+def test_what_was_fetched_beyond_the_preview_is_not_kept(topics: Topics, session: SparkSession, tmp_path: Path) -> None:
+    """One read more each time would fill the heap of a warm previewer."""
+    topics.produce(5000)
+    own = definition(topics)
+    first = {"ranges": [{"topic": topics.source, "partition": 0, "start": 0, "end": 10}]}
+    assert previewed(session, tmp_path, own, own, selection=first).records == 10
+    wait_for(lambda: not instances(session, "org.apache.kafka.clients.consumer.ConsumerRecord"), "it is let go", 60)
+
+
+def instances(session: SparkSession, name: str) -> int:
+    """Objects of a class that are alive in the JVM, which collects its garbage for it."""
+    jvm: Any = session.sparkContext._jvm
+    beans = jvm.java.lang.management.ManagementFactory.getPlatformMBeanServer()
+    commands = jvm.javax.management.ObjectName("com.sun.management:type=DiagnosticCommand")
+    invoke = next(
+        each
+        for each in jvm.java.lang.Class.forName("javax.management.MBeanServer").getMethods()
+        if each.getName() == "invoke"
+    )
+    texts = array(jvm, "String")
+    arguments = array(
+        jvm,
+        "Object",
+        commands,
+        "gcClassHistogram",
+        array(jvm, "Object", texts),
+        array(jvm, "String", "[Ljava.lang.String;"),
+    )
+    histogram = invoke.invoke(beans, arguments)
+    found = [line.split() for line in histogram.splitlines()]
+    return sum(int(line[1]) for line in found if len(line) > 3 and line[3] == name)
+
+
+def array(jvm: Any, of: str, *values: Any) -> Any:
+    """A Java array of a class of `java.lang`."""
+    made = jvm.java.lang.reflect.Array.newInstance(jvm.java.lang.Class.forName(f"java.lang.{of}"), len(values))
+    for index, value in enumerate(values):
+        made[index] = value
+    return made
 
 
 def test_headers_and_json_bodies_are_compared_by_their_parts(

@@ -43,6 +43,18 @@ _CORES = 2
 _NICENESS = 10
 """Of a shadow: it yields to an agent that is busy, and does not starve on a host that is."""
 _STOP = 3.0
+SETTINGS = {
+    # A Python worker that stays would keep the code of an interceptor that has changed since.
+    "spark.python.worker.reuse": "false",
+    # Each read is one of its own. Spark keeps what a consumer has fetched beyond it for a next batch, by default for
+    # five minutes and without a limit: some dozen reads would fill the heap.
+    **{
+        f"spark.kafka.consumer.{cache}.{setting}": "1s"
+        for cache in ("cache", "fetchedData.cache")
+        for setting in ("timeout", "evictorThreadRunInterval")
+    },
+}
+"""Of a session in which nothing is read twice."""
 _PREFIX = "headgate-preview-"
 
 
@@ -95,9 +107,7 @@ class Previewer:
         from workers.agent.spark import session
 
         if self._session is None and self._jvm is not None:
-            # A Python worker that stays would keep the code of an interceptor that has changed since.
-            differing = {"spark.python.worker.reuse": "false"}
-            self._session = session.connect(self._jvm, name="preview", cores=_CORES, tmp=self._tmp, differing=differing)
+            self._session = session.connect(self._jvm, name="preview", cores=_CORES, tmp=self._tmp, differing=SETTINGS)
         if self._session is None:
             raise RuntimeError("there is no JVM")
         return self._session

@@ -122,7 +122,8 @@ class RevisionLook(Frozen):
 
 class SinkWindow(Frozen):
     """A batch whose sink may have the record: written between two instants, in milliseconds; without `until`, up to
-    now. `source`: as the sink knows it. Without a `sink`, any of the channel's may have it."""
+    now. `source`: as the sink knows it. Without a `sink`, any of the channel's may have it. `once`: the batch was not
+    attempted again."""
 
     row: int
     revision: int
@@ -131,6 +132,7 @@ class SinkWindow(Frozen):
     sink: str
     since: int | None
     until: int | None
+    once: bool = False
 
 
 class SinkRecord(Frozen):

@@ -22,7 +22,7 @@ _GROUP = "spark.jobGroup.id"
 @dataclass(frozen=True)
 class Wanted:
     """One record of a query's source, written to the sink between two instants in milliseconds; without `until`, up to
-    now."""
+    now. `once`: its batch was not written again."""
 
     source: str
     channel: str
@@ -31,6 +31,7 @@ class Wanted:
     offset: int
     since: int | None
     until: int | None
+    once: bool = False
 
 
 @dataclass(frozen=True)

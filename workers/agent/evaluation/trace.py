@@ -248,6 +248,7 @@ def _wanted(place: Place, window: SinkWindow) -> Wanted:
         place.offset,
         window.since,
         window.until,
+        window.once,
     )
 
 

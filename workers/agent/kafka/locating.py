@@ -13,6 +13,7 @@ from pipelines.domain.base.positions import TopicPartition
 from workers.agent.base import event_values
 from workers.agent.base.event import COPY_MARK, ORIGIN_HEADER
 from workers.agent.base.located import Located, Search, within
+from workers.agent.kafka.narrowing import neighbours
 from workers.agent.kafka.short_tail import SHORT, records
 from workers.agent.kafka.tail import READER, by_topic
 from workers.agent.positions.checkpoint import Offsets
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 
 MOST = 3_000_000
 """Records that one search looks at."""
+WIDE = 200_000
+"""Records that are all looked at sooner than neighbours of the one that is looked for."""
+_NARROWING = 0.25
+"""The share of the time in which neighbours are looked for."""
 _ONE_RECORD = 10.0
 MARGIN = 5_000
 """Milliseconds that clocks of hosts and brokers often differ by at most: so much more is looked at before the rest."""
@@ -31,34 +36,41 @@ MARGIN = 5_000
 
 @dataclass(frozen=True)
 class Locator:
-    """Looks for the records with one `value` of a header, or with a copy of it. `options`: of Spark's reader."""
+    """Looks for the records with one `value` of a header, or with a copy of it. `options`: of Spark's reader.
+    `once`: the value is an origin, each of which was written once and in the order of offsets, so that neighbours tell
+    where it is."""
 
     cluster: KafkaCluster
     options: dict[str, str]
     value: str
     seconds: float
     header: str = ORIGIN_HEADER
+    once: bool = False
 
     def search(
         self, spark: SparkSession, partitions: list[TopicPartition], since: int | None, until: int | None
     ) -> Search:
-        """What was written between two instants comes first, then what was written shortly before and behind, then the
-        rest. It ends with the part in which something was found. Raises KafkaException."""
+        """What was written between two instants comes first, where that is much what neighbours point to, then what was
+        written shortly before and behind, then the rest. It ends with the part in which something was found.
+
+        Raises KafkaException."""
         deadline, searched = time.monotonic() + self.seconds, 0
         firsts, ends = self.cluster.earliest(partitions), self.cluster.latest(partitions)
-        parts = self._parts(firsts, ends, since, until)
-        for starts, stops in parts:
-            size = sum(end - starts[key] for key, end in stops.items())
+        starts, early = (self._since(firsts, ends, since, margin) for margin in (0, MARGIN))
+        stops, late = (self._until(starts, ends, until, margin) for margin in (0, MARGIN))
+        around = self._around(starts, stops, since, until)
+        for first, last in [*around, (early, starts), (stops, late), (late, ends), (firsts, early)]:
+            size = sum(end - first[key] for key, end in last.items())
             if searched + size > MOST:
                 return Search([], searched, f"{size} more records would have to be searched")
             try:
-                found = self._looked_at(spark, starts, stops, size, deadline)
+                found = self._looked_at(spark, first, last, size, deadline)
             except TimeoutError:
                 return Search([], searched, f"the search ended after {self.seconds:g} s")
             searched += size
             if found:
                 return Search(sorted(found, key=lambda each: (each.copy, each.key, each.offset)), searched)
-        return Search([], searched, self._deleted(firsts, parts[1][0]))
+        return Search([], searched, self._deleted(firsts, early))
 
     def _deleted(self, firsts: Offsets, starts: Offsets) -> str:
         """What retention or compaction may have taken of the part in which the record was written."""
@@ -68,12 +80,23 @@ class Locator:
         compacted = any("compact" in each.get("cleanup.policy", "") for each in settings.values())
         return "the topic is compacted" if compacted else ""
 
-    def _parts(
-        self, firsts: Offsets, ends: Offsets, since: int | None, until: int | None
+    def _around(
+        self, starts: Offsets, stops: Offsets, since: int | None, until: int | None
     ) -> list[tuple[Offsets, Offsets]]:
-        starts, early = (self._since(firsts, ends, since, margin) for margin in (0, MARGIN))
-        stops, late = (self._until(starts, ends, until, margin) for margin in (0, MARGIN))
-        return [(starts, stops), (early, starts), (stops, late), (late, ends), (firsts, early)]
+        """What lies between two offsets of each partition, in parts: first that to which neighbours point."""
+        size = sum(stop - starts[key] for key, stop in stops.items())
+        if not self.once or since is None or size <= WIDE:
+            return [(starts, stops)]
+        known = neighbours(self.cluster, self.header, self.value)
+        now = round(time.time() * 1000)
+        low, high = known.around(stops, since, until or now, self.seconds * _NARROWING)
+        first = self._between(starts, stops, low - MARGIN)
+        last = self._between(starts, stops, high + MARGIN)
+        return [(first, last), (starts, first), (last, stops)]
+
+    def _between(self, starts: Offsets, stops: Offsets, at: int) -> Offsets:
+        found = {**stops, **self.cluster.at(list(stops), at)}
+        return {key: min(max(starts[key], offset), stops[key]) for key, offset in found.items()}
 
     def _since(self, firsts: Offsets, ends: Offsets, since: int | None, margin: int) -> Offsets:
         return firsts if since is None else {**ends, **self.cluster.at(list(ends), since - margin)}

@@ -41,9 +41,12 @@ class Origin(NamedTuple):
     offset: int
 
 
-def records(settings: Mapping[str, Any], starts: Offsets, ends: Offsets, timeout: float) -> Iterator[Any]:
-    """Every record of [starts, ends), as librdkafka gives it. Raises KafkaException, or TimeoutError where they were
-    not all read within `timeout` seconds."""
+def records(
+    settings: Mapping[str, Any], starts: Offsets, ends: Offsets, timeout: float, *, at_once: int = _AT_ONCE
+) -> Iterator[Any]:
+    """Every record of [starts, ends), as librdkafka gives it: so many at once, or those that there are.
+
+    Raises KafkaException, or TimeoutError where they were not all read within `timeout` seconds."""
     todo = {key for key, end in ends.items() if end > starts[key]}
     if not todo:
         return
@@ -51,7 +54,7 @@ def records(settings: Mapping[str, Any], starts: Offsets, ends: Offsets, timeout
     try:
         consumer.assign([ClientPartition(*key, starts[key]) for key in todo])
         while todo:
-            for message in consumer.consume(_AT_ONCE, timeout=0.1):
+            for message in consumer.consume(at_once, timeout=0.1):
                 is_record, at = _is_record(message), int(message.offset() or 0)
                 key = TopicPartition(str(message.topic()), int(message.partition() or 0))
                 # Markers of transactions are no records: after those, the end of the log is told instead.

@@ -274,6 +274,7 @@ def _window(row: LedgerRow) -> SinkWindow | None:
         sink=row.sink,
         since=_milliseconds(row.planned_at),
         until=_milliseconds(row.done_at),
+        once=row.attempts <= 1,
     )
 
 

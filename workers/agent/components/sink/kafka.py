@@ -275,7 +275,8 @@ class Builder(SinkBuilder):
         origin = f"{prefix}/{wanted.topic}/{wanted.partition}/{wanted.offset}"
         options = self._cluster.jvm_options(self.spec.options)
         partitions = self._cluster.partitions(self._topics(), self.place.path, "READ")
-        return Locator(self._cluster, options, origin, seconds).search(spark, partitions, wanted.since, wanted.until)
+        locator = Locator(self._cluster, options, origin, seconds, once=wanted.once)
+        return locator.search(spark, partitions, wanted.since, wanted.until)
 
     def _is_compacted(self, topics: set[str]) -> bool:
         found = self._cluster.settings_of(sorted(topics))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
+
 from django.db import models
 from django.db.models import Q
 
@@ -16,7 +19,8 @@ class LedgerBatch(models.Model):
     `ranges` is `[{topic, partition, start, end}]`. Rows count, not offsets: read is what the source gave. `components`:
     what each component has counted, null where it was not counted by component or there is nothing of it;
     `unattributed`: by how many records that differs from the sums. `delivered_bytes`: null where they were not counted
-    or nothing was delivered. `operation`: of a batch that was replayed, the replay.
+    or nothing was delivered. `spent`: milliseconds of the batches by `BatchStep`; null where they were not measured.
+    `operation`: of a batch that was replayed, the replay.
     """
 
     run = models.ForeignKey("pipelines.Run", on_delete=models.CASCADE, related_name="batches")
@@ -42,6 +46,7 @@ class LedgerBatch(models.Model):
     components = models.JSONField(null=True, blank=True)
     unattributed = models.PositiveBigIntegerField(default=0)
     delivered_bytes = models.PositiveBigIntegerField(null=True, blank=True)
+    spent = models.JSONField(null=True, blank=True)
     sink = models.CharField(max_length=63, blank=True, default="")
     attempts = models.PositiveIntegerField(default=0)
     sink_ends = models.JSONField(default=dict, blank=True, help_text="Open batch: end offsets of its sinks before it.")
@@ -88,6 +93,10 @@ class LedgerBatch(models.Model):
         for name in (*COUNTERS, "components", "delivered_bytes"):
             setattr(self, name, getattr(total, name))
         self.unattributed += counts.unattributed
+
+    def add_spent(self, spent: Mapping[str, int]) -> None:
+        """Count the time of more batches in this row."""
+        self.spent = dict(Counter(self.spent or {}) + Counter(spent))
 
     @property
     def most_twice(self) -> int:

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, NonNegativeInt
 
 from pipelines.domain.base.positions import Frozen, Offset, PartitionPosition, PartitionRange, SourceIdentity
-from pipelines.domain.ledger.ledger import Counts
+from pipelines.domain.ledger.ledger import BatchStep, Counts
 from pipelines.domain.ledger.sink_groups import Switch
 
 
@@ -84,7 +84,8 @@ class Planned(Frozen):
 
 
 class Done(Frozen):
-    """The sink has acknowledged a batch. `duplicates_max`: records that the sink may hold twice, `ms`: duration."""
+    """The sink has acknowledged a batch. `duplicates_max`: records that the sink may hold twice, `ms`: duration, of
+    which `steps` names parts."""
 
     source: str
     channel: str
@@ -95,6 +96,13 @@ class Done(Frozen):
     sink: str
     attempts: int = Field(default=1, ge=1)
     ms: int = Field(default=0, ge=0)
+    steps: dict[BatchStep, NonNegativeInt] = {}
+
+    @property
+    def spent(self) -> dict[str, int]:
+        """All of its duration, by step."""
+        rest = self.ms - sum(self.steps.values())
+        return {step.value: ms for step, ms in self.steps.items()} | {BatchStep.OTHER.value: max(0, rest)}
 
 
 class Resolved(Frozen):

@@ -8,6 +8,7 @@ What components decide has parts, one for each component; they add up to their s
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from enum import StrEnum
 from typing import Annotated, Literal, get_args
 
 from pydantic import Field
@@ -42,6 +43,20 @@ CAUSES: tuple[Cause, ...] = ("added", "routed_elsewhere", "filtered", "unrouted"
 
 Parts = Mapping[str, Mapping[Cause, Annotated[int, Field(ge=0)]]]
 """What each component has counted, by its path in the definition; what it has counted nothing of is left out."""
+
+
+class BatchStep(StrEnum):
+    """What the time of a batch goes into. `plan`: where the sinks end, and the plan on disk; `wait`: attempts that
+    failed, pauses after them, and the look for what a sink holds already; `deliver`: the attempt that worked, from the
+    read to the acknowledgement; `dead_letters`: keeping them; `other`: everything else."""
+
+    PLAN = "plan"
+    WAIT = "wait"
+    DELIVER = "deliver"
+    DEAD_LETTERS = "dead_letters"
+    OTHER = "other"
+
+
 _DELIVERY = ("sinks.", "channels.")
 
 

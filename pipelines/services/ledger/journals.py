@@ -427,6 +427,7 @@ def _payload(entry: Entry) -> Frozen:
 
 def _count(row: LedgerBatch, done: journal.Done, at: datetime) -> None:
     row.add(done.counts)
+    row.add_spent(done.spent)
     row.duplicates_max += done.duplicates_max
     row.attempts = max(row.attempts, done.attempts)
     row.sink = done.sink

@@ -21,7 +21,7 @@ from django.db.models.functions import TruncHour
 
 from pipelines.domain.base.positions import PartitionRange, merge_ranges
 from pipelines.domain.base.states import LedgerState
-from pipelines.domain.ledger.ledger import COUNTERS, Counts
+from pipelines.domain.ledger.ledger import COUNTERS
 from pipelines.models import Event, LedgerBatch, Sample
 from pipelines.services.base import bulk
 
@@ -47,7 +47,7 @@ REPEATED = ("sink.failed", "source.failed", "run.spawn_failed", "supervisor.erro
 RUNS_AT_ONCE = 50
 HOURS_AT_ONCE = 2_000
 _ADDED_UP = (*COUNTERS, "duplicates_max")
-_CHANGED = ("last_batch", "ranges", "attempts", "done_at", "components", "delivered_bytes", *_ADDED_UP)
+_CHANGED = ("last_batch", "ranges", "attempts", "done_at", "components", "delivered_bytes", "spent", *_ADDED_UP)
 _MERGED = {"id", "first_batch", "planned_at", "rolled", *_CHANGED}
 _SAME = [field.attname for field in LedgerBatch._meta.concrete_fields if field.name not in _MERGED]
 
@@ -129,13 +129,14 @@ def merged(rows: Sequence[LedgerBatch]) -> tuple[list[LedgerBatch], list[int]]:
 def _adjoin(tail: LedgerBatch, row: LedgerBatch) -> bool:
     same = all(getattr(tail, name) == getattr(row, name) for name in _SAME)
     adjoin = same and tail.last_batch + 1 == row.first_batch
-    return adjoin and tail.balanced and row.balanced and _keep_known(tail.counts, row.counts)
+    return adjoin and tail.balanced and row.balanced and _keep_known(tail, row)
 
 
-def _keep_known(*both: Counts) -> bool:
-    """Together they say as much about components and bytes as each does alone."""
-    parts, sizes = [counts.parts for counts in both], [counts.bytes_out for counts in both]
-    return _both_or_none(parts) and _both_or_none(sizes)
+def _keep_known(*both: LedgerBatch) -> bool:
+    """Together they say as much about components, bytes and durations as each does alone."""
+    counts, spent = [row.counts for row in both], [row.spent for row in both]
+    parts, sizes = [each.parts for each in counts], [each.bytes_out for each in counts]
+    return _both_or_none(parts) and _both_or_none(sizes) and _both_or_none(spent)
 
 
 def _both_or_none(known: Sequence[Any]) -> bool:
@@ -144,6 +145,8 @@ def _both_or_none(known: Sequence[Any]) -> bool:
 
 def _absorb(tail: LedgerBatch, row: LedgerBatch) -> None:
     tail.add(row.counts)
+    if row.spent is not None:
+        tail.add_spent(row.spent)
     tail.duplicates_max += row.duplicates_max
     tail.last_batch = row.last_batch
     tail.attempts = max(tail.attempts, row.attempts)

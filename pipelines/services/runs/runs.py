@@ -277,7 +277,8 @@ def end_run(*, pipeline: Pipeline, run: Run, end: RunEnd, after: Aftermath, now:
         return False
     words = f"Run {run.number} ended ({end.outcome.lower()}): {end.exit_reason}"
     Pipeline.objects.filter(id=pipeline.id).update(**_consequences(pipeline, after, now, words))
-    events.record(kind="run.ended", message=words, pipeline=pipeline, run=run, data=fields)
+    data = fields | {"restarts": after.restart is not None}
+    events.record(kind="run.ended", message=words, pipeline=pipeline, run=run, data=data)
     change_phase(pipeline, after.phase, after.reason, after.message, run, after.stop_reason, _told(end, after))
     if after.phase is Phase.STOPPED:
         alerts.clear_alert(rule=AlertRule.AGENT_CRASHED, key=pipeline.name)

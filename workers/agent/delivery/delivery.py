@@ -302,12 +302,14 @@ class SinkGroup:
         planned = batch.planned
         group = f"{planned.source}.{planned.channel}/{planned.batch}/{sink}/{number}"
         deadline = Deadline(context, group, builder.write_deadline)
-        self.writing = Writing(sink, time.monotonic(), deadline)
+        started = time.monotonic()
+        self.writing = Writing(sink, started, deadline)
         crash_points.reach("agent.writing")
         try:
             with deadline:
                 counts = within(builder.place.path, builder.write)(attempt)
                 attempt.repeats = repeats.count(context, group)
+                attempt.ms = round((time.monotonic() - started) * 1000)
                 return attempt, counts
         except DeadlineExceeded:
             self._left_behind = True

@@ -24,7 +24,7 @@ from pipelines.domain.ledger.journal import (
     SinkSwitched,
     SourceFailed,
 )
-from pipelines.domain.ledger.ledger import Counts
+from pipelines.domain.ledger.ledger import BatchStep, Counts
 from pipelines.domain.ledger.sink_groups import GroupStatus, Switch
 from pipelines.domain.runs.protocol import Checking, Holding, PartitionProgress, QueryStatus
 from workers import crash_points
@@ -225,7 +225,7 @@ class ChannelLedger:
         planned = self._plan(number, ends)
         self._journal.append(planned)
         crash_points.reach("agent.planned")
-        done = self._with_overrun(self._done(planned, frame, started))
+        done = self._with_overrun(self._done(planned, frame, started, {BatchStep.PLAN: _ms_since(started)}))
         self._journal.append(done)
         crash_points.reach("agent.done")
         self._finish(done, ends)
@@ -339,18 +339,23 @@ class ChannelLedger:
                 deduplication.failed(next(iter(self.group.sinks)), spark)
                 deduplication.held(spark)
 
-    def _done(self, planned: Planned, frame: DataFrame, started: float) -> Done:
+    def _done(self, planned: Planned, frame: DataFrame, started: float, spent: dict[BatchStep, int]) -> Done:
         batch = Batch(frame, planned, self._classifier)
         if time.monotonic() < self._left_alone_until and not self.must_arrive():
-            return self._dropped(batch, started)
+            return self._dropped(batch, started, spent)
         deduplication = self._deduplication(planned)
+        begun = time.monotonic()
         try:
             delivery = self.group.deliver(batch, self._listener(planned.batch), self.must_arrive, deduplication)
         except AllFailed:
-            return self._dropped(batch, started)
+            return self._dropped(batch, started, spent)
+        delivered = delivery.pass_.ms
+        spent |= {BatchStep.DELIVER: delivered, BatchStep.WAIT: max(0, _ms_since(begun) - delivered)}
         crash_points.reach("agent.delivered")
         sink = self.group.sinks[delivery.sink]
+        begun = time.monotonic()
         self._dead_letter_queue.take(planned, delivery.pass_, sink.place.path)
+        spent[BatchStep.DEAD_LETTERS] = _ms_since(begun)
         crash_points.reach("agent.dead_letters")
         return Done(
             source=self.source,
@@ -362,6 +367,7 @@ class ChannelLedger:
             sink=delivery.sink,
             attempts=delivery.attempts,
             ms=_ms_since(started),
+            steps=spent,
         )
 
     def must_arrive(self) -> bool:
@@ -395,7 +401,7 @@ class ChannelLedger:
         lost = sum(each.end - each.start for each in done.ranges) - done.counts.read if self._overrun else 0
         return done.model_copy(update={"counts": done.counts + Counts(read=lost, dropped_optional=lost)})
 
-    def _dropped(self, batch: Batch, started: float) -> Done:
+    def _dropped(self, batch: Batch, started: float, spent: dict[BatchStep, int]) -> Done:
         """An optional channel whose sinks all failed: its events are counted, and dead ones are kept all the same."""
         attempt = batch.attempt()
         attempt.events.count()
@@ -416,6 +422,7 @@ class ChannelLedger:
             sink="",
             attempts=max(1, len(self.group.sinks)),
             ms=_ms_since(started),
+            steps=spent,
         )
 
     def _journal_added_partitions(self, ends: Offsets) -> None:

@@ -248,12 +248,14 @@ class Batch:
 
 class Attempt:
     """One pass over a batch: `events`, or what `in_columns` gives, must be written by one action; then there are
-    `counts`. `repeats`: tasks of the write that ran more than once, because a cluster lost them."""
+    `counts`. `repeats`: tasks of the write that ran more than once, because a cluster lost them; `ms`: how long
+    the write took."""
 
     def __init__(self, batch: Batch, classification: Classification, sink: str) -> None:
         self.planned = batch.planned
         self._batch, self._classification, self._sink = batch, classification, sink
         self.repeats = 0
+        self.ms = 0
         self._refusals: list[Refusal] = []
         self._counted = Observation()
         self._counts: Counts | None = None

@@ -16,6 +16,7 @@ from rest_framework.test import APIClient
 
 from pipelines.domain.base.states import DesiredState, LedgerState, OperationState, Phase, RunState
 from pipelines.models import Run
+from pipelines.selectors.runs.live import recorded_frame
 from pipelines.services.base.audit import Actor, record
 from pipelines.services.lifecycle import operations
 from tests.db.conftest import Server
@@ -66,6 +67,16 @@ def test_the_status_tells_which_sinks_of_a_group_are_live_and_which_are_out(view
     run.save()
     (query,) = viewer.get(f"{ORDERS}/status").json()["queries"]
     assert query["group"] == group | {"failed": [out | {"until": "2023-11-14T22:13:24Z"}]}
+
+
+def test_a_paused_pipeline_reads_nothing_whatever_its_agent_reported_last(viewer: APIClient, run: Run) -> None:
+    run.pipeline.phase = Phase.PAUSED
+    run.pipeline.save()
+    for path in (ORDERS, f"{ORDERS}/status"):
+        live = viewer.get(path).json()["live"]
+        assert (live["records_per_second"], live["lag_records"]) == (0.0, 10)
+    frame = recorded_frame(run.pipeline, run)
+    assert (frame["live"]["records_per_second"], frame["live"]["lag_records"]) == (0.0, 10)
 
 
 def test_a_sink_on_its_own_has_no_group(viewer: APIClient, run: Run) -> None:

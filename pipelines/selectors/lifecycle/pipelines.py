@@ -50,6 +50,7 @@ from pipelines.selectors.runs.live import (
     live_schema,
     query_schemas,
     recorded_frame,
+    while_in,
 )
 from pipelines.selectors.runs.runs import living_runs, run_schema, runs
 from pipelines.selectors.runs.schemas import LiveSchema
@@ -184,6 +185,7 @@ def _fields(
     silent."""
     known = _known(pipeline, supervision)
     live = LiveSchema.model_validate(pipeline.live) if pipeline.live else live_schema(unread.get(pipeline.run_id or 0))
+    live = while_in(known.phase, live)
     if live.as_of and known.phase is Phase.UNKNOWN:
         lag = measured.get(pipeline.name, live.lag_records)
         live = live.model_copy(update={"stale": True, "lag_records": lag})

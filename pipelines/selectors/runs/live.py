@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from pipelines.domain.base.states import Phase
 from pipelines.domain.definitions.document.guarantees import Guarantee
 from pipelines.domain.runs.protocol import ComponentStatus, IngestBufferStatus, QueryStatus
 from pipelines.models import Pipeline, Run
@@ -38,6 +39,11 @@ def live_schema(run: Run | None) -> LiveSchema:
         return LiveSchema()
     figures = run.observed.get("live")
     return LiveSchema.model_validate(figures) if figures else _figures(query_statuses(run), run.observed.get("at"))
+
+
+def while_in(phase: str, live: LiveSchema) -> LiveSchema:
+    """The figures in a phase: while a pipeline is paused nothing is read, whatever its agent reported last."""
+    return live.model_copy(update={"records_per_second": 0.0}) if phase == Phase.PAUSED and live.as_of else live
 
 
 def _figures(queries: Sequence[QueryStatus], at: float | None) -> LiveSchema:
@@ -125,7 +131,7 @@ def live_frame(pipeline: Pipeline, queries: Sequence[QueryStatus], at: float | N
 
     `at`: wall seconds of the agent's report; None without one.
     """
-    live = _figures(queries, at) if at is not None else LiveSchema()
+    live = while_in(pipeline.phase, _figures(queries, at)) if at is not None else LiveSchema()
     return {
         "pipeline": pipeline.name,
         "phase": pipeline.phase,

@@ -19,7 +19,7 @@ from controlplane.cli.hosts import hosts, reconciling
 from controlplane.cli.ledger import ledger, topology
 from controlplane.cli.lifecycle import lifecycle, status
 from controlplane.cli.migration import evacuations, migrations, rules
-from controlplane.cli.monitoring import alerts, consumer_groups, events, lag, receivers, silences
+from controlplane.cli.monitoring import alerts, consumer_groups, events, history, lag, receivers, silences
 from controlplane.cli.positions import positions
 from controlplane.cli.preview import preview, testing
 from controlplane.cli.reprocessing import dead_letters, quarantine, replays
@@ -155,6 +155,7 @@ hosts.app.verb()(reconciling.reconcile)
 
 app.verb(panel=Panel.MONITORING)(events.events)
 app.verb(panel=Panel.MONITORING)(lag.lag)
+app.verb(panel=Panel.MONITORING)(history.history)
 app.noun(alerts.app, "alerts", panel=Panel.MONITORING)
 app.noun(consumer_groups.app, "consumer-groups", panel=Panel.MONITORING)
 app.noun(receivers.app, "receivers", panel=Panel.MONITORING)

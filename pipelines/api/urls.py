@@ -14,7 +14,7 @@ from pipelines.api.http.docs import Docs, Document
 from pipelines.api.ledger import audit, records
 from pipelines.api.lifecycle import lifecycle, pipelines, reconciling
 from pipelines.api.migration import migrations
-from pipelines.api.monitoring import alerts, events, receivers, silences, watching
+from pipelines.api.monitoring import alerts, charts, events, receivers, silences, watching
 from pipelines.api.positions import positions
 from pipelines.api.preview import previews, testing
 from pipelines.api.reprocessing import dead_letters, quarantine, range_replays
@@ -93,6 +93,8 @@ v1 = [
     path(f"{one}/status", pipelines.PipelineStatus.as_view()),
     path(f"{one}/diagnostics", bundles.PipelineDiagnostics.as_view()),
     path(f"{one}/series", pipelines.PipelineSeries.as_view()),
+    path(f"{one}/charts", charts.PipelineCharts.as_view()),
+    path(f"{one}/charts/partitions", charts.PipelinePartitionCharts.as_view()),
     path(f"{one}/lag", watching.PipelineLag.as_view()),
     path(f"{one}/ledger", records.Ledger.as_view()),
     path(f"{one}/ledger/summary", records.LedgerSummary.as_view()),

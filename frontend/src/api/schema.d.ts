@@ -1021,6 +1021,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/pipelines/{name}/charts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Show what was read and delivered per second, lag, time of batches by step, and restarts over time. */
+        get: operations["get_charts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/pipelines/{name}/charts/partitions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Show the lag of every partition over time. */
+        get: operations["get_partition_charts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/pipelines/{name}/dead-letters": {
         parameters: {
             query?: never;
@@ -2985,6 +3019,14 @@ export interface components {
         /** @enum {string} */
         BackendEnum: "store" | "vault" | "env" | "file";
         /**
+         * BatchStep
+         * @description What the time of a batch goes into. `plan`: where the sinks end, and the plan on disk; `wait`: attempts that
+         *     failed, pauses after them, and the look for what a sink holds already; `deliver`: the attempt that worked, from the
+         *     read to the acknowledgement; `dead_letters`: keeping them; `other`: everything else.
+         * @enum {string}
+         */
+        BatchStep: "plan" | "wait" | "deliver" | "dead_letters" | "other";
+        /**
          * Binding
          * @description A role of a user or a group. `team` null: it counts in every team. `sees_records`: of an operator, or a higher
          *     role, whether it shows what events hold.
@@ -3408,6 +3450,70 @@ export interface components {
              * @default []
              */
             searches: components["schemas"]["SinkSearch"][];
+        };
+        /**
+         * Charts
+         * @description A pipeline over a range of time, in columns: each has a value for each time in `at`, which is the beginning of
+         *     `step` seconds. null: nobody has measured it; 0 is measured.
+         *
+         *     `read_per_second`, `delivered_per_second`: means of the ledger, while an agent ran. `lag_records`, `lag_seconds`:
+         *     the most. `batch_seconds`: of a batch in the mean, by step. `restarts`: after failures.
+         *
+         *     `marks`: the newest of the range; `marks_left_out`: there are older ones. `created_at`: of the pipeline; `ran`: an
+         *     agent ran in the range; `lag_kept_since`, `events_kept_since`: what is older is deleted.
+         */
+        Charts: {
+            /**
+             * Since
+             * Format: date-time
+             */
+            since: string;
+            /**
+             * Until
+             * Format: date-time
+             */
+            until: string;
+            /** Step */
+            step: number;
+            /** At */
+            at: string[];
+            /** Read Per Second */
+            read_per_second: (number | null)[];
+            /** Delivered Per Second */
+            delivered_per_second: (number | null)[];
+            /** Lag Records */
+            lag_records: (number | null)[];
+            /** Lag Seconds */
+            lag_seconds: (number | null)[];
+            /** Batches */
+            batches: (number | null)[];
+            /** Batch Seconds */
+            batch_seconds: {
+                [key: string]: (number | null)[];
+            };
+            /** Restarts */
+            restarts: (number | null)[];
+            /** Marks */
+            marks: components["schemas"]["Mark"][];
+            /** Marks Left Out */
+            marks_left_out: boolean;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Ran */
+            ran: boolean;
+            /**
+             * Lag Kept Since
+             * Format: date-time
+             */
+            lag_kept_since: string;
+            /**
+             * Events Kept Since
+             * Format: date-time
+             */
+            events_kept_since: string;
         };
         /**
          * Checking
@@ -5519,6 +5625,25 @@ export interface components {
             text: string;
         };
         /**
+         * Mark
+         * @description An event that may explain a bend in a line. `state`: the phase that it led to; empty for other kinds.
+         */
+        Mark: {
+            /** Id */
+            id: number;
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /** Kind */
+            kind: string;
+            /** State */
+            state: string;
+            /** Message */
+            message: string;
+        };
+        /**
          * Matchers
          * @description What must be true of an alert; an empty list allows everything. Of `labels` each name must match; several values
          *     of one name are alternatives.
@@ -6282,6 +6407,49 @@ export interface components {
              * @description The version that its next start is given.
              */
             current: number;
+        };
+        /**
+         * PartitionCharts
+         * @description The lag of every partition over a range of time, in columns as those of the charts: the most of each `step`
+         *     seconds. `left_out`: partitions with less lag, where there are too many for one answer.
+         */
+        PartitionCharts: {
+            /**
+             * Since
+             * Format: date-time
+             */
+            since: string;
+            /**
+             * Until
+             * Format: date-time
+             */
+            until: string;
+            /** Step */
+            step: number;
+            /** At */
+            at: string[];
+            /** Partitions */
+            partitions: components["schemas"]["PartitionColumns"][];
+            /** Left Out */
+            left_out: number;
+        };
+        /**
+         * PartitionColumns
+         * @description The lag of one partition over time.
+         */
+        PartitionColumns: {
+            /** Source */
+            source: string;
+            /** Channel */
+            channel: string;
+            /** Topic */
+            topic: string;
+            /** Partition */
+            partition: number;
+            /** Records */
+            records: (number | null)[];
+            /** Seconds */
+            seconds: (number | null)[];
         };
         /**
          * PartitionProgress
@@ -12108,6 +12276,72 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ChangeRequest"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_charts: {
+        parameters: {
+            query?: {
+                since?: string;
+                until?: string;
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Charts"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_partition_charts: {
+        parameters: {
+            query?: {
+                since?: string;
+                until?: string;
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PartitionCharts"];
                 };
             };
             /** @description A problem. */

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AwareDatetime, BaseModel, BeforeValidator, Field, WithJsonSchema, model_validator
 
@@ -50,6 +50,15 @@ class SeriesQuery(BaseModel):
     def step_seconds(self) -> int | None:
         """The step in seconds."""
         return _STEPS[self.step] if self.step else None
+
+
+class RangeQuery(BaseModel):
+    """From when until when: times, or how long ago (30m, 2h, 7d). The last hour, unless given."""
+
+    DEFAULT: ClassVar[timedelta] = timedelta(hours=1)
+
+    since: Since | None = None
+    until: Since | None = None
 
 
 class AlertsQuery(PageQuery):

@@ -1,5 +1,6 @@
 import type { ActionKind, Finding } from '../src/api/types'
 import { batches, diff, flow, hosts, revisions, statusOf, summary, topology } from './answers.ts'
+import { charts, partitionCharts } from './charts.ts'
 import { iso } from './seed.ts'
 import { World } from './world.ts'
 
@@ -184,8 +185,10 @@ function onPipeline(world: World, path: string, request: Request, body: Record<s
       return json({ offered: [], ranges: [], operation: null })
     case 'range-replays':
       return page([])
-    case 'lag':
-      return json({ as_of: null, records: null, seconds: null, partitions: [], step: 60, points: [] })
+    case 'charts': {
+      const query = new URL(request.url).searchParams
+      return json(number === 'partitions' ? partitionCharts(sim, query) : charts(sim, query))
+    }
     case 'positions':
       return json({ taken_at: null, fresh: false, error: null, findings: [], partitions: [], choices: [] })
     case 'runs':

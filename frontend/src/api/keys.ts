@@ -56,11 +56,11 @@ export const keys = {
   trace: (name: string, id: string) => ['trace', name, id] as const,
   quarantine: (name: string) => ['pipeline', name, 'quarantine'] as const,
   rangeReplays: (name: string) => ['pipeline', name, 'range-replays'] as const,
-  lag: (name: string, minutes: number) => ['lag', name, minutes] as const,
+  charts: (name: string, range: object) => ['charts', name, range] as const,
+  partitionCharts: (name: string, range: object) => ['charts', name, 'partitions', range] as const,
   stacks: (run: number) => ['stacks', run] as const,
   changeRequests: (name: string) => ['pipeline', name, 'change-requests'] as const,
   runs: (name: string) => ['pipeline', name, 'runs'] as const,
-  series: (name: string, minutes: number) => ['series', name, minutes] as const,
   revisions: (name: string) => ['pipeline', name, 'revisions'] as const,
   diff: (name: string, from: number, to: number) => ['diff', name, from, to] as const,
 }

@@ -39,23 +39,6 @@ export async function fetchSeries(
   return points
 }
 
-export const seriesQuery = (name: string, minutes: number) =>
-  queryOptions({
-    queryKey: keys.series(name, minutes),
-    queryFn: ({ signal }) => fetchSeries(name, minutes, signal),
-    staleTime: 60_000,
-  })
-
-/** The lag of every partition, now and over so many minutes. */
-export const lagQuery = (name: string, minutes: number) =>
-  queryOptions({
-    queryKey: keys.lag(name, minutes),
-    queryFn: ({ signal }) => {
-      const params = { ...named(name), query: { since: `${minutes}m` } }
-      return take(api.GET('/api/v1/pipelines/{name}/lag', { params, signal }))
-    },
-  })
-
 export const validate = (definition: string, signal?: AbortSignal) =>
   take(api.POST('/api/v1/pipelines/validate', { body: { definition }, signal }))
 

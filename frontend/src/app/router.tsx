@@ -2,6 +2,7 @@ import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from '
 import type { AuditFilter } from '@/api/audit'
 import { OverviewPage } from '@/features/overview/OverviewPage'
 import { readOverviewSearch } from '@/features/overview/filter'
+import { readChartSearch } from '@/features/pipeline/charts/search'
 import { LOG_LEVELS, type LogLevel } from '@/features/pipeline/log/buffer'
 import { NotFound, RouteError } from './RouteStates'
 import { Shell } from './shell/Shell'
@@ -63,10 +64,7 @@ const live = createRoute({
   getParentRoute: () => pipeline,
   path: 'throughput',
   component: lazyRouteComponent(() => import('@/features/pipeline/live/LiveTab'), 'LiveTab'),
-  validateSearch: (search): { minutes?: number; view?: 'table' } => ({
-    minutes: whole(search.minutes),
-    view: search.view === 'table' ? 'table' : undefined,
-  }),
+  validateSearch: readChartSearch,
 })
 
 const FLOW_VIEWS = ['graph', 'table'] as const

@@ -40,6 +40,15 @@ export function shortTime(at: string | null | undefined, zone: TimeZone, now: nu
   return sameDay ? clockTime(at, zone) : full.format(new Date(at))
 }
 
+/** A time on an axis whose ticks are so many seconds apart: date at midnight and where they are days, else "12:04". */
+export function axisTime(seconds: number, apart: number, zone: TimeZone): string {
+  const [date = '', clock = ''] = formatter('full', zone)
+    .format(new Date(seconds * 1_000))
+    .split(' ')
+  if (apart >= 86_400 || clock === '00:00:00') return date.slice(5)
+  return apart < 60 ? clock : clock.slice(0, 5)
+}
+
 /** A moment as the browser's own field for date and time has it: "2026-11-21T12:04". */
 export function minuteOf(at: string, zone: TimeZone): string {
   return formatter('full', zone).format(new Date(at)).slice(0, 16).replace(' ', 'T')

@@ -2,8 +2,6 @@ import { ledgerTotals } from '@/testing/factories'
 import { appendText, EMPTY_LOG, isAtLeast, levelOf, MAX_LINES } from './log/buffer'
 import { inWords } from './ledger/words'
 import { parseLabels, printLabels } from './labels'
-import { freeLine } from '@/components/ui/chartMarks'
-import { marksOf, toColumns, wordsAt } from './live/series'
 
 describe('the ledger totals in words', () => {
   it('say that every record is accounted for', () => {
@@ -21,16 +19,6 @@ describe('the ledger totals in words', () => {
 
   it('say so where nothing was read', () => {
     expect(inWords(ledgerTotals({ read: 0, delivered: 0, filtered: 0 }))).toBe('Nothing has been read yet.')
-  })
-})
-
-describe('a chart', () => {
-  it('draws nothing over a time of which nothing is known', () => {
-    const at = (second: number) => new Date(second * 1_000).toISOString()
-    const point = (second: number) => ({ at: at(second), records_per_second: second, lag_records: 1 })
-    const { times, rates } = toColumns([point(10), point(12), point(60)])
-    expect(times).toEqual([10, 12, 13, 60])
-    expect(rates).toEqual([10, 12, null, 60])
   })
 })
 
@@ -79,24 +67,4 @@ describe('labels as text', () => {
   it('say which part is wrong', () => {
     expect(parseLabels('a:1 oops').error).toBe('“oops” is not of the form key:value.')
   })
-})
-
-it('marks where a migration paused the line, handed it over and ended', () => {
-  const event = { id: 1, at: '2026-11-21T12:00:00Z', pipeline: 'orders', actor: 'migration', message: '' }
-  const kinds = ['migration.pausing', 'migration.snapshot', 'migration.resuming', 'migration.committed']
-  const marks = marksOf(kinds.map((kind) => ({ ...event, kind, run: null, data: {} })))
-  expect(marks.map(({ label }) => label)).toEqual([
-    'Migration: pausing',
-    'Migration: resuming',
-    'Migration: committed',
-  ])
-  expect(wordsAt(marks, '2026-11-21T12:00:01Z', '2026-11-21T11:59:59Z')).toBe(
-    'Migration: pausing, Migration: resuming, Migration: committed',
-  )
-  expect(wordsAt(marks, '2026-11-21T12:00:03Z', '2026-11-21T12:00:01Z')).toBe('')
-})
-
-it('puts words that would lie on one another on lines of their own', () => {
-  expect([freeLine([], 5), freeLine([90], 5), freeLine([90, 4], 5)]).toEqual([0, 1, 1])
-  expect(freeLine([90, 90, 90, 90], 5)).toBeNull()
 })

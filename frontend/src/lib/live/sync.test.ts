@@ -1,6 +1,6 @@
 import { vi } from 'vitest'
 import { keys } from '@/api/keys'
-import type { HeadgateEvent, Pipeline, SeriesPoint } from '@/api/types'
+import type { HeadgateEvent, Pipeline } from '@/api/types'
 import { detail, frame, pipeline, T0 } from '@/testing/factories'
 import { testClient } from '@/testing/render'
 import { given } from '@/testing/server'
@@ -37,17 +37,6 @@ describe('the stream in the cache', () => {
     expect(row().live.lag_records).toBe(200)
     vi.advanceTimersByTime(250)
     expect(row().live.lag_records).toBe(7)
-  })
-
-  it('appends to an open chart and to no other', () => {
-    const { client, sync } = setUp()
-    const seed: SeriesPoint[] = [{ at: T0, records_per_second: 1, lag_records: 1 }]
-    client.setQueryData(keys.series('orders', 15), seed)
-    client.setQueryData(keys.series('clicks', 15), seed)
-    sync.onLive(frame())
-    sync.flush()
-    expect(client.getQueryData<SeriesPoint[]>(keys.series('orders', 15))).toHaveLength(2)
-    expect(client.getQueryData<SeriesPoint[]>(keys.series('clicks', 15))).toBe(seed)
   })
 
   it('reads a pipeline again when its phase changed, so that its actions are true again', async () => {

@@ -1,8 +1,8 @@
 import type { QueryClient, QueryKey } from '@tanstack/react-query'
 import { keys } from '@/api/keys'
 import { fetchPipeline, pipelinesQuery } from '@/api/pipelines'
-import type { HeadgateEvent, LiveFrame, Pipeline, PipelineStatus, SeriesPoint } from '@/api/types'
-import { appendPoint, applyFrame, applyFrames, applyToStatus, changesMeaning, pointOf } from './reducer'
+import type { HeadgateEvent, LiveFrame, Pipeline, PipelineStatus } from '@/api/types'
+import { applyFrame, applyFrames, applyToStatus, changesMeaning, pointOf } from './reducer'
 import { samples } from './samples'
 
 const FLUSH_MS = 250
@@ -85,19 +85,12 @@ export class LiveSync {
   /** Goes over the few queries that are cached, not over the many frames. */
   private applyToPipelines(): void {
     for (const { queryKey } of this.client.getQueryCache().getAll()) {
-      const [kind, name, part] = queryKey
+      const [, name, part] = queryKey
       const frame = typeof name === 'string' ? this.frames.get(name) : undefined
       if (!frame) continue
-      if (kind === 'series') this.appendToChart(queryKey, frame)
-      else if (part === 'detail') this.update<Pipeline>(queryKey, (old) => applyFrame(old, frame))
+      if (part === 'detail') this.update<Pipeline>(queryKey, (old) => applyFrame(old, frame))
       else if (part === 'status') this.update<PipelineStatus>(queryKey, (old) => applyToStatus(old, frame))
     }
-  }
-
-  private appendToChart(queryKey: QueryKey, frame: LiveFrame): void {
-    const point = pointOf(frame)
-    const windowMs = Number(queryKey[2]) * 60_000
-    if (point) this.update<SeriesPoint[]>(queryKey, (old) => appendPoint(old, point, windowMs))
   }
 
   private update<T>(queryKey: QueryKey, change: (old: T) => T): void {

@@ -1,30 +1,34 @@
 import { useQuery } from '@tanstack/react-query'
-import { useParams, useSearch } from '@tanstack/react-router'
+import { useParams } from '@tanstack/react-router'
+import { useState } from 'react'
 import { statusQuery } from '@/api/pipelines'
 import { Loading } from '@/components/ui/Feedback'
-import { Charts } from './Charts'
+import { Charts } from '../charts/Charts'
+import { Crosshair, CrosshairContext } from '../charts/crosshair'
+import { PartitionHeat } from '../charts/PartitionHeat'
 import { Components } from './Components'
 import { ChannelPositions } from './ChannelPositions'
 import { IngestBuffers } from './IngestBuffers'
-import { PartitionLag } from './PartitionLag'
 import classes from '../pipeline.module.css'
 
 /** Frames bring the figures of the queries; what sources that are pushed to took in is asked for. */
 const INGEST_POLL_MS = 3_000
 
-/** What moves now: rate and lag, every cursor, every component. */
+/** What moved and what moves now: charts, every position, every component. */
 export function LiveTab() {
   const { name } = useParams({ from: '/pipelines/$name' })
-  const { minutes = 15 } = useSearch({ from: '/pipelines/$name/throughput' })
+  const [crosshair] = useState(() => new Crosshair())
   const { data: status } = useQuery({
     ...statusQuery(name),
     refetchInterval: ({ state }) => (state.data?.ingest_buffers.length ? INGEST_POLL_MS : false),
   })
   return (
     <div className={classes.stack}>
-      <Charts name={name} />
+      <CrosshairContext value={crosshair}>
+        <Charts name={name} />
+        <PartitionHeat name={name} />
+      </CrosshairContext>
       {status && status.ingest_buffers.length > 0 && <IngestBuffers ingest_buffers={status.ingest_buffers} />}
-      <PartitionLag name={name} minutes={Math.max(60, minutes)} />
       {status ? (
         <div className={classes.two}>
           <ChannelPositions queries={status.queries} phase={status.phase} />

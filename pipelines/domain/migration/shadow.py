@@ -21,6 +21,7 @@ from pipelines.domain.ledger.ledger import COUNTERS, Counts, is_delivery, total
 from pipelines.domain.migration.prediction import unchanged
 from pipelines.domain.preview.protocol import DifferenceRow, NotCompared, without_events
 from pipelines.domain.preview.shadowing import MOST_SAMPLES, ShadowCounts, ShadowPart, beginning
+from pipelines.domain.runs.crashes import QUARANTINE
 
 LONGEST = 86_400.0
 """Seconds of a shadow."""
@@ -251,22 +252,29 @@ def failed(state: ShadowState, findings: Sequence[Mapping[str, Any]], *, refused
 
 def unlike(ledger: Counts, found: Counts) -> str:
     """What the old revision makes of a part now, and has not made of it as its agent delivered it; empty where that is
-    the same. What delivery has refused and what an optional channel has dropped are no evaluation."""
-    had = _evaluated(ledger)
-    names = [name for name in COUNTERS if getattr(had, name) != getattr(found, name)]
-    if names:
-        pairs = (f"{name} {getattr(had, name)} in the ledger, {getattr(found, name)} now" for name in names)
+    the same. What delivery has refused and what an optional channel has dropped are no evaluation, and records in
+    quarantine were not evaluated then: whatever becomes of so many of them is the same."""
+    had, held = _evaluated(ledger), _in_quarantine(ledger)
+    more = {name: getattr(found, name) - getattr(had, name) for name in COUNTERS}
+    if any(number < 0 or (number and not held) for number in more.values()) or (held and more["read"]):
+        pairs = (
+            f"{name} {getattr(had, name)} in the ledger, {getattr(found, name)} now" for name in more if more[name]
+        )
         return f"{'; '.join(pairs)}."
-    if ledger.components is not None and _causes(had) != _causes(found):
+    if not held and ledger.components is not None and _causes(had) != _causes(found):
         return "The counts by component are others than in the ledger."
     return ""
+
+
+def _in_quarantine(ledger: Counts) -> int:
+    return sum((ledger.parts or {}).get(QUARANTINE, {}).values())
 
 
 def _evaluated(ledger: Counts) -> Counts:
     refused = ledger.refused_in_delivery
     moved = {
         "delivered": ledger.delivered + refused + ledger.dropped_optional,
-        "dead_lettered": ledger.dead_lettered - refused,
+        "dead_lettered": ledger.dead_lettered - refused - _in_quarantine(ledger),
         "dropped_optional": 0,
     }
     return ledger.model_copy(update=moved)

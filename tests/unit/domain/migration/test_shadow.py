@@ -187,6 +187,23 @@ def test_what_a_sink_or_the_store_of_a_channel_has_refused_is_like_the_ledger(pa
     assert unlike(had, Counts(read=10, delivered=10)) == ""
 
 
+def test_records_in_quarantine_are_like_whatever_becomes_of_them() -> None:
+    parts: Any = {"quarantine": {"dead_lettered": 3}, "a": {"filtered": 2, "dead_lettered": 1}}
+    had = Counts(read=10, delivered=4, filtered=2, dead_lettered=4, components=parts)
+    for found in (
+        Counts(read=10, delivered=7, filtered=2, dead_lettered=1),
+        Counts(read=10, delivered=5, filtered=4, dead_lettered=1),
+        Counts(read=10, delivered=4, filtered=2, dead_lettered=4),
+    ):
+        assert unlike(had, found) == "", found
+    for found in (
+        Counts(read=10, delivered=8, filtered=2),
+        Counts(read=10, delivered=8, filtered=1, dead_lettered=1),
+        Counts(read=9, delivered=6, filtered=2, dead_lettered=1),
+    ):
+        assert unlike(had, found), found
+
+
 def test_the_spec_says_how_much() -> None:
     assert ShadowSpec.model_validate({"for": "10m"}).seconds == 600
     assert ShadowSpec.model_validate({"records": 100_000}).records == 100_000

@@ -88,7 +88,9 @@ def test_a_filter_that_takes_every_record_is_seen(topics: Topics, session: Spark
     assert (result.records, result.differing, result.kinds) == (40, 40, {DifferenceKind.NEWLY_FILTERED: 40})
     assert counted(result)[EventResult.DELIVERED, "channels.lake"] == (40, 0)
     assert result.components == {"sources.shop.interceptors[0]": 40}
-    assert {row.after.result for row in result.differences if row.after} == {EventResult.FILTERED}
+    assert {(row.after.result, row.after.event) for row in result.differences if row.after} == {
+        (EventResult.FILTERED, None)
+    }, "no interceptor behind has seen it"
 
 
 def test_a_clock_makes_no_interceptor_behind_it_a_reason(topics: Topics, session: SparkSession, tmp_path: Path) -> None:

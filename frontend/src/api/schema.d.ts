@@ -8604,7 +8604,8 @@ export interface components {
         };
         /**
          * ShownSide
-         * @description What one revision makes of an event. `event` and `cause` are for those who may see records.
+         * @description What one revision makes of an event. `event` and `cause` are for those who may see records; a filtered event is
+         *     shown as it was read.
          */
         ShownSide: {
             result: components["schemas"]["EventResult"];

@@ -90,7 +90,8 @@ class NotCompared(Frozen):
 
 
 class ShownSide(Frozen):
-    """What one revision makes of an event. `event` and `cause` are for those who may see records."""
+    """What one revision makes of an event. `event` and `cause` are for those who may see records; a filtered event is
+    shown as it was read."""
 
     result: EventResult
     channels: list[str]

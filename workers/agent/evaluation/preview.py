@@ -14,7 +14,7 @@ from pipelines.domain.preview import chains, comparing, json_changes
 from pipelines.domain.preview.chains import Changed, State
 from pipelines.domain.preview.comparing import Difference, DifferenceKind, Volatile
 from pipelines.domain.preview.masking import Rules, Shown
-from pipelines.domain.preview.outcomes import Content, Origin, Outcome
+from pipelines.domain.preview.outcomes import Content, EventResult, Origin, Outcome
 from pipelines.domain.preview.protocol import (
     MOST_DIFFERENCES,
     ChangedValue,
@@ -249,12 +249,13 @@ def _specs(side: Evaluation) -> list[dict[str, Any]]:
 def _side(outcome: Outcome | None, shown: Shown) -> ShownSide | None:
     if outcome is None:
         return None
+    filtered = outcome.result is EventResult.FILTERED  # the interceptors behind would show what no agent makes
     return ShownSide(
         result=outcome.result,
         channels=list(outcome.channels),
         component=outcome.component,
         cause=shown.mask.text(outcome.cause),
-        event=shown.event(outcome.content),
+        event=None if filtered else shown.event(outcome.content),
     )
 
 

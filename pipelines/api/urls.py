@@ -18,7 +18,7 @@ from pipelines.api.monitoring import alerts, charts, events, receivers, silences
 from pipelines.api.positions import positions
 from pipelines.api.preview import previews, testing
 from pipelines.api.reprocessing import dead_letters, quarantine, range_replays
-from pipelines.api.runs import stacks
+from pipelines.api.runs import logs, stacks
 from pipelines.api.trace import traces
 from pipelines.domain.access.secrets import ELSEWHERE, NAME
 
@@ -160,7 +160,7 @@ v1 = [
     path("freezes", evacuations.FreezeList.as_view()),
     path("freezes/<number:freeze_id>", evacuations.FreezeDetail.as_view()),
     path("runs/<number:run_id>", records.RunDetail.as_view()),
-    path("runs/<number:run_id>/log", records.RunLog.as_view()),
+    path("runs/<number:run_id>/log", logs.RunLog.as_view()),
     path("runs/<number:run_id>/stacks", stacks.RunStacks.as_view()),
     path("events", events.Events.as_view()),
     path("alerts", alerts.AlertList.as_view()),

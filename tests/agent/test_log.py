@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
-from pipelines.domain.runs.log_lines import LogLevel, level_of
+from pipelines.domain.runs.log_lines import LogLevel, head_of
 from tests.agent.sources import MakeSourcePipeline, make_source_pipeline
 from tests.waiting import wait_for
 
 __all__ = ["make_source_pipeline"]
 
 _LINE = re.compile(r"[\d-]{10}T[\d:.]{12}Z (INFO|WARNING) +(?P<component>keeper|driver|jvm) (?P<run>\S+): \S")
-_HARMLESS = (None, LogLevel.INFO, LogLevel.WARNING)
+_HARMLESS = {LogLevel.INFO, LogLevel.WARNING}
 
 
 def test_a_healthy_run_and_its_stop_are_lines_with_time_level_component_and_run(
@@ -26,6 +26,6 @@ def test_a_healthy_run_and_its_stop_are_lines_with_time_level_component_and_run(
     assert [line for line, match in zip(lines, matches, strict=True) if match is None] == []
     assert {match["component"] for match in matches if match} == {"keeper", "driver", "jvm"}
     assert {match["run"] for match in matches if match} == {"ingest/1"}
-    assert {level_of(line) for line in lines} <= set(_HARMLESS)
+    assert {head.level for head in map(head_of, lines) if head} <= _HARMLESS
     assert not re.search(r"Traceback|Exception|^\s+at ", run.log, re.MULTILINE)
     assert not (run.dir / "reserve").exists()

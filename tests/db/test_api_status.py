@@ -15,6 +15,7 @@ from pytest_django import DjangoAssertNumQueries
 from rest_framework.test import APIClient
 
 from pipelines.domain.base.states import DesiredState, LedgerState, OperationState, Phase, RunState
+from pipelines.domain.runs.log_lines import address_of
 from pipelines.models import Run
 from pipelines.selectors.runs.live import recorded_frame
 from pipelines.services.base.audit import Actor, record
@@ -283,6 +284,83 @@ def test_the_log_can_be_read_without_less_important_lines(viewer: APIClient, run
     assert viewer.get(f"{url}?level=ERROR&tail=1").json()["text"] == "  a trace\n"
     assert viewer.get(f"{url}?level=CRITICAL&offset=0").json()["text"] == ""
     assert viewer.get(f"{url}?level=LOUD").status_code == 400
+
+
+def line(second: int, text: str, level: str = "INFO", component: str = "driver") -> str:
+    return f"2026-01-01T00:00:{second:02}.000Z {level:<7} {component} orders/3: {text}\n"
+
+
+def test_lines_are_found_by_component_time_and_text_with_the_lines_that_belong_to_them(
+    viewer: APIClient, run: Run, log: Path
+) -> None:
+    failed = line(2, "failed", "ERROR", "jvm") + "\tat org.example.Needle\n"
+    log.write_text(line(1, "begun") + failed + line(3, "needle", component="keeper"))
+    url = f"/api/v1/runs/{run.pk}/log"
+    found = viewer.get(f"{url}?find=NEEDLE").json()
+    assert found["text"] == failed + line(3, "needle", component="keeper")
+    assert found["components"] == ["driver", "jvm", "keeper"]
+    assert (found["searched"], found["total"]) == (log.stat().st_size, log.stat().st_size)
+    assert viewer.get(f"{url}?component=jvm").json()["text"] == failed
+    assert viewer.get(f"{url}?since=2026-01-01T00:00:03Z").json()["text"] == line(3, "needle", component="keeper")
+    assert viewer.get(f"{url}?since=5m").json()["text"] == ""
+    assert viewer.get(f"{url}?since=soon").status_code == 400
+    assert viewer.get(f"{url}?since=0001-01-01T00:00:00%2B14:00").status_code == 400
+
+
+def test_what_is_followed_with_a_filter_belongs_to_the_line_before_the_offset(
+    viewer: APIClient, run: Run, log: Path
+) -> None:
+    log.write_text(line(1, "begun") + line(2, "failed", "ERROR"))
+    url = f"/api/v1/runs/{run.pk}/log"
+    offset = viewer.get(f"{url}?level=ERROR").json()["offset"]
+    with log.open("a") as file:
+        file.write("\tat one\n")
+    shown = viewer.get(f"{url}?level=ERROR&offset={offset}").json()
+    assert shown["text"] == "\tat one\n"
+    assert viewer.get(f"{url}?level=CRITICAL&offset={offset}").json()["text"] == ""
+    assert viewer.get(f"{url}?level=CRITICAL&offset={offset}").json()["offset"] == shown["offset"] == shown["size"]
+
+
+def test_older_files_are_searched_too_up_to_a_limit(
+    viewer: APIClient, run: Run, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log.with_name("agent.log.2").write_text(line(1, "needle one"))
+    log.with_name("agent.log.1").write_text(line(2, "needle two"))
+    log.write_text(line(3, "needle three"))
+    url = f"/api/v1/runs/{run.pk}/log?find=needle"
+    assert viewer.get(url).json()["text"].count("needle") == 3
+    assert viewer.get(f"{url}&tail=2").json()["text"] == line(2, "needle two") + line(3, "needle three")
+    monkeypatch.setattr("pipelines.selectors.runs.logs.SEARCHED_BYTES", 100)
+    limited = viewer.get(url).json()
+    assert limited["text"] == line(3, "needle three")
+    assert limited["searched"] == 100 < limited["total"]
+
+
+def test_a_line_is_found_by_its_address_after_a_rotation_and_said_to_be_gone_when_it_is(
+    viewer: APIClient, run: Run, log: Path
+) -> None:
+    lines = [line(second, f"number {second}") for second in range(50)]
+    log.write_text("".join(lines))
+    address = address_of(lines[20])
+    url = f"/api/v1/runs/{run.pk}/log?at={address}&tail=5"
+    assert viewer.get(url).json()["text"] == "".join(lines[18:23])
+    log.rename(log.with_name("agent.log.1"))
+    log.write_text(line(55, "new"))
+    assert viewer.get(url).json()["text"] == "".join(lines[18:23])
+    log.with_name("agent.log.1").unlink()
+    gone = viewer.get(url)
+    assert (gone.status_code, gone.json()["code"]) == (404, "log_line_not_found")
+    assert "2026-01-01T00:00:20.000Z is no longer in the log of run 3" in gone.json()["detail"]
+    assert viewer.get(f"/api/v1/runs/{run.pk}/log?at=nonsense").status_code == 400
+
+
+def test_a_line_without_end_is_read_in_pieces(viewer: APIClient, run: Run, log: Path) -> None:
+    log.write_bytes(b"x" * 5_000_000)
+    url = f"/api/v1/runs/{run.pk}/log"
+    assert len(viewer.get(f"{url}?find=x&tail=10000").json()["text"]) <= 1024 * 1024
+    first = viewer.get(f"{url}?offset=0").json()
+    assert 0 < first["offset"] <= 1024 * 1024
+    assert viewer.get(f"{url}?offset={first['offset']}").json()["offset"] > first["offset"]
 
 
 @pytest.mark.parametrize(

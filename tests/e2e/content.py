@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from itertools import cycle, islice
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -178,7 +179,7 @@ def shop() -> None:
     )
     RevisionFactory.create(pipeline=pipeline, number=2, note="Reads orders of all countries")
     run = ended(pipeline, 1, RunOutcome.CLEAN)
-    ended(pipeline, 2, RunOutcome.KILLED)
+    log_of(ended(pipeline, 2, RunOutcome.KILLED))
     for number in range(30):
         ranges = [{"topic": "orders-in", "partition": 0, "start": number * 10, "end": number * 10 + 10}]
         LedgerBatchFactory.create(run=run, first_batch=number, ranges=ranges, **DECIDED)
@@ -209,6 +210,30 @@ def ended(pipeline: Pipeline, number: int, outcome: RunOutcome) -> Run:
         exit_code=0,
         exit_reason="the write did not end within 300 s" if outcome == RunOutcome.KILLED else "",
     )
+
+
+def log_of(run: Run) -> None:
+    """Lines of every level and component, long ones and a trace, on this host."""
+    run.host, run.keeper_pid = Host.objects.get(name=settings.HEADGATE.host), 4711
+    run.run_dir = str(settings.HEADGATE.state / "runs" / "shop" / str(run.number))
+    run.save()
+    said = [
+        ("INFO", "driver", "batch {0} of shop/main was delivered in {0} ms"),
+        ("WARNING", "keeper", "the driver has not reported for {0} s"),
+        (
+            "ERROR",
+            "jvm",
+            "Executor: sinks.out refused a record\njava.io.IOException: Broken pipe\n\tat org.example.Sink.write",
+        ),
+        ("DEBUG", "driver", f"headers of the record: {LONG} {LONG} {LONG}"),
+    ]
+    lines = []
+    for number, (level, component, text) in enumerate(islice(cycle(said), 400)):
+        stamp = f"2026-03-01T10:{number // 60:02}:{number % 60:02}.000Z"
+        lines.append(f"{stamp} {level:<7} {component} shop/{run.number}: {text.format(number)}\n")
+    directory = Path(run.run_dir)
+    directory.mkdir(parents=True)
+    (directory / "agent.log").write_text("".join(lines))
 
 
 def dead_letters(run: Run) -> None:

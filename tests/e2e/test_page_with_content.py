@@ -37,6 +37,8 @@ PAGES = {
     f"{SHOP}/ledger?view=table&flow=shop/main/filtered/sources.shop.interceptors[0]": "shop",
     f"{SHOP}/dead-letters": "shop",
     f"{SHOP}/runs": "shop",
+    f"{SHOP}/log?find=refused&level=WARNING": "shop",
+    f"{SHOP}/log?at=2026-03-01T10%3A00%3A02.000Z~00000000": "shop",
     f"{SHOP}/events": "shop",
     f"{SHOP}/revisions": "shop",
 }
@@ -56,6 +58,7 @@ def web_environment(directory: Path) -> dict[str, str]:
         "HEADGATE_REDIS_URL": "redis://127.0.0.1:1/0",
         "DJANGO_SETTINGS_MODULE": "controlplane.settings",
         "HEADGATE_ALLOWED_ROOTS": "/",
+        "HEADGATE_HOST": "alpha",
         "HEADGATE_ALLOWED_NETWORKS": "127.0.0.0/8,::1/128",
     }
     return environment(directory / "state", **own)

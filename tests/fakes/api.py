@@ -141,7 +141,9 @@ class FakeApi:
             return 200, next(run for run in self.runs if run["id"] == run_id)
         text = self.logs[run_id]
         start = int(query["offset"]) if "offset" in query else 0
-        return 200, {"text": text[start:], "offset": len(text), "size": len(text), "rotated": False}
+        size = len(text)
+        whole = {"offset": size, "size": size, "rotated": False, "total": size, "searched": min(size, 100)}
+        return 200, {"text": text[start:], "components": [], **whole}
 
 
 def is_in(migration: dict[str, Any], state: str | None) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import httpx2
@@ -102,17 +102,40 @@ def _watch_lines(session: Session, read: Callable[[], Any], line: Callable[[Any]
 
 
 def print_log(
-    session: Session, name: str, *, run: int | None, tail: int, follow: bool, level: str | None = None
+    session: Session,
+    name: str,
+    *,
+    run: int | None,
+    tail: int,
+    follow: bool,
+    previous: bool = False,
+    at: str | None = None,
+    **wanted: str | None,
 ) -> None:
-    """Print a run's log, and with `follow` what is added to it, and then the next run's; of `level` and above."""
+    """Print a run's log, and with `follow` what is added to it, and then the next run's; of the lines that are `wanted`
+    alone. `previous`: of the run before; `at`: around this line."""
     client = session.client()
     found = find_run(client, name, run)
+    if previous:
+        found = _before(client, name, found)
     if follow:
-        LogFollower(session, client, name, found, pinned=run is not None, level=level).start(tail)
+        LogFollower(session, client, name, found, pinned=run is not None or previous, wanted=wanted).start(tail)
         return
-    piece = client.get(f"runs/{found['id']}/log", tail=tail, level=level)
-    if not session.printed({"run": found["number"]} | piece):
-        output.write_text(piece["text"])
+    query: dict[str, Any] = {"tail": tail, "at": at, **wanted}
+    piece = client.get(f"runs/{found['id']}/log", **query)
+    if session.printed({"run": found["number"]} | piece):
+        return
+    output.write_text(piece["text"])
+    if any(wanted.values()) and piece["searched"] < piece["total"]:
+        output.note(f"Only the last {piece['searched']:,} of {piece['total']:,} bytes were searched.")
+
+
+def _before(client: Client, name: str, run: dict[str, Any]) -> dict[str, Any]:
+    """The run that consumed before another one. CommandError where there is none."""
+    found = client.pages(path(name, "runs"))
+    if (earlier := max((each for each in found if _epoch(each) < _epoch(run)), key=_epoch, default=None)) is None:
+        raise CommandError(f"{name} has no run before run {run['number']}", code="run_not_found")
+    return dict(earlier)
 
 
 def find_run(client: Client, name: str, number: int | None) -> dict[str, Any]:
@@ -143,14 +166,14 @@ class LogFollower:
         run: dict[str, Any],
         *,
         pinned: bool,
-        level: str | None = None,
+        wanted: Mapping[str, Any],
     ) -> None:
         self.session = session
         self.client = client
         self.name = name
         self.run = run
         self.pinned = pinned
-        self.level = level
+        self.wanted = wanted
         self.offset: int | None = None
 
     def start(self, tail: int) -> None:
@@ -166,7 +189,7 @@ class LogFollower:
 
     def _piece(self, **query: int) -> dict[str, Any]:
         try:
-            return dict(self.client.get(f"runs/{self.run['id']}/log", level=self.level, **query))
+            return dict(self.client.get(f"runs/{self.run['id']}/log", **{**self.wanted, **query}))
         except CommandError as error:
             if error.code != "log_not_found":
                 raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any
 
 import typer
@@ -11,6 +12,7 @@ from controlplane.cli.base.governed import Right, sent
 from controlplane.cli.base.session import Limit, Name, Session, path
 
 WAIT_S = 15.0
+_FRAME = re.compile(r"^  File .*, line \S+ in (\S+)$")
 
 app = Group("Show the runs of a pipeline and the stacks of its agent, or declare a run lost.")
 
@@ -63,7 +65,18 @@ def _print_stacks(answer: dict[str, Any], process: str | None, run: dict[str, An
         for file in dump["files"]:
             if process in {None, file["process"]}:
                 output.print_line(f"--- {file['process']} ({file['name']})")
-                output.write_text(file["text"])
+                output.write_text(_marked(file["text"], dump["stuck"]))
+
+
+def _marked(text: str, stuck: list[str]) -> str:
+    """The text with `>>` before the frames of components at work, and before the latest call of their threads."""
+    lines, marked, top = text.splitlines(keepends=True), set(), None
+    for number, line in enumerate(lines):
+        called = _FRAME.match(line)
+        top = None if called is None else number if top is None else top
+        if called and called[1] in stuck:
+            marked |= {top, number}
+    return "".join(f">>{line[2:]}" if number in marked else line for number, line in enumerate(lines))
 
 
 @app.verb("declare-lost")

@@ -3,9 +3,12 @@ import { randomKey } from '@/lib/ids'
 import { api, take } from './client'
 import { keys } from './keys'
 import { paged } from './paging'
+import type { paths } from './schema'
 import type { LogChunk } from './types'
 
 const DUMP_SECONDS = 12
+
+type LogQuery = NonNullable<paths['/api/v1/runs/{run_id}/log']['get']['parameters']['query']>
 
 export const runsQuery = (name: string) =>
   infiniteQueryOptions({
@@ -17,12 +20,8 @@ export const runsQuery = (name: string) =>
     ...paged,
   })
 
-/** The last lines of a run's log, or what follows a byte offset. */
-export async function fetchLog(
-  run: number,
-  from: { tail: number } | { offset: number },
-  signal?: AbortSignal,
-): Promise<LogChunk> {
+/** The last lines of a run's log, those around one, or what follows a byte offset. */
+export async function fetchLog(run: number, from: LogQuery, signal?: AbortSignal): Promise<LogChunk> {
   const params = { path: { run_id: String(run) }, query: from }
   return (await take(api.GET('/api/v1/runs/{run_id}/log', { params, signal }))) as LogChunk
 }

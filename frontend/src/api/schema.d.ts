@@ -1926,7 +1926,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Show the last lines of the log, or what follows a byte offset; `format=text` gives the text alone. */
+        /**
+         * @description Show the last lines of the log, those that follow a byte offset, or those around a line; `format=text` gives
+         *     the text alone.
+         */
         get: operations["get_run_log"];
         put?: never;
         post?: never;
@@ -5559,7 +5562,9 @@ export interface components {
         };
         /**
          * Log
-         * @description A piece of an agent's log. `offset`: where to read on, in bytes; `rotated`: older lines are in another file.
+         * @description A piece of an agent's log. `offset`: where to read on, in bytes; `size`: of the file that is written to;
+         *     `rotated`: older lines are in another file. `searched`: how many of the last of all `total` bytes were looked at;
+         *     `components`: those that lines there name.
          */
         Log: {
             /** Text */
@@ -5570,6 +5575,12 @@ export interface components {
             size: number;
             /** Rotated */
             rotated: boolean;
+            /** Total */
+            total: number;
+            /** Searched */
+            searched: number;
+            /** Components */
+            components: string[];
         };
         /**
          * LoginBody
@@ -14323,9 +14334,13 @@ export interface operations {
     get_run_log: {
         parameters: {
             query?: {
+                at?: string;
+                component?: string;
+                find?: string;
                 format?: string;
                 level?: "DEBUG" | "INFO" | "WARNING" | "ERROR" | "CRITICAL";
                 offset?: number;
+                since?: string;
                 tail?: number;
             };
             header?: never;

@@ -3,7 +3,7 @@ import type { AuditFilter } from '@/api/audit'
 import { OverviewPage } from '@/features/overview/OverviewPage'
 import { readOverviewSearch } from '@/features/overview/filter'
 import { readChartSearch } from '@/features/pipeline/charts/search'
-import { LOG_LEVELS, type LogLevel } from '@/features/pipeline/log/buffer'
+import { logSearch } from '@/features/pipeline/log/search'
 import { NotFound, RouteError } from './RouteStates'
 import { Shell } from './shell/Shell'
 
@@ -133,11 +133,7 @@ const log = createRoute({
   getParentRoute: () => pipeline,
   path: 'log',
   component: lazyRouteComponent(() => import('@/features/pipeline/log/LogTab'), 'LogTab'),
-  validateSearch: (search): { run?: number; find?: string; level?: LogLevel } => ({
-    run: whole(search.run),
-    find: text(search.find),
-    level: LOG_LEVELS.find((level) => level === search.level),
-  }),
+  validateSearch: logSearch,
 })
 
 const revisions = createRoute({

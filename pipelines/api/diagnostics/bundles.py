@@ -75,7 +75,7 @@ class Bundle:
             self._archive.add_document(name, self._redaction.document(made))
             return
         shown = len(made[key].encode("utf-8", "replace"))
-        cut = f"The last {shown} of {made['size']} bytes." if shown < made["size"] else ""
+        cut = f"The last {shown} of {made['total']} bytes." if shown < made["total"] else ""
         self._archive.add_text(name, self._redaction.text(made[key]), cut=cut)
 
     def response(self) -> HttpResponse:

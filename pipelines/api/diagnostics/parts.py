@@ -16,7 +16,7 @@ from pipelines.api.hosts.evacuations import EvacuationList, FreezeList, PolicyLi
 from pipelines.api.hosts.hosts import HostDetail, HostList
 from pipelines.api.http.base import View
 from pipelines.api.ledger.audit import Audit, AuditChain
-from pipelines.api.ledger.records import Ledger, LedgerFlow, LedgerSummary, PipelineRuns, RunLog, Topology
+from pipelines.api.ledger.records import Ledger, LedgerFlow, LedgerSummary, PipelineRuns, Topology
 from pipelines.api.lifecycle.lifecycle import OperationList
 from pipelines.api.lifecycle.pipelines import PipelineDetail, PipelineList, PipelineSeries, PipelineStatus
 from pipelines.api.migration.migrations import MigrationEvidence, MigrationList, MigrationTimeline
@@ -29,6 +29,7 @@ from pipelines.api.positions.positions import Positions
 from pipelines.api.reprocessing.dead_letters import DeadLetterList, DeadLettersSummary
 from pipelines.api.reprocessing.quarantine import Quarantines
 from pipelines.api.reprocessing.range_replays import RangeReplays
+from pipelines.api.runs.logs import RunLog
 from pipelines.api.runs.stacks import RunStacks
 from pipelines.domain.base.states import OPEN_STAGES
 from pipelines.models import Migration, Pipeline, Run

@@ -24,7 +24,6 @@ from pipelines.domain.ledger.ledger import CAUSES, Counter
 from pipelines.domain.lifecycle.operations import DrainOnTimeout, OnTimeout, PauseOnTimeout
 from pipelines.domain.lifecycle.reconciling import SourceOfTruth
 from pipelines.domain.reprocessing.dead_letters import DEFAULT_RATE, MAX_DEAD_LETTERS, MAX_RATE, MIN_RATE
-from pipelines.domain.runs.log_lines import LogLevel
 
 Text = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
 MAX_MINUTES = 44_640
@@ -344,16 +343,6 @@ class DiffQuery(BaseModel):
     """The revision to compare with; the one before, unless given."""
 
     against: int | None = Field(default=None, ge=1, lt=2**31)
-
-
-class LogQuery(BaseModel):
-    """The last `tail` lines, or what follows byte `offset`. `level`: without less important lines; a line that states
-    no level belongs to the line before it."""
-
-    tail: int = Field(default=200, ge=1, le=10_000)
-    offset: int | None = Field(default=None, ge=0, lt=2**63)
-    level: LogLevel | None = None
-    format: Annotated[str, StringConstraints(pattern="^(json|text)$")] = "json"
 
 
 class ForceQuery(BaseModel):

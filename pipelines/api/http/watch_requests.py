@@ -6,7 +6,7 @@ import re
 from datetime import timedelta
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import AwareDatetime, BaseModel, BeforeValidator, Field, WithJsonSchema, model_validator
+from pydantic import BaseModel, BeforeValidator, Field, WithJsonSchema, model_validator
 
 from pipelines.api.http.paging import PageQuery
 from pipelines.api.http.requests import Instant, Shape, Text
@@ -32,7 +32,7 @@ def _moment(value: Any) -> Any:
 
 
 Since = Annotated[
-    AwareDatetime,
+    Instant,
     BeforeValidator(_moment),
     WithJsonSchema({"type": "string", "examples": ["2h", "2026-01-31T12:00:00Z"]}),
 ]

@@ -1,22 +1,19 @@
-"""What happened: the ledger, runs and their logs."""
+"""What happened: the ledger, runs."""
 
 from __future__ import annotations
 
-from django.conf import settings
-from django.http import HttpResponse
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from pipelines.api.http.base import PipelineView, RunView, answer
 from pipelines.api.http.paging import Page, PageQuery, each, page
-from pipelines.api.http.requests import FlowQuery, LedgerQuery, LogQuery
+from pipelines.api.http.requests import FlowQuery, LedgerQuery
 from pipelines.selectors.ledger import ledger
 from pipelines.selectors.ledger.flow import flow, pipeline_topology
 from pipelines.selectors.ledger.schemas import FlowSchema, LedgerBatchSchema, LedgerTotalsSchema, TopologySchema
-from pipelines.selectors.runs.logs import read_log
 from pipelines.selectors.runs.runs import run_schema, runs
-from pipelines.selectors.runs.schemas import LogSchema, RunSchema
+from pipelines.selectors.runs.schemas import RunSchema
 
 
 class Ledger(PipelineView):
@@ -81,28 +78,3 @@ class RunDetail(RunView):
     def get(self, request: Request, run_id: int) -> Response:
         """Show a run."""
         return answer(run_schema(self.run))
-
-
-class RunLog(RunView):
-    """The log of a run's agent."""
-
-    queries = {"GET": LogQuery}
-
-    @extend_schema(
-        operation_id="get_run_log",
-        responses={(200, "application/json"): LogSchema, (200, "text/plain"): str},
-    )
-    def get(self, request: Request, run_id: int) -> HttpResponse | Response:
-        """Show the last lines of the log, or what follows a byte offset; `format=text` gives the text alone."""
-        query = self.query(LogQuery)
-        log = read_log(
-            self.run,
-            host=settings.HEADGATE.host,
-            state_dir=settings.HEADGATE.state,
-            tail=query.tail,
-            offset=query.offset,
-            level=query.level,
-        )
-        if query.format == "text":
-            return HttpResponse(log.text, content_type="text/plain; charset=utf-8")
-        return answer(log)

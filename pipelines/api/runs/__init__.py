@@ -1,1 +1,1 @@
-"""Dumps of a run's stacks."""
+"""Logs of runs, and dumps of their stacks."""

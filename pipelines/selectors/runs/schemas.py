@@ -169,12 +169,17 @@ class QuarantineSchema(Schema):
 
 
 class LogSchema(Schema):
-    """A piece of an agent's log. `offset`: where to read on, in bytes; `rotated`: older lines are in another file."""
+    """A piece of an agent's log. `offset`: where to read on, in bytes; `size`: of the file that is written to;
+    `rotated`: older lines are in another file. `searched`: how many of the last of all `total` bytes were looked at;
+    `components`: those that lines there name."""
 
     text: str
     offset: int
     size: int
     rotated: bool
+    total: int
+    searched: int
+    components: list[str]
 
 
 class StackFileSchema(Schema):

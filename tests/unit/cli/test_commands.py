@@ -390,6 +390,49 @@ def test_logs_are_of_the_latest_run_and_cannot_steer_the_terminal(orders: FakeAp
     assert json.loads(run("logs", "orders", "-o", "json").stdout)["run"] == 2
 
 
+def test_the_lines_of_a_log_that_are_wanted_are_chosen_by_the_server(orders: FakeApi) -> None:
+    orders.runs = [a_run(1, "ENDED"), a_run(2, "LIVE")]
+    orders.logs = {101: "old\n", 102: "x\n" * 100}
+    chosen = ("--level", "ERROR", "--component", "jvm", "--since", "5m", "--find", "oops")
+    shown = run("logs", "orders", *chosen)
+    asked = orders.asked("GET")[-1]["query"]
+    assert asked == {"tail": "200", "level": "ERROR", "component": "jvm", "since": "5m", "find": "oops"}
+    assert "Only the last 100 of 200 bytes were searched." in shown.stderr
+    assert "searched" not in run("logs", "orders").stderr
+
+
+def test_a_log_is_printed_around_a_line_and_of_the_run_before(orders: FakeApi) -> None:
+    orders.runs = [a_run(1, "ENDED") | {"epoch": 1}, a_run(2, "LIVE") | {"epoch": 2}]
+    orders.logs = {101: "old\n", 102: "new\n"}
+    assert run("logs", "orders", "--previous").stdout == "old\n"
+    assert run("logs", "orders", "-p", "--run", "1").exit_code == ExitCode.FAILED
+    address = "2026-01-01T00:00:00.000Z~0123abcd"
+    assert run("logs", "orders", "--at", address).stdout == "new\n"
+    assert orders.asked("GET")[-1]["query"]["at"] == address
+    assert run("logs", "orders", "--at", address, "--level", "ERROR").exit_code == ExitCode.USAGE
+
+
+def test_the_frames_of_a_component_that_is_stuck_are_marked(orders: FakeApi) -> None:
+    orders.runs = [a_run(1, "ENDED")]
+    text = (
+        "Thread 0x1 (most recent call first):\n"
+        '  File "/usr/lib/ssl.py", line 10 in read\n'
+        '  File "/agent/invoking.py", line 3 in sinks.lake\n'
+        '  File "/agent/batches.py", line 7 in deliver\n'
+        "\nThread 0x2 (most recent call first):\n"
+        '  File "/usr/lib/threading.py", line 9 in wait\n'
+    )
+    file = {"name": "kill-driver.txt", "process": "driver", "text": text}
+    dump = {"at": AT, "stop_stage": "KILL", "number": 0, "asked": "", "stuck": ["sinks.lake"], "silent": []}
+    answer = {"run": 101, "elsewhere": "", "dumps": [{**dump, "files": [file]}]}
+    orders.answers["GET", "runs/101/stacks"] = (200, answer)
+    marked = [line for line in run("runs", "stacks", "orders").stdout.splitlines() if line.startswith(">>")]
+    assert marked == [
+        '>>File "/usr/lib/ssl.py", line 10 in read',
+        '>>File "/agent/invoking.py", line 3 in sinks.lake',
+    ]
+
+
 def test_following_an_ended_run_ends_with_it(orders: FakeApi) -> None:
     orders.runs = [a_run(1, "ENDED")]
     orders.logs = {101: "one\ntwo\n"}

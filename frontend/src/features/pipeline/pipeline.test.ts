@@ -1,5 +1,7 @@
 import { ledgerTotals } from '@/testing/factories'
-import { appendText, EMPTY_LOG, isAtLeast, levelOf, MAX_LINES } from './log/buffer'
+import { addressOf, appendText, EMPTY_LOG, headOf, hitsOf, levelOf, MAX_LINES } from './log/buffer'
+import { logSearch, wantedOf } from './log/search'
+import { stuckFrames } from './runs/stuck'
 import { inWords } from './ledger/words'
 import { parseLabels, printLabels } from './labels'
 
@@ -23,7 +25,15 @@ describe('the ledger totals in words', () => {
 })
 
 describe('a log', () => {
-  const chunk = (text: string) => ({ text, offset: text.length, size: text.length, rotated: false })
+  const chunk = (text: string) => ({
+    text,
+    offset: text.length,
+    size: text.length,
+    rotated: false,
+    total: 100,
+    searched: text.length,
+    components: [],
+  })
 
   it('joins a line that came in two pieces', () => {
     const state = appendText(appendText(EMPTY_LOG, chunk('one\ntw')), chunk('o\nthree\n'))
@@ -38,14 +48,36 @@ describe('a log', () => {
     expect(state.dropped).toBe(true)
   })
 
-  it('gives a line without a level that of the line before it', () => {
-    const at = '2026-01-01T00:00:00.000Z'
-    const text = `printed\n${at} ERROR   jvm orders/1: x\n\tat y\n${at} INFO    driver orders/1: z\nnot an ERROR\n`
+  const at = '2026-01-01T00:00:00.000Z'
+  const text = `printed\n${at} ERROR   jvm orders/1: x\n\tat y Y\n${at} INFO    driver orders/1: z\n`
+
+  it('has addresses of lines as the server has them, those that belong to others without', () => {
     const { lines } = appendText(EMPTY_LOG, chunk(text))
-    expect(lines.map(({ level }) => level)).toEqual([null, 'ERROR', 'ERROR', 'INFO', 'INFO'])
-    expect(lines.filter((line) => isAtLeast(line, 'WARNING')).map(({ number }) => number)).toEqual([1, 2, 3])
-    const more = appendText(appendText(EMPTY_LOG, chunk(`${at} WARNING keeper orders/1: a\n`)), chunk('b\n'))
-    expect(more.lines.map(({ level }) => level)).toEqual(['WARNING', 'WARNING'])
+    expect(lines.map((line) => addressOf(line.text))).toEqual([
+      null,
+      `${at}~4a22d075`,
+      null,
+      `${at}~8e02bf13`,
+    ])
+    expect(headOf(lines, 2)?.number).toBe(2)
+    expect(headOf(lines, 0)).toBeNull()
+  })
+
+  it('finds every match in any case of letters', () => {
+    const { lines } = appendText(EMPTY_LOG, chunk(text))
+    expect(hitsOf(lines, 'Y')).toEqual([
+      { line: 3, start: 4 },
+      { line: 3, start: 6 },
+    ])
+    expect(hitsOf(lines, '')).toEqual([])
+  })
+
+  it('is searched by the server where only matching lines are wanted, and shows a line without filters', () => {
+    const search = logSearch({ run: 3, find: 12, only: true, level: 'ERROR', since: '5m', wrap: 'x' })
+    expect(search).toEqual({ run: 3, find: '12', only: true, level: 'ERROR', since: '5m' })
+    expect(wantedOf(search)).toEqual({ level: 'ERROR', component: undefined, since: '5m', find: '12' })
+    expect(wantedOf({ find: 'x' }).find).toBeUndefined()
+    expect(wantedOf({ ...search, at: 'a' })).toEqual({ at: 'a' })
   })
 
   it('knows the level of a line by its word', () => {
@@ -67,4 +99,20 @@ describe('labels as text', () => {
   it('say which part is wrong', () => {
     expect(parseLabels('a:1 oops').error).toBe('“oops” is not of the form key:value.')
   })
+})
+
+it('marks the latest call of a thread in which a component is stuck, and the call of the component', () => {
+  const text = [
+    'Thread 0x1 (most recent call first):',
+    '  File "ssl.py", line 10 in read',
+    '  File "invoking.py", line 3 in sinks.lake',
+    '',
+    'Thread 0x2 (most recent call first):',
+    '  File "threading.py", line 9 in wait',
+    '  File "invoking.py", line 3 in sinks.other',
+  ].join('\n')
+  expect([...stuckFrames(text, ['sinks.lake'])]).toEqual([
+    [2, 'component'],
+    [1, 'blocked'],
+  ])
 })

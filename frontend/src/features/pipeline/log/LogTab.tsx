@@ -1,15 +1,13 @@
 import { Button, Select, Switch } from '@mantine/core'
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router'
-import { IconDownload } from '@tabler/icons-react'
-import { useState } from 'react'
+import { IconChevronLeft, IconDownload } from '@tabler/icons-react'
 import { logDownloadUrl, runsQuery } from '@/api/runs'
 import type { Run } from '@/api/types'
 import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
-import { FilterInput } from '@/components/ui/FilterInput'
 import { Panel } from '@/components/ui/Panel'
-import { LOG_LEVELS, type LogLevel } from './buffer'
 import { LogView } from './LogView'
+import { wantedOf, type LogSearch } from './search'
 import classes from './log.module.css'
 
 /** What the agent's driver and JVM have written. */
@@ -39,25 +37,33 @@ function latest(runs: Run[]): Run | undefined {
   )
 }
 
+/** The run that consumed before another one, of those that are listed. */
+function previous(runs: Run[], run: Run): Run | undefined {
+  return latest(runs.filter(({ epoch }) => epoch !== null && epoch < (run.epoch ?? 0)))
+}
+
 function RunLog({ run, runs }: { run: Run; runs: Run[] }) {
-  const { find, level } = useSearch({ from: '/pipelines/$name/log' })
+  const search = useSearch({ from: '/pipelines/$name/log' })
   const navigate = useNavigate({ from: '/pipelines/$name/log' })
-  const [follow, setFollow] = useState(run.state !== 'ENDED')
-  const go = (search: { run?: number; find?: string; level?: LogLevel }) =>
-    void navigate({ search, replace: true, resetScroll: false })
+  const follow = search.follow ?? (run.state !== 'ENDED' && !search.at)
+  const earlier = previous(runs, run)
+  const go = (change: Partial<LogSearch>) =>
+    void navigate({ search: { ...search, run: run.id, ...change }, replace: true, resetScroll: false })
+  const show = (id: number) => go({ run: id, at: undefined, follow: undefined })
   return (
     <Panel
       title="Log"
       flush
       actions={
         <div className={classes.tools}>
-          <FilterInput
-            className={classes.find}
-            label="Only lines that contain"
-            placeholder="Only lines that contain"
-            value={find ?? ''}
-            onChange={(text) => go({ run: run.id, find: text || undefined, level })}
-          />
+          <Button
+            variant="default"
+            disabled={!earlier}
+            leftSection={<IconChevronLeft size={14} aria-hidden />}
+            onClick={() => earlier && show(earlier.id)}
+          >
+            Previous run
+          </Button>
           <Select
             className={classes.run}
             aria-label="Run"
@@ -66,22 +72,19 @@ function RunLog({ run, runs }: { run: Run; runs: Run[] }) {
               label: `Run ${number}${state === 'ENDED' ? '' : ' (alive)'}`,
             }))}
             value={String(run.id)}
-            onChange={(value) => go({ run: Number(value), find, level })}
-          />
-          <Select
-            className={classes.level}
-            aria-label="Level"
-            placeholder="Every level"
-            clearable
-            data={LOG_LEVELS.map((value) => ({ value, label: `${value} and above` }))}
-            value={level ?? null}
-            onChange={(value) => go({ run: run.id, find, level: (value as LogLevel | null) ?? undefined })}
+            onChange={(value) => show(Number(value))}
           />
           <Switch
             size="xs"
             label="Follow"
             checked={follow}
-            onChange={(event) => setFollow(event.currentTarget.checked)}
+            onChange={(event) => go({ follow: event.currentTarget.checked, at: undefined })}
+          />
+          <Switch
+            size="xs"
+            label="Wrap lines"
+            checked={search.wrap ?? false}
+            onChange={(event) => go({ wrap: event.currentTarget.checked || undefined })}
           />
           <Button
             component="a"
@@ -95,13 +98,7 @@ function RunLog({ run, runs }: { run: Run; runs: Run[] }) {
         </div>
       }
     >
-      <LogView
-        run={run}
-        follow={follow}
-        find={find ?? ''}
-        level={level ?? null}
-        onScrollAway={() => setFollow(false)}
-      />
+      <LogView key={JSON.stringify(wantedOf(search))} run={run} search={search} follow={follow} go={go} />
     </Panel>
   )
 }

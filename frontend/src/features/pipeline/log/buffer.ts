@@ -1,11 +1,10 @@
 import type { LogChunk } from '@/api/types'
+import { crc32 } from '@/lib/crc32'
 
 export interface LogLine {
   /** Grows by one a line, so that a line keeps its identity while older ones are dropped. */
   number: number
   text: string
-  /** What the line states, or the line that it belongs to. */
-  level: LogLevel | null
 }
 
 export interface LogState {
@@ -13,9 +12,13 @@ export interface LogState {
   /** The last line as long as its end has not been read. */
   rest: string
   size: number
+  /** Bytes that are kept, and how many of the last of them were searched. */
+  total: number
+  searched: number
+  components: string[]
   loaded: boolean
   dropped: boolean
-  /** Why there is no log yet, in the server's words. */
+  /** Why there is no log, or no such line, in the server's words. */
   missing: string | null
   error: Error | null
 }
@@ -24,6 +27,9 @@ export const EMPTY_LOG: LogState = {
   lines: [],
   rest: '',
   size: 0,
+  total: 0,
+  searched: 0,
+  components: [],
   loaded: false,
   dropped: false,
   missing: null,
@@ -37,16 +43,14 @@ export function appendText(state: LogState, chunk: LogChunk): LogState {
   const parts = (state.rest + chunk.text).split('\n')
   const rest = parts.pop() ?? ''
   const first = (state.lines.at(-1)?.number ?? 0) + 1
-  let level = state.lines.at(-1)?.level ?? null
-  const added = parts.map((text, index) => {
-    level = statedLevel(text) ?? level
-    return { number: first + index, text, level }
-  })
-  const all = [...state.lines, ...added]
+  const all = [...state.lines, ...parts.map((text, index) => ({ number: first + index, text }))]
   return {
     lines: all.slice(-MAX_LINES),
     rest,
     size: chunk.size,
+    total: chunk.total,
+    searched: state.loaded ? state.searched : chunk.searched,
+    components: [...new Set([...state.components, ...chunk.components])].sort(),
     loaded: true,
     dropped: state.dropped || all.length > MAX_LINES,
     missing: null,
@@ -57,15 +61,46 @@ export function appendText(state: LogState, chunk: LogChunk): LogState {
 export const LOG_LEVELS = ['DEBUG', 'INFO', 'WARNING', 'ERROR', 'CRITICAL'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
-/** What a line of Headgate's form states: time, level, component, run. Others belong to the line before them. */
-function statedLevel(line: string): LogLevel | null {
-  const match = /^\d{4}-\d\d-\d\dT[\d:.]+Z +([A-Z]+) /.exec(line)
-  return LOG_LEVELS.find((level) => level === match?.[1]) ?? null
+const HEAD = /^(\d{4}-\d\d-\d\dT[\d:.]+Z) +(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) +\S/
+
+/** What finds a line of Headgate's form again as long as its file is kept; null of a line that belongs to the one before. */
+export function addressOf(line: string): string | null {
+  const stamp = HEAD.exec(line)?.[1]
+  return stamp ? `${stamp}~${crc32(line.trimEnd()).toString(16).padStart(8, '0')}` : null
 }
 
-/** Whether a line is of a level or a more important one; of a line without any, nobody knows. */
-export function isAtLeast(line: LogLine, level: LogLevel | null): boolean {
-  return level === null || line.level === null || LOG_LEVELS.indexOf(line.level) >= LOG_LEVELS.indexOf(level)
+/** A line, the one that it belongs to included, has this address. */
+export function headOf(lines: LogLine[], index: number): LogLine | null {
+  for (let at = index; at >= 0; at -= 1) {
+    const line = lines[at]
+    if (line && HEAD.test(line.text)) return line
+  }
+  return null
+}
+
+export interface Hit {
+  line: number
+  start: number
+}
+
+const MAX_HITS = 2_000
+
+/** Where a text occurs in the lines, in any case of letters. */
+export function hitsOf(lines: LogLine[], find: string): Hit[] {
+  const wanted = find.toLowerCase()
+  const found: Hit[] = []
+  if (!wanted) return found
+  for (const { number, text } of lines) {
+    const searched = text.toLowerCase()
+    for (
+      let start = searched.indexOf(wanted);
+      start >= 0;
+      start = searched.indexOf(wanted, start + wanted.length)
+    ) {
+      if (found.push({ line: number, start }) === MAX_HITS) return found
+    }
+  }
+  return found
 }
 
 export type Level = 'error' | 'warn' | 'plain'

@@ -9,6 +9,7 @@ import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
 import { ReasonButton } from '@/components/ui/ReasonButton'
 import { Moment } from '@/components/ui/Time'
 import { cannotWrite } from '@/domain/roles'
+import { stuckFrames, type FrameMark } from './stuck'
 import classes from './stacks.module.css'
 
 type Dump = Stacks['dumps'][number]
@@ -77,15 +78,38 @@ function DumpView({ dump }: { dump: Dump }) {
       {dump.stuck.length > 0 && <p className={classes.stuck}>Busy: {dump.stuck.join(', ')}</p>}
       {dump.silent.length > 0 && <p className={classes.stuck}>No response from: {dump.silent.join(', ')}</p>}
       {dump.files.map((file) => (
-        <details key={file.name}>
-          <summary>
-            {file.process} <span className="dim">({file.name})</span>
-          </summary>
-          <pre className={classes.text} tabIndex={0} aria-label={file.name}>
-            {file.text || 'The dump cannot be read here.'}
-          </pre>
-        </details>
+        <FileView key={file.name} file={file} stuck={dump.stuck} />
       ))}
     </section>
+  )
+}
+
+/** One text; where a component is at work in it, it is open, and its frames are marked. */
+function FileView({ file, stuck }: { file: Dump['files'][number]; stuck: string[] }) {
+  const marked = stuckFrames(file.text, stuck)
+  return (
+    <details open={marked.size > 0}>
+      <summary>
+        {file.process} <span className="dim">({file.name})</span>
+      </summary>
+      <pre className={classes.text} tabIndex={0} aria-label={file.name}>
+        {file.text
+          ? file.text.split('\n').map((line, index) => (
+              // eslint-disable-next-line react/no-array-index-key -- a dump never changes
+              <Frame key={index} line={line} mark={marked.get(index)} />
+            ))
+          : 'The dump cannot be read here.'}
+      </pre>
+    </details>
+  )
+}
+
+function Frame({ line, mark }: { line: string; mark: FrameMark | undefined }) {
+  if (!mark) return `${line}\n`
+  return (
+    <mark className={classes.frame} data-frame={mark}>
+      {line} {mark === 'blocked' ? '← stuck here' : '← component'}
+      {'\n'}
+    </mark>
   )
 }

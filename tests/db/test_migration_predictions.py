@@ -13,7 +13,7 @@ from pipelines.domain.base.roles import Role
 from pipelines.domain.base.states import DesiredState, Phase
 from pipelines.domain.preview.comparing import Totals
 from pipelines.domain.preview.protocol import PreviewResult, RangeRead
-from pipelines.models import AuditRow, Host, Migration, Pipeline, Preview
+from pipelines.models import AuditRow, Event, Host, Migration, Pipeline, Preview
 from pipelines.services.base import host_tasks
 from pipelines.services.preview import previews
 from tests.factories import HostFactory, PipelineFactory, RunFactory, UserFactory, definition_data, now
@@ -85,6 +85,18 @@ def approved(client: APIClient, made: dict[str, Any]) -> dict[str, Any]:
     found = post(client, f"/{made['id']}/approve", {"hash": made["plan_hash"]}, 200)
     assert found["stage"] == "APPROVED"
     return found
+
+
+def test_a_plan_that_is_made_again_and_is_the_same_is_no_event(ana: APIClient, orders: Pipeline) -> None:
+    made = asked(ana)
+    told = list(Event.objects.values_list("kind", "message"))
+    for _ in range(3):
+        assert replanned(ana, made)["stage"] == "DRAFT"
+    assert list(Event.objects.values_list("kind", "message")) == told
+    answer()
+    replanned(ana, made)
+    replanned(ana, made)
+    assert [each.kind for each in Event.objects.order_by("id")][len(told) :] == ["migration.planned"]
 
 
 def test_a_plan_waits_for_the_preview_and_contains_it(ana: APIClient, orders: Pipeline) -> None:

@@ -175,13 +175,15 @@ def _plan(migration: Migration, actor: Actor) -> None:
         made = predictions.predicted(made, migration=migration, new=new, actor=actor)
     stage = MigrationStage.DRAFT if made.blockers else MigrationStage.PLANNED
     words = _blocked_by(len(made.blockers)) if made.blockers else "The plan is made."
-    same = made.hash() == migration.plan_hash and migration.stage == MigrationStage.APPROVED
-    same = same and selecting.standing(migration).approved
+    same = made.hash() == migration.plan_hash
+    approved = same and migration.stage == MigrationStage.APPROVED and selecting.standing(migration).approved
+    moved = not approved and stage != migration.stage
     change(
         migration,
-        stage=None if same or stage == migration.stage else stage,
+        stage=stage if moved else None,
         message=words,
         actor=actor.name,
+        event=moved or not same,
         plan=made.model_dump(mode="json"),
         plan_hash=made.hash(),
         planned_at=clock.now(),

@@ -9,11 +9,15 @@ from pathlib import Path
 
 from pipelines.domain.base.states import AgentPhase
 from pipelines.domain.ledger.journal import Done, PhaseChanged, Positions
+from pipelines.domain.ledger.ledger import BatchStep
 from tests.agent.conftest import MakePipeline
 from tests.agent.test_channels import add_channel, numbers_in
 from tests.agent.topics import Topics
 from tests.counts import is_balanced, not_once
 from tests.waiting import wait_for
+
+ROUNDED = len(BatchStep)
+"""Milliseconds that parts can be more than the whole, since each is rounded."""
 
 
 def test_every_record_arrives_once_in_each_channel_with_its_origin_and_balanced_books(
@@ -71,6 +75,8 @@ def test_every_record_arrives_once_in_each_channel_with_its_origin_and_balanced_
 
     done = run.of_kind(Done)
     assert all(is_balanced(batch.counts) for batch in done)
+    assert {frozenset(batch.steps) for batch in done} == {frozenset(set(BatchStep) - {BatchStep.OTHER})}
+    assert all(0 < batch.steps[BatchStep.DELIVER] <= sum(batch.spent.values()) <= batch.ms + ROUNDED for batch in done)
     read: Counter[tuple[str, str]] = Counter()
     for batch in done:
         read[batch.source, batch.channel] += batch.counts.read

@@ -11,7 +11,14 @@ import { IconChevronDown, IconLogout, IconShieldLock, IconUser } from '@tabler/i
 import { Link } from '@tanstack/react-router'
 import { logOut, useSession } from '@/lib/session'
 import { ROLE_WORDS } from '@/domain/roles'
-import { setTimeZone, useTimeZone, type TimeZone } from '@/lib/preferences'
+import {
+  setDensity,
+  setTimeZone,
+  useDensity,
+  useTimeZone,
+  type Density,
+  type TimeZone,
+} from '@/lib/preferences'
 import classes from './shell.module.css'
 
 const THEMES = [
@@ -23,12 +30,17 @@ const ZONES = [
   { value: 'local', label: 'Local' },
   { value: 'utc', label: 'UTC' },
 ]
+const DENSITIES = [
+  { value: 'comfortable', label: 'Comfortable' },
+  { value: 'compact', label: 'Compact' },
+]
 
 /** Who is logged in, how times and colours are shown, and the way out. */
 export function UserMenu() {
   const { session } = useSession()
   const { colorScheme, setColorScheme } = useMantineColorScheme()
   const zone = useTimeZone()
+  const density = useDensity()
   return (
     <Popover position="bottom-end" width={270} trapFocus withinPortal={false} withRoles={false}>
       <Popover.Target>
@@ -55,6 +67,12 @@ export function UserMenu() {
           value={zone}
           data={ZONES}
           onChange={(value) => setTimeZone(value as TimeZone)}
+        />
+        <Choice
+          label="Density"
+          value={density}
+          data={DENSITIES}
+          onChange={(value) => setDensity(value as Density)}
         />
         <Divider my={4} />
         <Button

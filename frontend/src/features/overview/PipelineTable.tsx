@@ -13,11 +13,12 @@ import {
 import type { Pipeline } from '@/api/types'
 import { Check } from '@/components/ui/Check'
 import { Empty } from '@/components/ui/Feedback'
+import { useDensity, type Density } from '@/lib/preferences'
 import { DEFAULT_SORT, type OverviewSearch, type SortKey } from './filter'
 import { PipelineRow } from './PipelineRow'
 import classes from './table.module.css'
 
-const ROW_HEIGHT = 42
+const ROW_HEIGHT: Record<Density, number> = { comfortable: 42, compact: 36 }
 /** Rows drawn above and below the window, so that scrolling meets no blank. */
 const OVERSCAN = 12
 
@@ -34,14 +35,16 @@ interface PipelineTableProps {
 /** Every pipeline, one row each; only the rows near the window exist in the document. */
 export function PipelineTable(props: PipelineTableProps) {
   const { pipelines, selected, onSelect } = props
+  const density = useDensity()
   const body = useRef<HTMLTableSectionElement>(null)
   const offset = useOffsetTop(body)
   const virtual = useWindowVirtualizer({
     count: pipelines.length,
-    estimateSize: () => ROW_HEIGHT,
+    estimateSize: () => ROW_HEIGHT[density],
     overscan: OVERSCAN,
     scrollMargin: offset,
   })
+  useLayoutEffect(() => virtual.measure(), [virtual, density])
   const rows = virtual.getVirtualItems()
   const before = (rows[0]?.start ?? offset) - offset
   const after = virtual.getTotalSize() - (rows.at(-1)?.end ?? offset) + offset

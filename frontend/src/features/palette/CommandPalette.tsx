@@ -7,7 +7,7 @@ import { useLocation, useRouter } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
 import { pipelinesQuery } from '@/api/pipelines'
 import { usePlaces } from '@/lib/places'
-import { setTimeZone } from '@/lib/preferences'
+import { setDensity, setTimeZone } from '@/lib/preferences'
 import { useSession } from '@/lib/session'
 import { commandGroups, pipelineOf } from './commands'
 import classes from './palette.module.css'
@@ -38,6 +38,7 @@ export function CommandPalette({ asked, onShortcuts }: PaletteProps) {
     showShortcuts: onShortcuts,
     setColours: setColorScheme,
     setTimes: setTimeZone,
+    setDensity,
   })
   useEffect(() => {
     if (asked > 0) spotlight.open()

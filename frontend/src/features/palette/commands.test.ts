@@ -8,7 +8,14 @@ const KNOWN: Known = { places, pipelines: [], current: null, mayOperate: true }
 function doing(): Doing & { went: string[] } {
   const went: string[] = []
   const nothing = () => undefined
-  return { went, go: (to) => went.push(to), showShortcuts: nothing, setColours: nothing, setTimes: nothing }
+  return {
+    went,
+    go: (to) => went.push(to),
+    showShortcuts: nothing,
+    setColours: nothing,
+    setTimes: nothing,
+    setDensity: nothing,
+  }
 }
 
 const groupsOf = (known: Partial<Known>, effects = doing()) => commandGroups({ ...KNOWN, ...known }, effects)

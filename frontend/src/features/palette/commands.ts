@@ -2,7 +2,7 @@ import type { MantineColorScheme } from '@mantine/core'
 import type { Pipeline } from '@/api/types'
 import { PHASES, urgency } from '@/domain/phases'
 import { PIPELINE_TABS, type Place } from '@/lib/places'
-import type { TimeZone } from '@/lib/preferences'
+import type { Density, TimeZone } from '@/lib/preferences'
 
 export interface Command {
   id: string
@@ -23,6 +23,7 @@ export interface Doing {
   showShortcuts: () => void
   setColours: (scheme: MantineColorScheme) => void
   setTimes: (zone: TimeZone) => void
+  setDensity: (density: Density) => void
 }
 
 export interface Known {
@@ -93,7 +94,7 @@ function opening({ name, phase, host, labels }: Pipeline, { go }: Doing): Comman
   }
 }
 
-function displaying({ setColours, setTimes, showShortcuts }: Doing): Command[] {
+function displaying({ setColours, setTimes, setDensity, showShortcuts }: Doing): Command[] {
   return [
     { id: 'shortcuts', label: 'Keyboard shortcuts', run: showShortcuts },
     { id: 'light', label: 'Light colours', keywords: ['theme'], run: () => setColours('light') },
@@ -101,5 +102,12 @@ function displaying({ setColours, setTimes, showShortcuts }: Doing): Command[] {
     { id: 'auto', label: 'Colours of the system', keywords: ['theme'], run: () => setColours('auto') },
     { id: 'utc', label: 'Times in UTC', keywords: ['time zone'], run: () => setTimes('utc') },
     { id: 'local', label: 'Local times', keywords: ['time zone'], run: () => setTimes('local') },
+    { id: 'compact', label: 'Compact rows', keywords: ['density'], run: () => setDensity('compact') },
+    {
+      id: 'comfortable',
+      label: 'Comfortable rows',
+      keywords: ['density'],
+      run: () => setDensity('comfortable'),
+    },
   ]
 }

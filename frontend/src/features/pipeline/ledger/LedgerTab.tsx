@@ -5,11 +5,10 @@ import { ErrorNote, Loading } from '@/components/ui/Feedback'
 import { usePollInterval } from '@/lib/live/LiveProvider'
 import { FlowPanel } from '../flow/FlowPanel'
 import { Batches } from './Batches'
-import { Positions } from './Positions'
 import { Summary } from './Summary'
 import classes from '../pipeline.module.css'
 
-/** What was read and what became of it: in all, by position, batch by batch. */
+/** What was read and what became of it: in all, by component, batch by batch. */
 export function LedgerTab() {
   const { name } = useParams({ from: '/pipelines/$name' })
   const {
@@ -24,7 +23,6 @@ export function LedgerTab() {
       {ledgerTotals && <Summary name={name} ledgerTotals={ledgerTotals} />}
       <FlowPanel key={name} name={name} />
       <Batches name={name} channels={ledgerTotals?.channels.map(({ channel }) => channel) ?? []} />
-      {ledgerTotals && <Positions positions={ledgerTotals.positions} />}
     </div>
   )
 }

@@ -16,7 +16,7 @@ export function ChannelPositions({ queries, phase }: { queries: QueryStatus[]; p
       {queries.length === 0 && (
         <Empty title="No channel is reading">
           {phase === 'STOPPED'
-            ? 'The Ledger tab has the positions where the next start resumes.'
+            ? 'The Positions tab shows where the next start resumes.'
             : 'Positions appear with the first batch.'}
         </Empty>
       )}

@@ -84,6 +84,7 @@ class Environment(AuditSettings, SignInSettings, ReachSettings, VaultSettings, B
     `rate_limit`: requests per second of one user; none are counted with 0.
     `traces`: workers export traces of
     operations and migrations, as the variables OTEL_* say.
+    `demo_pipeline`: the pipeline that the guided demo may break; `headgate demo` sets it, and without it nothing may.
     `secret_key` signs sessions;
     `secret_keys`, or else the lines of `secret_key_file`, are the Fernet keys of the secret store, current one first.
     """
@@ -130,6 +131,7 @@ class Environment(AuditSettings, SignInSettings, ReachSettings, VaultSettings, B
     trusted_proxies: Annotated[list[Network], NoDecode] = []
     rate_limit: float = Field(default=50, ge=0)
     traces: bool = False
+    demo_pipeline: str = ""
     debug: bool = False
     https: bool | None = None
     web_port: int = Field(default=8000, ge=1, le=65535)

@@ -15,6 +15,7 @@ from controlplane.cli.base.session import Session
 from controlplane.cli.definitions import components, definitions, flume, rehearsing
 from controlplane.cli.diagnostics import diagnose
 from controlplane.cli.governance import requests
+from controlplane.cli.guide import guide
 from controlplane.cli.hosts import hosts, reconciling
 from controlplane.cli.ledger import ledger, topology
 from controlplane.cli.lifecycle import lifecycle, status
@@ -160,6 +161,8 @@ app.noun(alerts.app, "alerts", panel=Panel.MONITORING)
 app.noun(consumer_groups.app, "consumer-groups", panel=Panel.MONITORING)
 app.noun(receivers.app, "receivers", panel=Panel.MONITORING)
 app.noun(silences.app, "silences", panel=Panel.MONITORING)
+
+app.noun(guide.app, "guide", panel=Panel.SERVER)
 
 app.noun(tokens.app, "tokens", panel=Panel.ACCESS)
 app.noun(users.app, "users", panel=Panel.ACCESS)

@@ -10,6 +10,7 @@ from controlplane.devstack.client import Api, Json
 from controlplane.devstack.records import KEPT
 from controlplane.install.services.child import Service
 
+PRODUCER = "producer"
 PARTITIONS = 4
 TOPIC_CONFIG = {"retention.bytes": str(1024**3), "retention.ms": str(24 * 3600 * 1000)}
 ACTION_TIMEOUT = 90.0  # seconds
@@ -28,6 +29,10 @@ class Demo:
         return f"{self.name}.orders"
 
     @property
+    def group(self) -> str:
+        return f"headgate.{self.name}"
+
+    @property
     def sink(self) -> str:
         return f"{self.name}.clean"
 
@@ -42,7 +47,7 @@ class Demo:
                     "type": "kafka",
                     "bootstrap_servers": self.servers,
                     "topics": [self.source],
-                    "group_id": f"headgate.{self.name}",
+                    "group_id": self.group,
                     "start_from": "earliest",
                     "interceptors": [{"type": "timestamp"}, {"type": "regex_filter", "regex": KEPT}],
                 }
@@ -57,19 +62,23 @@ class Demo:
                     "compression": "lz4",
                 }
             },
+            "lifecycle": {"guard_interval": "5s"},
             "delivery": {"trigger_interval_ms": 200, "max_events_per_batch": self.batch},
         }
 
     def create_topics(self) -> None:
         topics.create(self.servers, [self.source, self.sink], partitions=PARTITIONS, config=TOPIC_CONFIG)
 
-    def producer(self, *, rate: float, numbers: range | None = None) -> Service:
-        """A producer of these numbers; without them it goes on after the topic's last record until it is stopped."""
+    def producer(self, *, rate: float, numbers: range | None = None, first: int = 0) -> Service:
+        """A producer of these numbers; without them it goes on after the topic's last record until it is stopped, with
+        numbers from `first` on."""
         argv = [sys.executable, "-m", "controlplane.devstack.producer", "--servers", self.servers]
         argv += ["--topic", self.source, "--rate", str(rate)]
         if numbers is not None:
             argv += ["--first", str(numbers.start), "--count", str(len(numbers))]
-        return Service("producer", argv, is_ready=lambda: True)
+        elif first:
+            argv += ["--first", str(first)]
+        return Service(PRODUCER, argv, is_ready=lambda: True)
 
 
 def start(api: Api, demo: Demo) -> Json:

@@ -1,7 +1,7 @@
 """A paced producer of numbered records.
 
 `python -m controlplane.devstack.producer --servers HOST:PORT --topic TOPIC --rate 1000 [--count 200000]`; without a
-count it goes on until SIGTERM. Numbers begin with --first, or after the last record of the topic.
+count it goes on until SIGTERM, and numbers begin after the last record of the topic, or with --first if that is higher.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import time
 
 from confluent_kafka import KafkaError, Message, Producer
 
-from controlplane.devstack.records import body
-from controlplane.devstack.topics import end_offsets
+from controlplane.devstack.records import body, number_in
+from controlplane.devstack.topics import end_offsets, read
 
 TICK = 0.02  # seconds between two bursts
 FLUSH_TIMEOUT = 60.0
@@ -60,19 +60,26 @@ def _send(producer: Producer, topic: str, value: bytes, failures: list[KafkaErro
             producer.poll(0.1)
 
 
+def next_number(servers: str, topic: str) -> int:
+    """The number after those of the topic's last records; 0 where it has none."""
+    ends = end_offsets(servers, topic)
+    last = read(servers, topic, {partition: end - 1 for partition, end in ends.items() if end})
+    return 1 + max(map(number_in, last), default=-1)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--servers", required=True)
     parser.add_argument("--topic", required=True)
     parser.add_argument("--rate", type=float, default=1000.0, help="records a second")
-    parser.add_argument("--first", type=int, help="the first number; without it the count of the topic's records")
+    parser.add_argument("--first", type=int, help="the first number; without a count the lowest that it may be")
     parser.add_argument("--count", type=int, help="end after so many")
     arguments = parser.parse_args()
     stopped = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopped.set())
     servers, topic, first = arguments.servers, arguments.topic, arguments.first
-    if first is None:
-        first = sum(end_offsets(servers, topic).values())
+    if arguments.count is None or first is None:
+        first = max(first or 0, next_number(servers, topic))
     undelivered = produce(servers, topic, first=first, rate=arguments.rate, count=arguments.count, stopped=stopped)
     if undelivered:
         print(f"{undelivered} records were not delivered to {arguments.topic}", flush=True)

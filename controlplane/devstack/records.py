@@ -21,6 +21,12 @@ def is_noise(number: int) -> bool:
     return number % NOISE_EVERY == 0
 
 
+def number_in(record: bytes) -> int:
+    """The number of any record, that of a keep-alive line included. Raises ValueError for what is neither."""
+    head, _, number = record.rpartition(b" ")
+    return int(number) if head == b"# keep-alive" else number_of(record)
+
+
 def number_of(record: bytes) -> int:
     """The number of a record that the filter kept. Raises ValueError for anything else."""
     content = json.loads(record)

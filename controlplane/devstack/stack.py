@@ -58,6 +58,16 @@ class Stack:
         if not self._watcher.is_alive():
             self._watcher.start()
 
+    def runs(self, name: str) -> bool:
+        """Whether a service of that name was started and not stopped, though it may be between two lives."""
+        return any(member.service.name == name for member in self._members)
+
+    def stop_one(self, name: str) -> None:
+        """Stop a service and leave the others. Harmless when there is none of that name."""
+        for member in [each for each in self._members if each.service.name == name]:
+            self._members.remove(member)
+            member.child.stop(lambda: self._interrupt.hurry)
+
     def stop(self) -> None:
         """Stop everything, the last started first. A second Ctrl-C hurries. Harmless when it is over."""
         self._over.set()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as ClientPartition
@@ -50,6 +50,16 @@ def delete(servers: str, topics: list[str]) -> None:
         time.sleep(0.1)
 
 
+def delete_group(servers: str, group: str) -> None:
+    """Delete a group without members, with its committed offsets. Raises SetupError when that is refused."""
+    client = admin(servers)
+    for future in client.delete_consumer_groups([group], request_timeout=TIMEOUT).values():
+        try:
+            future.result(TIMEOUT)
+        except KafkaException as error:
+            raise SetupError(f"The group {group} could not be deleted: {error.args[0]}", _hint(servers)) from error
+
+
 def end_offsets(servers: str, topic: str) -> dict[int, int]:
     """The next offset of each partition. Raises SetupError when the topic does not exist or the broker is away."""
     try:
@@ -65,7 +75,14 @@ def end_offsets(servers: str, topic: str) -> dict[int, int]:
 
 def read_all(servers: str, topic: str) -> Iterator[bytes]:
     """The value of every record from the beginning to the present end. Raises SetupError after READ_TIMEOUT."""
-    ends = {partition: end for partition, end in end_offsets(servers, topic).items() if end > 0}
+    return read(servers, topic, {})
+
+
+def read(servers: str, topic: str, since: Mapping[int, int], until: Mapping[int, int] | None = None) -> Iterator[bytes]:
+    """The values of the records of each partition, from 0 and to the present end unless given. Raises SetupError after
+    READ_TIMEOUT."""
+    found = end_offsets(servers, topic) if until is None else until
+    ends = {partition: end for partition, end in found.items() if end > since.get(partition, 0)}
     consumer = Consumer(
         {
             "bootstrap.servers": servers,
@@ -75,7 +92,7 @@ def read_all(servers: str, topic: str) -> Iterator[bytes]:
             "auto.offset.reset": "error",
         }
     )
-    consumer.assign([ClientPartition(topic, partition, 0) for partition in ends])
+    consumer.assign([ClientPartition(topic, partition, since.get(partition, 0)) for partition in ends])
     deadline = time.monotonic() + READ_TIMEOUT
     try:
         while ends:
@@ -84,7 +101,8 @@ def read_all(servers: str, topic: str) -> Iterator[bytes]:
             for message in consumer.consume(POLL_SIZE, timeout=1.0):
                 if message.error() is not None:
                     raise SetupError(f"{topic} could not be read: {message.error()}", _hint(servers))
-                yield message.value() or b""
+                if (message.offset() or 0) < ends.get(message.partition() or 0, 0):
+                    yield message.value() or b""
             for place in consumer.position([ClientPartition(topic, partition) for partition in ends]):
                 if place.offset >= ends[place.partition]:
                     del ends[place.partition]

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from django.conf import settings
@@ -14,7 +15,9 @@ from django.core.management import call_command
 from controlplane.devstack import access, agents, demo
 from controlplane.devstack.client import Api, Refused
 from controlplane.devstack.console import Console
-from controlplane.devstack.demo import Demo
+from controlplane.devstack.demo import PRODUCER, Demo
+from controlplane.devstack.guide.runner import Guide
+from controlplane.devstack.guide.site import Site
 from controlplane.devstack.lock import only_stack
 from controlplane.devstack.services import web_service, web_url, worker_service
 from controlplane.devstack.stack import Stack
@@ -27,6 +30,8 @@ from controlplane.install.services.redis import redis_service, redis_url, requir
 from controlplane.install.tools.errors import SetupError
 from pipelines.foundation.keyring import add_key
 
+DEMO_NAME = "demo"
+GUIDE_PAUSE = 0.5  # seconds between two steps of the guided demo
 UNATTENDED_NAME = "demo-exit"
 UNATTENDED_RATE = 8000.0  # records a second: slow enough for a pause and a kill in mid-stream
 UNATTENDED_BATCH = 5000
@@ -101,6 +106,7 @@ def environment(options: Options, redis: str) -> dict[str, str]:
         "HEADGATE_REDIS_URL": redis,
         "HEADGATE_STATE": str(options.state),
         "HEADGATE_WEB_PORT": str(options.web_port),
+        "HEADGATE_DEMO_PIPELINE": DEMO_NAME if options.demo and not options.unattended else "",
         "PYTHONUNBUFFERED": "1",
     } | _reach(options.state)
 
@@ -130,13 +136,38 @@ def _work(options: Options, stack: Stack, console: Console, interrupt: Interrupt
         return _unattended(options, console, interrupt)
     pipeline = _start_demo(options, stack, interrupt) if options.demo else None
     kafka = None if options.kafka_port is None else options.servers
-    console.say(welcome(web_url(options.web_port), password=password, kafka=kafka, pipeline=pipeline))
-    while True:
-        interrupt.wait(lambda: False, 3600.0)
+    shown = {"password": password, "kafka": kafka, "pipeline": pipeline}
+    console.say(welcome(web_url(options.web_port), state=options.state, **shown))
+    return _stay(options, stack, console, interrupt)
+
+
+def _stay(options: Options, stack: Stack, console: Console, interrupt: Interrupt) -> int:
+    """Until Ctrl-C, which raises Interrupted; in a demo, carry out what the guided demo is asked for."""
+    if not options.demo:
+        while True:
+            interrupt.wait(lambda: False, 3600.0)
+    shown = Demo(DEMO_NAME, options.servers)
+    broker = None if options.kafka_port is None else options.state / "up" / "kafka.json"
+
+    def arrive(interrupted: Interrupt) -> Site:
+        api = Api(web_url(options.web_port), access.fresh_token(), interrupted)
+        return Site(api, shown, broker, feed, partial(stack.stop_one, PRODUCER), interrupted)
+
+    def feed(first: int) -> None:
+        if not stack.runs(PRODUCER):
+            stack.start(shown.producer(rate=options.rate, first=first))
+
+    guide = Guide(DEMO_NAME, arrive, console.say, interrupt)
+    try:
+        while True:
+            guide.turn()
+            interrupt.wait(lambda: False, GUIDE_PAUSE)
+    finally:
+        guide.close()
 
 
 def _start_demo(options: Options, stack: Stack, interrupt: Interrupt) -> str:
-    shown = Demo("demo", options.servers)
+    shown = Demo(DEMO_NAME, options.servers)
     try:
         demo.start(Api(web_url(options.web_port), access.fresh_token(), interrupt), shown)
     except (Refused, RuntimeError, TimeoutError) as error:

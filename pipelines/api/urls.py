@@ -9,6 +9,7 @@ from pipelines.api.access import clusters, oidc, passkeys, reach, second_factor,
 from pipelines.api.definitions import catalogue, rehearsals, revisions
 from pipelines.api.diagnostics import bundles
 from pipelines.api.governance import change_requests
+from pipelines.api.guide import guide
 from pipelines.api.hosts import evacuations, hosts
 from pipelines.api.http.docs import Docs, Document
 from pipelines.api.ledger import audit, records
@@ -119,6 +120,7 @@ v1 = [
     path(f"{one}/previews/<uuid:preview_id>/differences", previews.PreviewDifferences.as_view()),
     path(f"{one}/traces", traces.TraceList.as_view()),
     path(f"{one}/traces/<uuid:trace_id>", traces.TraceDetail.as_view()),
+    path(f"{one}/guide", guide.Guide.as_view()),
     path("test-runs", testing.TestRunList.as_view()),
     path("test-runs/<uuid:test_run_id>", testing.TestRunDetail.as_view()),
     path(f"{one}/revisions", revisions.RevisionList.as_view()),

@@ -7,6 +7,7 @@ from pipelines.models.dead_letter import DeadLetter
 from pipelines.models.definition import Pipeline
 from pipelines.models.event import AuditCheck, AuditForwarding, AuditHead, AuditRow, Event, IdempotencyKey
 from pipelines.models.governance import ChangeApproval, ChangeRequest
+from pipelines.models.guide import DemoFault
 from pipelines.models.ledger import ChannelTotals, ComponentTotals, LedgerBatch, Position, Sample
 from pipelines.models.migration import ApprovalPolicy, Evacuation, FreezeWindow, Migration, MigrationApproval
 from pipelines.models.output import OutputVerdict
@@ -49,6 +50,7 @@ __all__ = [
     "ComponentTotals",
     "DeadLetter",
     "Delivery",
+    "DemoFault",
     "Evacuation",
     "Event",
     "ExternalGroup",

@@ -14,6 +14,7 @@ import pytest
 from django.db import transaction
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, resolve
+from pytest_django import Settings
 from rest_framework.permissions import AllowAny
 from rest_framework.test import APIClient
 
@@ -141,7 +142,8 @@ IDENTITIES = [
 
 
 @pytest.fixture(autouse=True)
-def _nothing_else_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+def _nothing_else_answers(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
+    settings.HEADGATE = settings.HEADGATE.model_copy(update={"demo_pipeline": "orders"})
     monkeypatch.setattr(positions, "supervised", lambda _host: False)
     monkeypatch.setattr(oidc, "begin", lambda **_: "https://provider.invalid/")
 

@@ -10,6 +10,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.db import transaction
+from pytest_django import Settings
 
 from pipelines.domain.base.roles import Role
 from pipelines.foundation import clock
@@ -119,8 +120,10 @@ def test_a_user_without_a_role_sees_nothing_at_all(others: Side) -> None:
     assert not sweep.wrong, "\n".join(sweep.wrong)
 
 
-def test_the_sweep_would_find_what_is_shown(mine: Side, others: Side) -> None:
+def test_the_sweep_would_find_what_is_shown(mine: Side, others: Side, settings: Settings) -> None:
     """Those who may see it get it from the same addresses."""
+    demo = {"demo_pipeline": others.values["pipelines.name"]}
+    settings.HEADGATE = settings.HEADGATE.model_copy(update=demo)
     for who in (others.users["admin"], UserFactory.create(username="root", role=Role.ADMIN)):
         ask = asking(who)
         unseen = [

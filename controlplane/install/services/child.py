@@ -106,19 +106,32 @@ def end_leftover(record: Path) -> bool:
 
     Returns whether there was one. The record is removed.
     """
-    try:
-        identity = ProcessIdentity.model_validate_json(record.read_bytes())
-        process = psutil.Process(identity.pid)
-        same = _identify(identity.pid) == identity
-    except (OSError, ValueError, psutil.NoSuchProcess):
-        same = False
-    if same:
+    identity = recorded(record)
+    process = identified(identity) if identity else None
+    if process is not None:
         process.terminate()
         _await_end(lambda: not process.is_running() or process.status() == psutil.STATUS_ZOMBIE, 20, lambda: False)
-        for member in _members(identity.pid):
+        for member in _members(process.pid):
             member.kill()
     record.unlink(missing_ok=True)
-    return same
+    return process is not None
+
+
+def recorded(record: Path) -> ProcessIdentity | None:
+    """The process that a record names; None where there is no record."""
+    try:
+        return ProcessIdentity.model_validate_json(record.read_bytes())
+    except (OSError, ValueError):
+        return None
+
+
+def identified(identity: ProcessIdentity) -> psutil.Process | None:
+    """The process, if it is still that very one; a signal through it reaches no later owner of the pid."""
+    try:
+        process = psutil.Process(identity.pid)
+        return process if _identify(identity.pid) == identity else None
+    except (OSError, psutil.NoSuchProcess):
+        return None
 
 
 def _wait_ready(child: Child, log: Path) -> None:

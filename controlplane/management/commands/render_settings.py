@@ -55,6 +55,8 @@ SECTIONS: dict[str, dict[str, str]] = {
         "https": "Users reach the dashboard by HTTPS; cookies are sent over it alone. If not set: `true` where "
         "`HEADGATE_PUBLIC_URL` begins with `https://`, and for `headgate web --host` with an address that is not "
         "loopback.",
+        "demo_pipeline": "The pipeline that the [guided demo](../get-started/guided-demo.md) may break. `headgate "
+        "demo` sets it; set it nowhere else.",
         "debug": "Django's debug mode. For development only.",
     },
     "Reach of pipelines": {

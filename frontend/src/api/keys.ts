@@ -58,6 +58,7 @@ export const keys = {
   rangeReplays: (name: string) => ['pipeline', name, 'range-replays'] as const,
   charts: (name: string, range: object) => ['charts', name, range] as const,
   partitionCharts: (name: string, range: object) => ['charts', name, 'partitions', range] as const,
+  guide: (name: string) => ['guide', name] as const,
   stacks: (run: number) => ['stacks', run] as const,
   changeRequests: (name: string) => ['pipeline', name, 'change-requests'] as const,
   runs: (name: string) => ['pipeline', name, 'runs'] as const,

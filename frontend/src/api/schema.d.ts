@@ -1198,6 +1198,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/pipelines/{name}/guide": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * @description Show the cards of the guided demo, each with its last use: when the pipeline was broken, when and how
+         *     Headgate noticed, how it explained it, when it recovered, and what was counted.
+         */
+        get: operations["get_guide"];
+        put?: never;
+        /**
+         * @description Break the demo pipeline for real. The demo stack does it, observes what Headgate does, and undoes it within
+         *     minutes. One card at a time.
+         */
+        post: operations["break_demo"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/pipelines/{name}/lag": {
         parameters: {
             query?: never;
@@ -3087,6 +3111,13 @@ export interface components {
             next: string | null;
         };
         /**
+         * BreakBody
+         * @description Which `card` to use.
+         */
+        BreakBody: {
+            card: components["schemas"]["Card"];
+        };
+        /**
          * By
          * @description How a position became one on the other cluster. MAPPING: by the pairs of a mirror; TIMESTAMP: by the time of
          *     the last record; GIVEN: by a user; SAME_LOG: it is the same cluster under another address; CUT: by what an
@@ -3118,6 +3149,12 @@ export interface components {
                 [key: string]: unknown;
             } | null;
         };
+        /**
+         * Card
+         * @description What a card breaks.
+         * @enum {string}
+         */
+        Card: "kill-agent" | "freeze-sink" | "delete-offsets" | "recreate-topic" | "drop-everything";
         /**
          * CaseFailure
          * @description A place of a test that is not as expected: what was expected and what is there, None where there is nothing.
@@ -3748,6 +3785,23 @@ export interface components {
             after: number;
         };
         /**
+         * Counted
+         * @description Records of the sink against those of the source around the fault. `possible_duplicates`: the most that the ledger
+         *     allows for.
+         */
+        Counted: {
+            /** Records */
+            records: number;
+            /** Missing */
+            missing: number;
+            /** Duplicates */
+            duplicates: number;
+            /** Possible Duplicates */
+            possible_duplicates: number;
+            /** Balanced */
+            balanced: boolean;
+        };
+        /**
          * CreatedPipeline
          * @description A pipeline that was created, with the `warnings` of its definition.
          */
@@ -4050,6 +4104,65 @@ export interface components {
          * @enum {string}
          */
         DeliveryState: "WAITING" | "SENDING" | "DELIVERED" | "FAILED" | "SUPPRESSED";
+        /**
+         * DemoFault
+         * @description One use of a card, and what was observed of it.
+         */
+        DemoFault: {
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            card: components["schemas"]["Card"];
+            state: components["schemas"]["FaultState"];
+            /** Requested By */
+            requested_by: string;
+            /**
+             * Requested At
+             * Format: date-time
+             */
+            requested_at: string;
+            /** Broken At */
+            broken_at: string | null;
+            /** Noticed At */
+            noticed_at: string | null;
+            /** Recovered At */
+            recovered_at: string | null;
+            /** Ended At */
+            ended_at: string | null;
+            /**
+             * Broken
+             * @description What was done to the pipeline.
+             */
+            broken: string;
+            /**
+             * Noticed
+             * @description By what Headgate showed that it had noticed.
+             */
+            noticed: string;
+            /**
+             * Explained
+             * @description What Headgate said about it.
+             */
+            explained: string;
+            /**
+             * Link
+             * @description The page that shows it.
+             */
+            link: string;
+            /**
+             * Recovered
+             * @description How it recovered.
+             */
+            recovered: string;
+            counted: components["schemas"]["Counted"] | null;
+            /**
+             * Error
+             * @description Why the card failed.
+             */
+            error: string;
+        };
         /**
          * DenialBody
          * @description Why.
@@ -4776,6 +4889,12 @@ export interface components {
             cause: string;
         };
         /**
+         * FaultState
+         * @description Where a fault stands. BREAKING: it is being carried out, so that it may or may not have happened.
+         * @enum {string}
+         */
+        FaultState: "REQUESTED" | "BREAKING" | "BROKEN" | "NOTICED" | "RECOVERED" | "DONE" | "FAILED";
+        /**
          * Finding
          * @description One problem of a definition.
          *
@@ -5025,6 +5144,31 @@ export interface components {
             live_run: number | null;
             /** Tied */
             tied: string[];
+        };
+        /**
+         * Guide
+         * @description The guided demo of a pipeline. `open`: the card under way, while which no other one can be used.
+         */
+        Guide: {
+            /** Pipeline */
+            pipeline: string;
+            open: components["schemas"]["Card"] | null;
+            /** Cards */
+            cards: components["schemas"]["GuideCard"][];
+        };
+        /**
+         * GuideCard
+         * @description A card: what it breaks, what to expect, and its last use.
+         */
+        GuideCard: {
+            card: components["schemas"]["Card"];
+            /** Title */
+            title: string;
+            /** Breaks */
+            breaks: string;
+            /** Expect */
+            expect: string;
+            last: components["schemas"]["DemoFault"] | null;
         };
         /**
          * HashBody
@@ -8470,7 +8614,8 @@ export interface components {
          *     can sign in without a password; `problem`: why that failed the last time. `waits_for_code`: the password was right;
          *     `passkeys`: one of them can stand in for the code;
          *     `enrolment_required`: nothing is open before a second factor is set up; `proof`: how a dangerous act is
-         *     confirmed. `role`: the highest one in any team; `everywhere`: the one in every team.
+         *     confirmed. `role`: the highest one in any team; `everywhere`: the one in every team. `demo_pipeline`: the one
+         *     that the guided demo may break; empty outside of a demo.
          */
         Session: {
             /** Authenticated */
@@ -8493,6 +8638,8 @@ export interface components {
             enrolment_required: boolean;
             /** Proof */
             proof: ("password" | "password_and_code" | "provider") | null;
+            /** Demo Pipeline */
+            demo_pipeline: string;
         };
         /**
          * Severity
@@ -12645,6 +12792,75 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Operation"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_guide: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Guide"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    break_demo: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated request with the same key and body is answered by the first answer; kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BreakBody"];
+            };
+        };
+        responses: {
+            202: {
+                headers: {
+                    /** @description Address of the created object. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DemoFault"];
                 };
             };
             /** @description A problem. */

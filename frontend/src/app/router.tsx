@@ -300,6 +300,12 @@ const account = createRoute({
   component: lazyRouteComponent(() => import('@/features/account/AccountPage'), 'AccountPage'),
 })
 
+const guide = createRoute({
+  getParentRoute: () => root,
+  path: '/guide',
+  component: lazyRouteComponent(() => import('@/features/guide/GuidePage'), 'GuidePage'),
+})
+
 const access = createRoute({
   getParentRoute: () => root,
   path: '/access',
@@ -341,6 +347,7 @@ export const router = createRouter({
     receivers,
     account,
     access,
+    guide,
   ]),
   defaultPreload: 'intent',
   scrollRestoration: true,

@@ -1,5 +1,6 @@
 import {
   IconBell,
+  IconHammer,
   IconHistory,
   IconId,
   IconKey,
@@ -26,6 +27,7 @@ type Path =
   | '/secrets'
   | '/receivers'
   | '/access'
+  | '/guide'
 
 export interface Place {
   to: Path
@@ -45,6 +47,7 @@ const PLACES: Place[] = [
   { to: '/receivers', label: 'Receivers', icon: IconWebhook, under: [] },
   { to: '/access', label: 'Users and teams', icon: IconId, under: [] },
   { to: '/audit', label: 'Audit', icon: IconListSearch, under: [] },
+  { to: '/guide', label: 'Guided demo', icon: IconHammer, under: [] },
 ]
 
 /** The parts of a pipeline's page. */
@@ -69,6 +72,7 @@ export function usePlaces(): Place[] {
     '/secrets': cannotSeeSecrets(session),
     '/receivers': cannotAdminister(session),
     '/audit': cannotReadAudit(session),
+    '/guide': session?.demo_pipeline ? null : 'There is no demo here.',
   }
   return PLACES.filter(({ to }) => !hidden[to])
 }

@@ -141,6 +141,7 @@ export function session(role: Session['role'] = 'admin'): Session {
     passkeys: false,
     enrolment_required: false,
     proof: null,
+    demo_pipeline: '',
   }
 }
 

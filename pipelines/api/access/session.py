@@ -49,6 +49,7 @@ def session_schema(request: Request, user: AbstractBaseUser | AnonymousUser) -> 
         passkeys=_has_passkeys(waiting or user),
         enrolment_required=user.is_authenticated and sessions.ENROL in session,
         proof=_proof(request, user),
+        demo_pipeline=limits.demo_pipeline if user.is_authenticated else "",
     )
 
 

@@ -217,7 +217,8 @@ class SessionSchema(Schema):
     can sign in without a password; `problem`: why that failed the last time. `waits_for_code`: the password was right;
     `passkeys`: one of them can stand in for the code;
     `enrolment_required`: nothing is open before a second factor is set up; `proof`: how a dangerous act is
-    confirmed. `role`: the highest one in any team; `everywhere`: the one in every team."""
+    confirmed. `role`: the highest one in any team; `everywhere`: the one in every team. `demo_pipeline`: the one
+    that the guided demo may break; empty outside of a demo."""
 
     authenticated: bool
     user: str | None
@@ -230,3 +231,4 @@ class SessionSchema(Schema):
     passkeys: bool
     enrolment_required: bool
     proof: Literal["password", "password_and_code", "provider"] | None
+    demo_pipeline: str

@@ -43,6 +43,16 @@ def test_a_service_that_is_killed_comes_back_with_a_new_process(stack: Stack, ou
     assert "thing ended (SIGKILL); the next start is in 1 s." in out.getvalue()
 
 
+def test_one_service_is_stopped_and_stays_so_while_others_run(stack: Stack) -> None:
+    stack.start(service("one"), service("other"))
+    one, other = stack._members
+    stack.stop_one("one")
+    stack.stop_one("one")
+    assert (one.child.alive, other.child.alive, stack.runs("one"), stack.runs("other")) == (False, True, False, True)
+    stack.start(service("one"))
+    assert stack.runs("one")
+
+
 def test_the_wait_before_a_restart_doubles_and_begins_anew_after_a_healthy_minute(stack: Stack) -> None:
     stack.start(service())
     stack.stop()

@@ -1,0 +1,1 @@
+"""The guided demo: the cards that break the demo pipeline, observe Headgate, and undo what they did."""

@@ -1,0 +1,1 @@
+"""Reading the cards of the guided demo."""

@@ -1,0 +1,1 @@
+"""The guided demo: faults requested, carried out, ended."""

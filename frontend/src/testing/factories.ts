@@ -93,6 +93,7 @@ export function status(fields: Partial<PipelineStatus> = {}): PipelineStatus {
     findings: [],
     choices: [],
     outdated_secrets: [],
+    drain: null,
     ...fields,
   }
 }

@@ -45,7 +45,7 @@ def drain(client: APIClient) -> Any:
 
 def observed(pipeline: Pipeline, **changes: Any) -> None:
     run = Run.objects.get(pipeline=pipeline)
-    run.observed["queries"][0].update(changes)
+    run.observed = {**(run.observed or {}), "queries": [{**(run.observed or {})["queries"][0], **changes}]}
     run.save()
 
 
@@ -107,7 +107,8 @@ def test_what_a_batch_will_have_is_not_known_while_its_end_is_open(orders: Pipel
 def test_figures_of_a_silent_agent_are_stale(orders: Pipeline, viewer: APIClient) -> None:
     waits(orders, OperationKind.STOP, "draining")
     run = Run.objects.get(pipeline=orders)
-    run.observed["live"] = {"records_per_second": 50.0, "stale": True, "as_of": now().isoformat()}
+    live = {"records_per_second": 50.0, "stale": True, "as_of": now().isoformat()}
+    run.observed = {**(run.observed or {}), "live": live}
     run.save()
     assert (drain(viewer)["stale"], drain(viewer)["seconds_left"]) == (True, None)
 

@@ -51,9 +51,10 @@ def drain_schema(pipeline: Pipeline, run: Run | None) -> DrainSchema | None:
 def _wait_of(pipeline: Pipeline) -> _Wait | None:
     """The step of an operation, or the stage of a migration, that waits."""
     operation = Operation.objects.filter(pipeline=pipeline, state__in=OPEN_OPERATION_STATES, kind__in=_KINDS).first()
-    for step in operation.steps if operation else ():
-        if step["name"] in WAITING_STEPS and step["state"] == StepState.RUNNING:
-            return _Wait(operation.kind, datetime.fromisoformat(step["started_at"]))
+    if operation is not None:
+        for step in operation.steps:
+            if step["name"] in WAITING_STEPS and step["state"] == StepState.RUNNING:
+                return _Wait(operation.kind, datetime.fromisoformat(step["started_at"]))
     paused = Migration.objects.filter(pipeline=pipeline, stage=MigrationStage.PAUSING)
     since = paused.values_list("stage_since", flat=True).first()
     return _Wait("migration", since) if since else None

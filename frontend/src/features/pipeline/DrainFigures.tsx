@@ -1,5 +1,6 @@
 import type { PipelineStatus } from '@/api/types'
 import { Ago } from '@/components/ui/Time'
+import { STALE_AFTER_MS } from '@/domain/freshness'
 import { useNow } from '@/lib/clock'
 import { count, duration, NONE, plural, rate } from '@/lib/format'
 import classes from './operation.module.css'
@@ -9,7 +10,8 @@ export type Drain = NonNullable<PipelineStatus['drain']>
 /** What a pause or a stop waits for, how long still, and what a forced stop means. */
 export function DrainFigures({ drain }: { drain: Drain }) {
   const now = useNow()
-  const { records, batches, held_by: heldBy, stale, as_of: asOf } = drain
+  const { records, batches, held_by: heldBy, as_of: asOf } = drain
+  const stale = drain.stale || asOf === null || now - Date.parse(asOf) > STALE_AFTER_MS
   return (
     <>
       <dl className={classes.drain} aria-live="off">
@@ -18,8 +20,8 @@ export function DrainFigures({ drain }: { drain: Drain }) {
         </Fact>
         <Fact name="Batches">{plural(batches, 'batch', 'batches')}</Fact>
         <Fact name="Rate">{drain.rate === null ? NONE : `${rate(drain.rate)} records/s`}</Fact>
-        <Fact name="Time left (estimate)">{timeLeft(drain)}</Fact>
-        <Fact name="Times out in">{untilDeadline(drain, now)}</Fact>
+        <Fact name="Time left (estimate)">{stale ? 'unknown' : timeLeft(drain)}</Fact>
+        <Fact name="Drain times out in">{untilDeadline(drain, now)}</Fact>
         <Fact name="Delayed by">{heldBy.join(', ') || 'nothing'}</Fact>
       </dl>
       <p className={classes.message}>If you force the stop: {impactOf(drain)}.</p>

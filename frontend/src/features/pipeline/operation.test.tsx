@@ -48,7 +48,7 @@ describe('an operation under way', () => {
       records: 1_250,
       rate: 50,
       seconds_left: 25,
-      as_of: T0,
+      as_of: new Date().toISOString(),
       stale: false,
       held_by: ['sinks.out'],
       possible_duplicates: 1_250,

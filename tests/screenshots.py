@@ -31,7 +31,7 @@ RATE = 1000.0
 WITHIN = 180.0
 CHART = 75.0  # seconds of the charts before the pause
 PAUSE = 15.0
-HEIGHTS = {"overview": 600, "pipeline": 900, "migration": 900}
+HEIGHTS = {"overview": 600, "fleet": 700, "pipeline": 900, "migration": 900}
 
 
 def main() -> None:
@@ -55,6 +55,7 @@ def _take(stack: Installation) -> None:
         time.sleep(PAUSE)
         with _page(stack) as page:
             _picture(page, "overview", "/", "Pipelines")
+            _picture(page, "fleet", "/fleet?group=label:team", "Fleet")
             _picture(page, "pipeline", f"/pipelines/{shown.name}", shown.name)
             plan = _plan(stack.api, shown)
             _picture(page, "migration", f"/migrations/{plan}/plan", "Output records")

@@ -18,7 +18,7 @@ from controlplane.cli.governance import requests
 from controlplane.cli.guide import guide
 from controlplane.cli.hosts import hosts, reconciling
 from controlplane.cli.ledger import ledger, topology
-from controlplane.cli.lifecycle import lifecycle, status
+from controlplane.cli.lifecycle import fleet, lifecycle, status
 from controlplane.cli.migration import evacuations, migrations, rules
 from controlplane.cli.monitoring import alerts, consumer_groups, events, history, lag, receivers, silences
 from controlplane.cli.positions import positions
@@ -114,6 +114,7 @@ def options(
 app.verb("list", panel=Panel.PIPELINES)(definitions.list_pipelines)
 app.verb(panel=Panel.PIPELINES)(definitions.show)
 app.verb(panel=Panel.PIPELINES)(status.status)
+app.verb(panel=Panel.PIPELINES)(fleet.fleet)
 app.verb(panel=Panel.PIPELINES)(lifecycle.start)
 app.verb(panel=Panel.PIPELINES)(lifecycle.pause)
 app.verb(panel=Panel.PIPELINES)(lifecycle.resume)

@@ -1,4 +1,12 @@
-import type { Condition, Flow, LedgerSummary, PipelineStatus, Topology, TopologyNode } from '../src/api/types'
+import type {
+  Condition,
+  FleetPipeline,
+  Flow,
+  LedgerSummary,
+  PipelineStatus,
+  Topology,
+  TopologyNode,
+} from '../src/api/types'
 import { iso, type Simulated } from './seed.ts'
 import type { World } from './world.ts'
 
@@ -17,7 +25,6 @@ export function statusOf(world: World, sim: Simulated): PipelineStatus {
     lag: pipeline.live.lag_records,
     choices: [],
     outdated_secrets: [],
-    drain: null,
     conditions: [
       condition('Stable', pipeline.operation === null, 'Desired and observed state agree.'),
       condition('PositionsSafe', pipeline.phase !== 'BLOCKED', 'Ledger and checkpoint agree.'),
@@ -251,4 +258,23 @@ export function hosts(world: World) {
       ...limits,
     },
   ]
+}
+
+const HALF_HOUR = 1_800
+
+/** A day in which every pipeline ran until it came into the phase that it has. */
+export function fleet(world: World): FleetPipeline[] {
+  const start = (Math.floor(Date.now() / 1_000 / HALF_HOUR) - 47) * HALF_HOUR * 1_000
+  return [...world.pipelines.values()].map(({ pipeline }) => ({
+    ...pipeline,
+    history: {
+      since: iso(start),
+      slot_seconds: HALF_HOUR,
+      phases: Array.from({ length: 48 }, (_, slot) =>
+        start + (slot + 1) * HALF_HOUR * 1_000 > Date.parse(pipeline.phase_since)
+          ? pipeline.phase
+          : 'RUNNING',
+      ),
+    },
+  }))
 }

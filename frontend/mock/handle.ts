@@ -1,5 +1,5 @@
 import type { ActionKind, Finding } from '../src/api/types'
-import { batches, diff, flow, hosts, revisions, statusOf, summary, topology } from './answers.ts'
+import { batches, diff, fleet, flow, hosts, revisions, statusOf, summary, topology } from './answers.ts'
 import { charts, partitionCharts } from './charts.ts'
 import { iso } from './seed.ts'
 import { World } from './world.ts'
@@ -52,6 +52,7 @@ export async function handle(world: World, request: Request): Promise<Response> 
     return page(world.operations.filter(({ pipeline }) => pipeline === url.searchParams.get('pipeline')))
   if (path.startsWith('/runs/')) return runLog(url)
   if (path === '/pipelines/validate') return json(validation(String(body.definition)))
+  if (path === '/fleet') return page(fleet(world))
   if (path === '/pipelines') return request.method === 'POST' ? create(world, body) : list(world)
   return onPipeline(world, path, request, body)
 }

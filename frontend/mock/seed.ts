@@ -61,6 +61,8 @@ export function wave(rate: number, phase: number, at: number): number {
   )
 }
 
+const URGENT: Phase[] = ['BLOCKED', 'FAILED', 'STALLED', 'UNKNOWN', 'DEGRADED']
+
 function pipelineOf(
   name: string,
   topic: string,
@@ -100,6 +102,7 @@ function pipelineOf(
     restart_count: phase === 'BACKOFF' ? 6 : 0,
     next_restart_at: phase === 'BACKOFF' ? iso(now + 40_000) : null,
     supervised: phase !== 'UNKNOWN',
+    attention: URGENT.includes(phase) ? URGENT.indexOf(phase) : null,
     operation: null,
     allowed_actions: [],
   }

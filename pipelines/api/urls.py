@@ -13,7 +13,7 @@ from pipelines.api.guide import guide
 from pipelines.api.hosts import evacuations, hosts
 from pipelines.api.http.docs import Docs, Document
 from pipelines.api.ledger import audit, records
-from pipelines.api.lifecycle import lifecycle, pipelines, reconciling
+from pipelines.api.lifecycle import fleet, lifecycle, pipelines, reconciling
 from pipelines.api.migration import migrations
 from pipelines.api.monitoring import alerts, charts, events, receivers, silences, watching
 from pipelines.api.positions import positions
@@ -85,6 +85,7 @@ v1 = [
     path("teams/<name:team>", teams.TeamDetail.as_view()),
     path("teams/<name:team>/bindings", teams.BindingList.as_view()),
     path("teams/<name:team>/bindings/<number:binding_id>", teams.BindingDetail.as_view()),
+    path("fleet", fleet.Fleet.as_view()),
     path("pipelines", pipelines.PipelineList.as_view()),
     path("pipelines/validate", pipelines.Validate.as_view()),
     path("pipelines/rehearse", rehearsals.Rehearse.as_view()),

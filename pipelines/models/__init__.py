@@ -19,7 +19,7 @@ from pipelines.models.reach import AllowedNetwork, AllowedRoot
 from pipelines.models.receiver import Delivery, Receiver
 from pipelines.models.reconciliation import Reconciliation
 from pipelines.models.revision import Revision
-from pipelines.models.run import Host, Run, RunNumber
+from pipelines.models.run import Host, Run, RunNumber, Supervision
 from pipelines.models.secret import Secret
 from pipelines.models.series import LagPoint
 from pipelines.models.shadow import ShadowTask
@@ -88,6 +88,7 @@ __all__ = [
     "Secret",
     "ShadowTask",
     "Silence",
+    "Supervision",
     "Team",
     "Totp",
 ]

@@ -27,7 +27,11 @@ class Event(models.Model):
     data = models.JSONField(default=dict)
 
     class Meta:
-        indexes = [models.Index(fields=["pipeline", "-id"]), models.Index(fields=["kind", "-id"])]
+        indexes = [
+            models.Index(fields=["pipeline", "-id"]),
+            models.Index(fields=["kind", "-id"]),
+            models.Index(fields=["kind", "-at"], name="events_by_kind_and_time"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.message}"

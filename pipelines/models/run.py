@@ -21,6 +21,9 @@ class Host(models.Model):
     memory_bytes = models.PositiveBigIntegerField(default=0)
     boot_id = models.CharField(max_length=64, blank=True, default="")
     seen_at = models.DateTimeField(null=True, blank=True)
+    supervised_since = models.DateTimeField(
+        null=True, blank=True, help_text="Since when it has been seen without a gap."
+    )
     lease_owner = models.JSONField(null=True, blank=True, help_text="pid, start_time and boot_id of the owner.")
     lease_until = models.DateTimeField(null=True, blank=True)
     lease_epoch = models.PositiveBigIntegerField(default=0)
@@ -61,6 +64,20 @@ class Host(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class Supervision(models.Model):
+    """A time in which a host was seen without a gap, and that is over; Host has the present one."""
+
+    host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="supervisions")
+    since = models.DateTimeField()
+    until = models.DateTimeField()
+
+    class Meta:
+        indexes = [models.Index(fields=["until"], name="supervisions_by_end")]
+
+    def __str__(self) -> str:
+        return f"{self.host_id} {self.since} {self.until}"
 
 
 class Run(models.Model):

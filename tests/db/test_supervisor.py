@@ -347,6 +347,7 @@ def test_old_samples_and_events_are_pruned(stage: Stage) -> None:
         "events": 1,
         "deliveries": 0,
         "idempotency_keys": 0,
+        "supervisions": 0,
         "pending_traces": 0,
         "dead_letters": 0,
     }

@@ -19,7 +19,7 @@ from pipelines.domain.monitoring.matching import Matchers
 from pipelines.domain.monitoring.receivers import ALERT_EVENTS
 from pipelines.domain.monitoring.webhooks import DeliveryState, Reach
 from pipelines.foundation.keyring import add_key
-from pipelines.models import Alert, Delivery, Host, Pipeline, Receiver, Run
+from pipelines.models import Alert, Delivery, Event, Host, Pipeline, Receiver, Run
 from pipelines.services.access import access, secrets
 from pipelines.services.access.audit import checking, sealing
 from pipelines.services.base import audit
@@ -65,6 +65,7 @@ def fill(count: int) -> str:
     if count:
         shop()
         others(count - 1)
+        days()
         secrets_of(Actor(user.username))
         receivers_of(Actor(user.username))
         alerts_of(Actor(user.username), count)
@@ -74,8 +75,10 @@ def fill(count: int) -> str:
 
 def hosts() -> None:
     soon = now() + timedelta(days=1)  # heard of for as long as a test lasts
-    HostFactory.create(name="alpha", cores=8, memory_bytes=32 << 30, seen_at=soon)
-    HostFactory.create(name="bravo", cores=8, memory_bytes=32 << 30, seen_at=now() - timedelta(hours=2))
+    long_ago = now() - timedelta(days=30)
+    common = {"cores": 8, "memory_bytes": 32 << 30, "supervised_since": long_ago}
+    HostFactory.create(name="alpha", seen_at=soon, **common)
+    HostFactory.create(name="bravo", seen_at=now() - timedelta(hours=2), **common)
 
 
 def secrets_of(actor: Actor) -> None:
@@ -254,6 +257,23 @@ def dead_letters(run: Run) -> None:
             run=run, component=component, cause=cause, body=BODIES[number % len(BODIES)], state=state, **settled
         )
     DeadLetterFactory.create(run=run, cause="x" * 900, truncated=True, size=3_000_000, body=b"y" * 16_384)
+
+
+def days() -> None:
+    """Every pipeline ran until its present phase began: that of `shop` six hours ago."""
+    Pipeline.objects.update(created_at=now() - timedelta(days=3))
+    Pipeline.objects.filter(name="shop").update(phase_since=now() - timedelta(hours=6))
+    Event.objects.bulk_create(
+        Event(
+            pipeline=each,
+            at=each.phase_since,
+            kind="phase.changed",
+            message="It changed.",
+            data={"old": Phase.RUNNING, "new": each.phase},
+        )
+        for each in Pipeline.objects.exclude(phase=Phase.RUNNING)
+    )
+    Pipeline.objects.filter(phase=Phase.RUNNING).update(phase_since=now() - timedelta(days=2))
 
 
 def others(count: int) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from controlplane.management.rendered import RenderCommand
 from pipelines.domain.base.states import (
     ATTENTION_PHASES,
@@ -81,6 +83,6 @@ def _state_row(state: str, term: Term, following: str) -> str:
     return f"| {state} | {term.label} | {term.meaning} | {following} |"
 
 
-def _listed(phases: frozenset[Phase]) -> str:
+def _listed(phases: Collection[Phase]) -> str:
     *first, last = [phase.value for phase in Phase if phase in phases]
     return f"{', '.join(first)} and {last}"

@@ -6,6 +6,7 @@ export const keys = {
   validation: (text: string) => ['validate', text] as const,
   secondFactor: ['second-factor'] as const,
   pipelines: ['pipelines'] as const,
+  fleet: ['fleet'] as const,
   hosts: ['hosts'] as const,
   host: (name: string) => ['hosts', name] as const,
   secrets: ['secrets'] as const,

@@ -519,6 +519,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/fleet": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Show what requires action, and the phases of the last 24 hours, of pipelines by name. */
+        get: operations["show_fleet"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/freezes": {
         parameters: {
             query?: never;
@@ -3863,6 +3880,11 @@ export interface components {
             next_restart_at: string | null;
             /** Supervised */
             supervised: boolean;
+            /**
+             * Attention
+             * @description Its place among what requires action, 0 first; null: it requires none.
+             */
+            attention: number | null;
             operation: components["schemas"]["OpenOperation"] | null;
             /** Allowed Actions */
             allowed_actions: components["schemas"]["AllowedAction"][];
@@ -4370,44 +4392,6 @@ export interface components {
          * @enum {string}
          */
         DiskState: "OK" | "LOW" | "FULL";
-        /**
-         * Drain
-         * @description What a pause, a stop, a restart or a migration waits for, as the agent reported it at `as_of`. `records`: of
-         *     batches that were begun and are not finished, at most; null where it is not known how many they will have.
-         *     `rate`: records per second; `seconds_left`: an estimate by it, null without one. `deadline`: when the drain times
-         *     out. A forced stop has all of them reread, and at most `possible_duplicates` are in a sink twice then. `stale`:
-         *     the agent is silent, so the figures are old.
-         */
-        Drain: {
-            /** Kind */
-            kind: components["schemas"]["KindEnum"];
-            /**
-             * Since
-             * Format: date-time
-             */
-            since: string;
-            /**
-             * Deadline
-             * Format: date-time
-             */
-            deadline: string;
-            /** Batches */
-            batches: number;
-            /** Records */
-            records: number | null;
-            /** Rate */
-            rate: number | null;
-            /** Seconds Left */
-            seconds_left: number | null;
-            /** As Of */
-            as_of: string | null;
-            /** Stale */
-            stale: boolean;
-            /** Held By */
-            held_by: string[];
-            /** Possible Duplicates */
-            possible_duplicates: number;
-        };
         /**
          * DrainBody
          * @description `on_timeout`: what follows if an agent's in-flight batch exceeds the drain_timeout of its definition: `abort`,
@@ -4968,6 +4952,47 @@ export interface components {
             column: number | null;
         };
         /**
+         * FleetPipeline
+         * @description A pipeline of the fleet: where it belongs, how it is, and how it was.
+         */
+        FleetPipeline: {
+            /** Name */
+            name: string;
+            /**
+             * Team
+             * @description The team that owns it.
+             */
+            team: string;
+            /** Labels */
+            labels: {
+                [key: string]: string;
+            };
+            /** Host */
+            host: string | null;
+            desired_state: components["schemas"]["DesiredState"];
+            phase: components["schemas"]["Phase"];
+            /**
+             * Phase Since
+             * Format: date-time
+             */
+            phase_since: string;
+            /** Supervised */
+            supervised: boolean;
+            /**
+             * Attention
+             * @description Its place among what requires action, 0 first; null: it requires none.
+             */
+            attention: number | null;
+            history: components["schemas"]["History"];
+        };
+        /** FleetPipelinePage */
+        FleetPipelinePage: {
+            /** Results */
+            results: components["schemas"]["FleetPipeline"][];
+            /** Next */
+            next: string | null;
+        };
+        /**
          * Flow
          * @description What a pipeline read from `since` to `until` and what became of it: the batches that were finished meanwhile.
          *     Older rows of the ledger hold several batches; one counts as a whole when its last batch was finished in between.
@@ -5229,6 +5254,23 @@ export interface components {
             value_base64: string | null;
         };
         /**
+         * History
+         * @description The last 24 hours in slots of `slot_seconds`, of which the first begins at `since` and the last one is not over.
+         *     A slot has the phase in it that requires action first; UNKNOWN also where nothing is stored of it or no supervisor
+         *     watched, null before the pipeline was created.
+         */
+        History: {
+            /**
+             * Since
+             * Format: date-time
+             */
+            since: string;
+            /** Slot Seconds */
+            slot_seconds: number;
+            /** Phases */
+            phases: (components["schemas"]["Phase"] | null)[];
+        };
+        /**
          * Holding
          * @description What keeps a query from moving: the path of a sink whose batch is held, or of a source that is away.
          */
@@ -5446,8 +5488,6 @@ export interface components {
          * @enum {string}
          */
         IsolationState: "USER" | "NONE";
-        /** @enum {string} */
-        KindEnum: "pause" | "stop" | "restart" | "migration";
         /**
          * Lag
          * @description Lag now (`as_of`, where nothing waits at most 15 minutes ago) and over time, oldest first. `step`: seconds of a
@@ -7048,6 +7088,11 @@ export interface components {
             next_restart_at: string | null;
             /** Supervised */
             supervised: boolean;
+            /**
+             * Attention
+             * @description Its place among what requires action, 0 first; null: it requires none.
+             */
+            attention: number | null;
             operation: components["schemas"]["OpenOperation"] | null;
             /** Allowed Actions */
             allowed_actions: components["schemas"]["AllowedAction"][];
@@ -7135,6 +7180,11 @@ export interface components {
             next_restart_at: string | null;
             /** Supervised */
             supervised: boolean;
+            /**
+             * Attention
+             * @description Its place among what requires action, 0 first; null: it requires none.
+             */
+            attention: number | null;
             operation: components["schemas"]["OpenOperation"] | null;
             /** Allowed Actions */
             allowed_actions: components["schemas"]["AllowedAction"][];
@@ -9159,7 +9209,7 @@ export interface components {
          *
          *     `run`: the living one; `runs`: the last five, newest first. `choices`: where a position asks for a decision, the
          *     possible positions with what each would skip or reread. `outdated_secrets`: the run has earlier versions of them
-         *     than are stored, and its next start takes those. `drain`: null unless something waits for in-flight batches.
+         *     than are stored, and its next start takes those.
          */
         Status: {
             /** Name */
@@ -9219,6 +9269,11 @@ export interface components {
             next_restart_at: string | null;
             /** Supervised */
             supervised: boolean;
+            /**
+             * Attention
+             * @description Its place among what requires action, 0 first; null: it requires none.
+             */
+            attention: number | null;
             operation: components["schemas"]["OpenOperation"] | null;
             /** Allowed Actions */
             allowed_actions: components["schemas"]["AllowedAction"][];
@@ -9241,7 +9296,6 @@ export interface components {
             choices: components["schemas"]["Choice"][];
             /** Outdated Secrets */
             outdated_secrets: components["schemas"]["OutdatedSecret"][];
-            drain: components["schemas"]["Drain"] | null;
         };
         /**
          * Step
@@ -11280,6 +11334,42 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["EventPage"];
                     "text/event-stream": string;
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    show_fleet: {
+        parameters: {
+            query?: {
+                cursor?: string;
+                host?: string;
+                label?: string;
+                limit?: number;
+                phase?: "STOPPED" | "PREFLIGHT" | "STARTING" | "RUNNING" | "DEGRADED" | "STALLED" | "PAUSING" | "PAUSED" | "STOPPING" | "BACKOFF" | "BLOCKED" | "FAILED" | "UNKNOWN";
+                q?: string;
+                team?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FleetPipelinePage"];
                 };
             };
             /** @description A problem. */

@@ -32,6 +32,7 @@ export type Evacuation = Schemas['Evacuation']
 /** Without rules each pipeline is observed by those that are usual. */
 export type EvacuationRequest = Schemas['EvacuationBody']
 export type ObservationRules = Schemas['ObservationRules']
+export type FleetPipeline = Schemas['FleetPipeline']
 export type FailedSink = Schemas['FailedSink']
 export type Finding = Schemas['Finding']
 export type Freeze = Schemas['Freeze']

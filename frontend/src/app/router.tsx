@@ -18,6 +18,13 @@ const overview = createRoute({
   validateSearch: readOverviewSearch,
 })
 
+const fleet = createRoute({
+  getParentRoute: () => root,
+  path: '/fleet',
+  component: lazyRouteComponent(() => import('@/features/overview/FleetPage'), 'FleetPage'),
+  validateSearch: readOverviewSearch,
+})
+
 const create = createRoute({
   getParentRoute: () => root,
   path: '/pipelines/new',
@@ -329,6 +336,7 @@ const pipelineTabs = pipeline.addChildren([
 export const router = createRouter({
   routeTree: root.addChildren([
     overview,
+    fleet,
     create,
     edit,
     pipelineTabs,

@@ -22,7 +22,7 @@ import {
 } from './calls'
 import { freshness } from './freshness'
 import { conditionLabel, movement } from './headline'
-import { isUnsupervised, needsAttention, wanted } from './phases'
+import { isUnsupervised, urgency, wanted } from './phases'
 
 describe('the movement behind a headline', () => {
   it('says what is in flight while a pause is verified', () => {
@@ -55,12 +55,10 @@ describe('a condition', () => {
 
 describe('attention', () => {
   it('goes to trouble and to what nobody supervises, not to what is stopped on purpose', () => {
-    expect(needsAttention(pipeline({ phase: 'BLOCKED' }))).toBe(true)
-    expect(needsAttention(pipeline({ supervised: false }))).toBe(true)
-    expect(needsAttention(pipeline())).toBe(false)
-    expect(isUnsupervised(pipeline({ supervised: false, phase: 'STOPPED', desired_state: 'STOPPED' }))).toBe(
-      false,
-    )
+    expect(urgency(pipeline({ phase: 'BLOCKED' }))).toBeLessThan(urgency(pipeline({ supervised: false })))
+    expect(urgency(pipeline({ supervised: false }))).toBeLessThan(urgency(pipeline()))
+    expect(isUnsupervised(pipeline({ supervised: false }))).toBe(true)
+    expect(isUnsupervised(pipeline({ supervised: false, attention: null }))).toBe(false)
   })
 
   it('says what is wanted only where it differs from what is', () => {

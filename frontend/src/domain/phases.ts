@@ -40,30 +40,17 @@ export const PHASES = toned<Phase>(vocabulary.phases, {
 
 export const PHASE_ORDER = Object.keys(PHASES) as Phase[]
 
-const ATTENTION: Phase[] = ['BLOCKED', 'FAILED', 'STALLED', 'UNKNOWN', 'DEGRADED']
+/** Behind every place that the server gives to what requires action. */
+const NO_ACTION = 99
 
-/** How urgent a phase is: 0 is the most urgent, and phases that require no action share the last place. */
-export function urgency(phase: Phase): number {
-  const place = ATTENTION.indexOf(phase)
-  return place < 0 ? ATTENTION.length : place
+/** How urgent a pipeline is: 0 is the most urgent, and those that require no action share the last place. */
+export function urgency({ attention }: { attention: number | null }): number {
+  return attention ?? NO_ACTION
 }
 
-export function needsAttention(pipeline: {
-  phase: Phase
-  supervised: boolean
-  desired_state: DesiredState
-}): boolean {
-  return ATTENTION.includes(pipeline.phase) || isUnsupervised(pipeline)
-}
-
-/** A pipeline at rest needs no supervisor; any other without one is unsupervised. */
-export function isUnsupervised(pipeline: {
-  phase: Phase
-  supervised: boolean
-  desired_state: DesiredState
-}): boolean {
-  const atRest = pipeline.phase === 'STOPPED' && pipeline.desired_state === 'STOPPED'
-  return !pipeline.supervised && !atRest
+/** A pipeline that requires action for want of a supervisor, if for nothing else. */
+export function isUnsupervised(pipeline: { supervised: boolean; attention: number | null }): boolean {
+  return pipeline.attention !== null && !pipeline.supervised
 }
 
 /** Phases in which an agent reports figures, so that silence from it means something. */

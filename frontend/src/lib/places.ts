@@ -4,6 +4,7 @@ import {
   IconHistory,
   IconId,
   IconKey,
+  IconLayoutGrid,
   IconListSearch,
   IconServer2,
   IconTopologyStar3,
@@ -21,6 +22,7 @@ type Path =
   | '/alerts'
   | '/audit'
   | '/events'
+  | '/fleet'
   | '/groups'
   | '/hosts'
   | '/migrations'
@@ -38,6 +40,7 @@ export interface Place {
 
 const PLACES: Place[] = [
   { to: '/', label: 'Pipelines', icon: IconTopologyStar3, under: ['/pipelines/'] },
+  { to: '/fleet', label: 'Fleet', icon: IconLayoutGrid, under: [] },
   { to: '/migrations', label: 'Migrations', icon: IconTransfer, under: ['/migrations/'] },
   { to: '/alerts', label: 'Alerts', icon: IconBell, under: [] },
   { to: '/events', label: 'Events', icon: IconHistory, under: [] },

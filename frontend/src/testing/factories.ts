@@ -31,6 +31,14 @@ const ACTIONS: Action[] = ['start', 'pause', 'resume', 'stop', 'force-stop', 're
 
 const CONSEQUENCES: Partial<Record<Action, string>> = { 'force-stop': 'The in-flight batch is cancelled.' }
 
+const URGENT = ['BLOCKED', 'FAILED', 'STALLED', 'UNKNOWN', 'DEGRADED']
+
+/** As the server places what requires action. */
+function attentionOf({ phase = 'RUNNING', supervised = true }: Partial<Pipeline>): number | null {
+  if (URGENT.includes(phase)) return URGENT.indexOf(phase)
+  return supervised ? null : URGENT.length
+}
+
 /** A pipeline that runs; `allowed` names the actions it may take. */
 export function pipeline(
   fields: Partial<Pipeline> = {},
@@ -66,6 +74,7 @@ export function pipeline(
     restart_count: 0,
     next_restart_at: null,
     supervised: true,
+    attention: attentionOf(fields),
     operation: null,
     allowed_actions: ACTIONS.map((name) => {
       const ok = allowed.includes(name)
@@ -93,7 +102,6 @@ export function status(fields: Partial<PipelineStatus> = {}): PipelineStatus {
     findings: [],
     choices: [],
     outdated_secrets: [],
-    drain: null,
     ...fields,
   }
 }

@@ -118,7 +118,7 @@ class PipelineList(View):
     def get(self, request: Request) -> Response:
         """List pipelines by name."""
         query = self.query(PipelinesQuery)
-        found = listed_pipelines(_matching(visible(pipelines(), self.access), query))
+        found = listed_pipelines(matching(visible(pipelines(), self.access), query))
         return page(found, ["name"], query, lambda rows: pipeline_schemas(rows, self.access))
 
     @extend_schema(
@@ -159,7 +159,8 @@ def owner_of_new(view: View, name: str | None) -> Team:
     raise Invalid("The pipeline needs a team.", code="team_missing", findings=[finding])
 
 
-def _matching(found: QuerySet[Pipeline], query: PipelinesQuery) -> QuerySet[Pipeline]:
+def matching(found: QuerySet[Pipeline], query: PipelinesQuery) -> QuerySet[Pipeline]:
+    """The pipelines that a query asks for."""
     if query.phase is not None:
         found = found.filter(phase=query.phase)
     if query.team:

@@ -45,8 +45,8 @@ RESTING_PHASES = frozenset({Phase.STOPPED, Phase.BLOCKED, Phase.FAILED})
 LIVE_PHASES = frozenset(Phase) - RESTING_PHASES - {Phase.BACKOFF}
 """Phases in which a process exists or may exist."""
 
-ATTENTION_PHASES = frozenset({Phase.BLOCKED, Phase.FAILED, Phase.STALLED, Phase.DEGRADED, Phase.UNKNOWN})
-"""Phases that a person should look at first."""
+ATTENTION_PHASES = (Phase.BLOCKED, Phase.FAILED, Phase.STALLED, Phase.UNKNOWN, Phase.DEGRADED)
+"""Phases that a person should look at first, the most urgent first."""
 
 _ENDED_BY_ITSELF = {Phase.BACKOFF, Phase.FAILED, Phase.BLOCKED, Phase.STOPPING, Phase.STOPPED, Phase.UNKNOWN}
 

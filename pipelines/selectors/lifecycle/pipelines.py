@@ -25,6 +25,7 @@ from pipelines.domain.base.states import (
     StopReason,
 )
 from pipelines.domain.lifecycle.actions import Situation, allowed_actions
+from pipelines.domain.lifecycle.attention import attention
 from pipelines.domain.lifecycle.conditions import Condition, ConditionStatus, ConditionType, Known, completed, headline
 from pipelines.foundation.errors import NotFound
 from pipelines.models import Host, OutputVerdict, Pipeline, Run
@@ -32,7 +33,6 @@ from pipelines.selectors.access.secrets import outdated_of
 from pipelines.selectors.base.schemas import AllowedActionSchema, allowed_action_schema
 from pipelines.selectors.base.visible import visible
 from pipelines.selectors.hosts.hosts import supervised
-from pipelines.selectors.lifecycle.draining import drain_schema
 from pipelines.selectors.lifecycle.schemas import (
     ArchivedPipelineSchema,
     ConditionSchema,
@@ -213,6 +213,7 @@ def _fields(
         "restart_count": pipeline.restart_count,
         "next_restart_at": pipeline.restart_at,
         "supervised": known.supervised,
+        "attention": attention(known.phase, known.desired, supervised=known.supervised),
         "operation": _operation(pipeline),
         "allowed_actions": _actions(_situation(pipeline, known), access.role_in(pipeline.team_id) or Role.VIEWER),
     }
@@ -295,7 +296,6 @@ def status_schema(pipeline: Pipeline, access: Access) -> StatusSchema:
         findings=[_finding(each) for each in pipeline.findings],
         choices=choice_schemas(pipeline),
         outdated_secrets=outdated_of(run),
-        drain=drain_schema(pipeline, run),
     )
 
 

@@ -60,8 +60,34 @@ class PipelineSchema(Schema):
     restart_count: int
     next_restart_at: datetime | None
     supervised: bool
+    attention: int | None = Field(description="Its place among what requires action, 0 first; null: it requires none.")
     operation: OpenOperation | None
     allowed_actions: list[AllowedActionSchema]
+
+
+class HistorySchema(Schema):
+    """The last 24 hours in slots of `slot_seconds`, of which the first begins at `since` and the last one is not over.
+    A slot has the phase in it that requires action first; UNKNOWN also where nothing is stored of it or no supervisor
+    watched, null before the pipeline was created."""
+
+    since: datetime
+    slot_seconds: int
+    phases: list[Phase | None]
+
+
+class FleetPipelineSchema(Schema):
+    """A pipeline of the fleet: where it belongs, how it is, and how it was."""
+
+    name: str
+    team: str = Field(description="The team that owns it.")
+    labels: dict[str, str]
+    host: str | None
+    desired_state: DesiredState
+    phase: Phase
+    phase_since: datetime
+    supervised: bool
+    attention: int | None = Field(description="Its place among what requires action, 0 first; null: it requires none.")
+    history: HistorySchema
 
 
 class PipelineDetailSchema(PipelineSchema):
@@ -170,32 +196,12 @@ class ConditionSchema(Schema):
     last_transition_time: datetime
 
 
-class DrainSchema(Schema):
-    """What a pause, a stop, a restart or a migration waits for, as the agent reported it at `as_of`. `records`: of
-    batches that were begun and are not finished, at most; null where it is not known how many they will have.
-    `rate`: records per second; `seconds_left`: an estimate by it, null without one. `deadline`: when the drain times
-    out. A forced stop has all of them reread, and at most `possible_duplicates` are in a sink twice then. `stale`:
-    the agent is silent, so the figures are old."""
-
-    kind: Literal["pause", "stop", "restart", "migration"]
-    since: datetime
-    deadline: datetime
-    batches: int
-    records: int | None
-    rate: float | None
-    seconds_left: int | None
-    as_of: datetime | None
-    stale: bool
-    held_by: list[str]
-    possible_duplicates: int
-
-
 class StatusSchema(PipelineSchema):
     """Everything that is known of a pipeline now. `lag`: records waiting, null where it is not reported.
 
     `run`: the living one; `runs`: the last five, newest first. `choices`: where a position asks for a decision, the
     possible positions with what each would skip or reread. `outdated_secrets`: the run has earlier versions of them
-    than are stored, and its next start takes those. `drain`: null unless something waits for in-flight batches.
+    than are stored, and its next start takes those.
     """
 
     conditions: list[ConditionSchema]
@@ -208,7 +214,6 @@ class StatusSchema(PipelineSchema):
     findings: list[Finding]
     choices: list[ChoiceSchema]
     outdated_secrets: list[OutdatedSecretSchema]
-    drain: DrainSchema | None
 
 
 class ReconciledSchema(Schema):

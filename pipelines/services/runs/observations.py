@@ -12,8 +12,19 @@ from django.db import transaction
 from pipelines.domain.base.states import RunRole
 from pipelines.domain.runs.protocol import Status
 from pipelines.foundation import dispatch
-from pipelines.models import Delivery, Event, Host, IdempotencyKey, PendingTrace, Pipeline, Run, Sample
+from pipelines.models import (
+    Delivery,
+    Event,
+    Host,
+    IdempotencyKey,
+    PendingTrace,
+    Pipeline,
+    Run,
+    Sample,
+    Supervision,
+)
 from pipelines.selectors.base.prepared import Prepared, given
+from pipelines.selectors.hosts.hosts import LOST_AFTER
 from pipelines.selectors.runs.live import live_frame
 from pipelines.services.base import bulk
 from pipelines.services.base.fencing import fenced
@@ -57,14 +68,17 @@ def heartbeat(
 ) -> int | None:
     """Heartbeat and lease in one write, by compare-and-swap on the lease that was seen; `disk`: as HostSchema has it.
 
-    Returns the lease's epoch, which grows when it changes hands; None where the lease has changed meanwhile.
+    Returns the lease's epoch, which grows when it changes hands; None where the lease has changed meanwhile. After
+    a gap of LOST_AFTER the time before it is kept, since nothing is known of what agents did in the gap.
     """
+    unbroken = seen.seen_at is not None and now - seen.seen_at <= LOST_AFTER
     epoch = seen.lease_epoch if seen.lease_owner == facts.owner else seen.lease_epoch + 1
     same = Host.objects.filter(name=facts.name, lease_until=seen.lease_until, lease_epoch=seen.lease_epoch)
     written = bool(
         same.update(
             lease_epoch=epoch,
             seen_at=now,
+            supervised_since=(seen.supervised_since if unbroken else None) or now,
             lease_owner=facts.owner,
             lease_until=now + timedelta(seconds=ttl),
             boot_id=facts.owner["boot_id"],
@@ -80,7 +94,14 @@ def heartbeat(
             removed_at=None,
         )
     )
+    if written and not unbroken:
+        _keep_supervision(seen)
     return epoch if written else None
+
+
+def _keep_supervision(seen: Host) -> None:
+    if seen.supervised_since is not None and seen.seen_at is not None:
+        Supervision.objects.create(host=seen, since=seen.supervised_since, until=seen.seen_at)
 
 
 def release_lease(*, name: str, owner: dict[str, Any]) -> None:
@@ -155,6 +176,7 @@ class Retention:
     """The newest dead letters of one pipeline that are kept, however young."""
     deliveries: timedelta = timedelta(days=30)
     idempotency_keys: timedelta = timedelta(days=1)
+    supervisions: timedelta = timedelta(days=2)
     pending_traces: timedelta = timedelta(days=1)
     """Of web servers that trace while no worker does."""
 
@@ -166,6 +188,7 @@ def prune(*, now: datetime, retention: Retention) -> dict[str, int]:
         "events": Event.objects.filter(at__lt=now - retention.events),
         "deliveries": Delivery.objects.filter(ended_at__lt=now - retention.deliveries),
         "idempotency_keys": IdempotencyKey.objects.filter(created_at__lt=now - retention.idempotency_keys),
+        "supervisions": Supervision.objects.filter(until__lt=now - retention.supervisions),
         "pending_traces": PendingTrace.objects.filter(since__lt=now - retention.pending_traces),
     }
     deleted = {name: bulk.delete(rows) for name, rows in old.items()}

@@ -145,7 +145,7 @@ function HostRow({ host, onShow }: { host: Host; onShow: (name: string) => void 
       </td>
       <td className={`num ${classes.wide}`}>{count(host.cores)}</td>
       <td className={classes.wide}>{host.version}</td>
-      <td className={`mono ${classes.wide}`}>{host.state_dir}</td>
+      <td className={`mono ${classes.wide} ${classes.path}`}>{host.state_dir}</td>
       <td>
         <div className={classes.actions}>
           <Button

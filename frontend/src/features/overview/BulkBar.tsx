@@ -1,40 +1,47 @@
-import { Button, CloseButton } from '@mantine/core'
-import { useState } from 'react'
+import { CloseButton } from '@mantine/core'
 import type { Pipeline } from '@/api/types'
 import { ACTION_ICONS } from '@/components/actions/icons'
 import { ACTION_WORDS } from '@/components/actions/words'
-import { plural } from '@/lib/format'
-import type { BulkKind } from './bulk'
+import { ReasonButton } from '@/components/ui/ReasonButton'
+import { count, plural } from '@/lib/format'
+import { changing, type BulkKind } from './bulk'
 import { BulkDialog } from './BulkDialog'
+import { useBulk } from './useBulk'
 import classes from './bulk.module.css'
 
-const KINDS: BulkKind[] = ['pause', 'resume', 'stop']
+const KINDS: BulkKind[] = ['start', 'pause', 'resume', 'stop']
 
-/** Stands at the foot of the window while pipelines are chosen. */
+/** Stands at the foot of the window while pipelines are chosen; each button says how many of them it would change. */
 export function BulkBar({ chosen, onClear }: { chosen: Pipeline[]; onClear: () => void }) {
-  const [job, setJob] = useState<{ kind: BulkKind; pipelines: Pipeline[] } | null>(null)
+  const { job, request, confirm, close } = useBulk()
   return (
     <>
       {chosen.length > 0 && (
         <div className={classes.bar} role="region" aria-label="Actions for the selected pipelines">
           <strong>{plural(chosen.length, 'pipeline')} selected</strong>
-          {KINDS.map((kind) => {
-            const Shape = ACTION_ICONS[kind]
-            return (
-              <Button
-                key={kind}
-                variant="default"
-                leftSection={<Shape size={14} aria-hidden />}
-                onClick={() => setJob({ kind, pipelines: chosen })}
-              >
-                {ACTION_WORDS[kind].verb}
-              </Button>
-            )
-          })}
+          {KINDS.map((kind) => (
+            <BulkButton key={kind} kind={kind} chosen={chosen} onClick={() => request(kind, chosen)} />
+          ))}
           <CloseButton aria-label="Clear selection" onClick={onClear} />
         </div>
       )}
-      {job && <BulkDialog {...job} onClose={() => setJob(null)} />}
+      {job && <BulkDialog job={job} onConfirm={confirm} onClose={close} />}
     </>
+  )
+}
+
+function BulkButton({ kind, chosen, onClick }: { kind: BulkKind; chosen: Pipeline[]; onClick: () => void }) {
+  const Shape = ACTION_ICONS[kind]
+  const { verb, noun } = ACTION_WORDS[kind]
+  const n = changing(kind, chosen).length
+  return (
+    <ReasonButton
+      variant="default"
+      leftSection={<Shape size={14} aria-hidden />}
+      reason={n === 0 ? `${noun} is not possible for any of them now.` : null}
+      onClick={onClick}
+    >
+      {verb} {n > 0 && count(n)}
+    </ReasonButton>
   )
 }

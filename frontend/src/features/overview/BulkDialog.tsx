@@ -1,20 +1,18 @@
-import { Button, Group, Modal, Stack, Text, TextInput } from '@mantine/core'
+import { Button, Group, Modal, Stack, Text } from '@mantine/core'
 import { IconBan, IconCheck, IconCircleX, IconHourglass, type Icon } from '@tabler/icons-react'
-import { useState } from 'react'
 import type { Pipeline } from '@/api/types'
 import { ShowCall } from '@/components/actions/ShowCall'
 import { ACTION_WORDS } from '@/components/actions/words'
-import { announce } from '@/components/ui/Announcer'
-import { ReasonButton } from '@/components/ui/ReasonButton'
 import { Table } from '@/components/ui/Table'
 import { ToneBadge } from '@/components/ui/ToneBadge'
 import { actionCall } from '@/domain/calls'
 import type { Tone } from '@/domain/phases'
 import { count, plural } from '@/lib/format'
-import { runBulk, type BulkKind, type BulkResult } from './bulk'
+import { changing, type BulkKind, type BulkResult } from './bulk'
+import type { BulkJob } from './useBulk'
 
-/** From here on the number has to be typed: one click must not reach this many pipelines. */
-const MANY = 10
+/** Names that the question lists. */
+const NAMED = 8
 
 const LOOKS: Record<BulkResult['state'], { tone: Tone; icon: Icon; word: string }> = {
   waiting: { tone: 'idle', icon: IconHourglass, word: 'Waiting' },
@@ -24,75 +22,72 @@ const LOOKS: Record<BulkResult['state'], { tone: Tone; icon: Icon; word: string 
 }
 
 interface BulkDialogProps {
-  kind: BulkKind
-  pipelines: Pipeline[]
+  job: BulkJob
+  onConfirm: () => void
   onClose: () => void
 }
 
-/** Asks once, then shows what became of the request for each pipeline. */
-export function BulkDialog({ kind, pipelines, onClose }: BulkDialogProps) {
-  const { verb } = ACTION_WORDS[kind]
-  const [results, setResults] = useState<Map<string, BulkResult> | null>(null)
-  const [busy, setBusy] = useState(false)
-  const run = async () => {
-    setResults(new Map())
-    setBusy(true)
-    await runBulk(kind, pipelines, (result) => setResults((old) => new Map(old).set(result.name, result)))
-    setBusy(false)
-    announce(`${verb}: every request is answered.`)
-  }
+/** Asks once where the action disturbs, then shows what became of the request for each pipeline. */
+export function BulkDialog({ job, onConfirm, onClose }: BulkDialogProps) {
+  const { kind, pipelines, results, busy } = job
+  const affected = changing(kind, pipelines)
+  const number = results ? pipelines.length : affected.length
   return (
-    <Modal opened onClose={onClose} size="lg" title={`${verb} ${plural(pipelines.length, 'pipeline')}`}>
+    <Modal
+      opened
+      onClose={onClose}
+      size="lg"
+      title={`${ACTION_WORDS[kind].verb} ${plural(number, 'pipeline')}`}
+    >
       {results ? (
         <Results pipelines={pipelines} results={results} busy={busy} onClose={onClose} />
       ) : (
-        <Confirm kind={kind} pipelines={pipelines} onConfirm={() => void run()} onClose={onClose} />
+        <Confirm
+          kind={kind}
+          pipelines={pipelines}
+          affected={affected}
+          onConfirm={onConfirm}
+          onClose={onClose}
+        />
       )}
     </Modal>
   )
 }
 
-function Confirm({ kind, pipelines, onConfirm, onClose }: BulkDialogProps & { onConfirm: () => void }) {
-  const [typed, setTyped] = useState('')
-  const many = pipelines.length >= MANY
-  const ready = !many || typed.trim() === String(pipelines.length)
+interface ConfirmProps {
+  kind: BulkKind
+  pipelines: Pipeline[]
+  /** Those of them that change. */
+  affected: Pipeline[]
+  onConfirm: () => void
+  onClose: () => void
+}
+
+function Confirm({ kind, pipelines, affected, onConfirm, onClose }: ConfirmProps) {
+  const { verb } = ACTION_WORDS[kind]
+  const unchanged = pipelines.length - affected.length
   return (
     <Stack gap="md">
       <Text size="sm">
-        {pipelines
-          .slice(0, 8)
+        {affected
+          .slice(0, NAMED)
           .map(({ name }) => name)
           .join(', ')}
-        {pipelines.length > 8 && ` and ${count(pipelines.length - 8)} more`}
+        {affected.length > NAMED && ` and ${count(affected.length - NAMED)} more`}
       </Text>
-      {kind === 'stop' && (
-        <Text size="sm">
-          Each pipeline drains first: the in-flight batch is delivered, then the process ends.
-        </Text>
-      )}
-      {many && (
-        <TextInput
-          label={`Type ${pipelines.length} to confirm`}
-          inputMode="numeric"
-          value={typed}
-          onChange={(event) => setTyped(event.currentTarget.value)}
-        />
-      )}
-      <ShowCall
-        call={actionCall('NAME', kind, kind === 'stop' ? { drain: true } : {})}
-        subject={ACTION_WORDS[kind].verb}
-      />
+      <Text size="sm">
+        Each pipeline drains first: the in-flight batch is delivered, then the process ends.
+        {unchanged > 0 &&
+          ` ${plural(unchanged, 'other selected pipeline does', 'other selected pipelines do')} not change.`}
+      </Text>
+      <ShowCall call={actionCall('NAME', kind, { drain: true })} subject={verb} />
       <Group justify="flex-end" gap="xs">
         <Button variant="default" onClick={onClose}>
           Cancel
         </Button>
-        <ReasonButton
-          color={kind === 'stop' ? 'red.8' : undefined}
-          reason={ready ? null : 'Type the number first.'}
-          onClick={onConfirm}
-        >
-          {ACTION_WORDS[kind].verb} {plural(pipelines.length, 'pipeline')}
-        </ReasonButton>
+        <Button color="red.8" onClick={onConfirm}>
+          {verb} {plural(affected.length, 'pipeline')}
+        </Button>
       </Group>
     </Stack>
   )
@@ -100,7 +95,7 @@ function Confirm({ kind, pipelines, onConfirm, onClose }: BulkDialogProps & { on
 
 interface ResultsProps {
   pipelines: Pipeline[]
-  results: Map<string, BulkResult>
+  results: ReadonlyMap<string, BulkResult>
   busy: boolean
   onClose: () => void
 }
@@ -147,7 +142,7 @@ function Results({ pipelines, results, busy, onClose }: ResultsProps) {
   )
 }
 
-function tally(results: Map<string, BulkResult>): string {
+function tally(results: ReadonlyMap<string, BulkResult>): string {
   const states = (['accepted', 'refused', 'failed'] as const).map((state) => {
     const n = [...results.values()].filter((result) => result.state === state).length
     return n > 0 ? `${count(n)} ${LOOKS[state].word.toLowerCase()}` : ''

@@ -12,11 +12,13 @@ import { usePollInterval } from '@/lib/live/LiveProvider'
 import { useSession } from '@/lib/session'
 import { AttentionList } from './AttentionList'
 import { BulkBar } from './BulkBar'
-import { filterPipelines, isFiltered, sortPipelines, type OverviewSearch } from './filter'
+import { useFavourites } from './favourites'
+import { filterPipelines, isFiltered, sortPipelines, withoutFilter, type OverviewSearch } from './filter'
 import { FirstPipeline } from './FirstPipeline'
 import { MigrationsWaiting } from './MigrationsWaiting'
 import { PipelineTable } from './PipelineTable'
 import { Toolbar } from './Toolbar'
+import { Verdict } from './Verdict'
 import classes from './overview.module.css'
 
 export function OverviewPage() {
@@ -25,7 +27,7 @@ export function OverviewPage() {
     <div className={classes.page}>
       <PageHeader
         title="Pipelines"
-        beside={data && <span className="dim">{summary(data)}</span>}
+        beside={data && data.length > 0 && <Summary pipelines={data} />}
         actions={<NewPipeline />}
       />
       {error && <ErrorNote error={error} onRetry={() => void refetch()} />}
@@ -53,7 +55,11 @@ function Overview({ pipelines }: { pipelines: Pipeline[] }) {
     (next: OverviewSearch) => void navigate({ search: next, replace: true }),
     [navigate],
   )
-  const shown = useMemo(() => sortPipelines(filterPipelines(pipelines, search), search), [pipelines, search])
+  const { favourites } = useFavourites()
+  const shown = useMemo(
+    () => sortPipelines(filterPipelines(pipelines, search, favourites), search),
+    [pipelines, search, favourites],
+  )
   const chosen = useMemo(() => shown.filter(({ name }) => selected.has(name)), [shown, selected])
   return (
     <>
@@ -67,14 +73,21 @@ function Overview({ pipelines }: { pipelines: Pipeline[] }) {
         selected={selected}
         onSelect={setSelected}
         filtered={isFiltered(search)}
-        onClearFilter={() => setSearch({ sort: search.sort, down: search.down })}
+        onClearFilter={() => setSearch(withoutFilter(search))}
       />
       <BulkBar chosen={chosen} onClear={() => setSelected(new Set())} />
     </>
   )
 }
 
-function summary(pipelines: Pipeline[]): string {
+function Summary({ pipelines }: { pipelines: Pipeline[] }) {
   const running = pipelines.filter(({ phase }) => phase === 'RUNNING').length
-  return pipelines.length === 0 ? '' : `${plural(pipelines.length, 'pipeline')}, ${count(running)} running`
+  return (
+    <>
+      <Verdict pipelines={pipelines} />
+      <span className="dim">
+        {plural(pipelines.length, 'pipeline')}, {count(running)} running
+      </span>
+    </>
+  )
 }

@@ -13,6 +13,7 @@ import { catchUp, count, rate } from '@/lib/format'
 import { samples } from '@/lib/live/samples'
 import { seeding } from '@/lib/live/seeding'
 import { RowActions } from './RowActions'
+import { Star } from './Star'
 import classes from './table.module.css'
 
 interface PipelineRowProps {
@@ -20,6 +21,8 @@ interface PipelineRowProps {
   index: number
   selected: boolean
   onToggle: (name: string) => void
+  favourite: boolean
+  onStar: (name: string) => void
 }
 
 export const PipelineRow = memo(function PipelineRow({
@@ -27,6 +30,8 @@ export const PipelineRow = memo(function PipelineRow({
   index,
   selected,
   onToggle,
+  favourite,
+  onStar,
 }: PipelineRowProps) {
   const { name, team, description, labels, host } = pipeline
   const unlike = wanted(pipeline)
@@ -36,6 +41,7 @@ export const PipelineRow = memo(function PipelineRow({
         <Check label={`Select ${name}`} checked={selected} onChange={() => onToggle(name)} />
       </td>
       <td className={classes.name}>
+        <Star name={name} on={favourite} onToggle={onStar} />
         <Link to="/pipelines/$name" params={{ name }} title={description || name} preload={false}>
           {name}
         </Link>

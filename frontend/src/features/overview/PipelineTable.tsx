@@ -4,8 +4,8 @@ import { IconArrowDown, IconArrowUp } from '@tabler/icons-react'
 import {
   useCallback,
   useLayoutEffect,
+  useMemo,
   useRef,
-  useState,
   type Dispatch,
   type ReactNode,
   type SetStateAction,
@@ -14,8 +14,11 @@ import type { Pipeline } from '@/api/types'
 import { Check } from '@/components/ui/Check'
 import { Empty } from '@/components/ui/Feedback'
 import { useDensity, type Density } from '@/lib/preferences'
+import { toggled, useFavourites } from './favourites'
 import { DEFAULT_SORT, type OverviewSearch, type SortKey } from './filter'
+import { summaryOf, tableRows } from './grouping'
 import { PipelineRow } from './PipelineRow'
+import { useOffsetTop } from './useOffsetTop'
 import classes from './table.module.css'
 
 const ROW_HEIGHT: Record<Density, number> = { comfortable: 42, compact: 36 }
@@ -34,12 +37,14 @@ interface PipelineTableProps {
 
 /** Every pipeline, one row each; only the rows near the window exist in the document. */
 export function PipelineTable(props: PipelineTableProps) {
-  const { pipelines, selected, onSelect } = props
+  const { pipelines, selected, onSelect, search } = props
+  const { favourites, toggle: star } = useFavourites()
+  const lines = useMemo(() => tableRows(pipelines, search.group), [pipelines, search.group])
   const density = useDensity()
   const body = useRef<HTMLTableSectionElement>(null)
   const offset = useOffsetTop(body)
   const virtual = useWindowVirtualizer({
-    count: pipelines.length,
+    count: lines.length,
     estimateSize: () => ROW_HEIGHT[density],
     overscan: OVERSCAN,
     scrollMargin: offset,
@@ -51,14 +56,16 @@ export function PipelineTable(props: PipelineTableProps) {
   const toggle = useCallback((name: string) => onSelect((old) => toggled(old, name)), [onSelect])
   return (
     <div className={classes.frame}>
-      <table className={classes.table} aria-rowcount={pipelines.length + 1}>
+      <table className={classes.table} aria-rowcount={lines.length + 1}>
         <caption className="visually-hidden">All pipelines</caption>
         <Head {...props} />
         <tbody ref={body}>
           <Spacer height={before} />
           {rows.map(({ index }) => {
-            const pipeline = pipelines[index]
-            if (!pipeline) return null
+            const line = lines[index]
+            if (!line) return null
+            if (line.kind === 'group') return <GroupRow key={line.title} index={index} {...line} />
+            const { pipeline } = line
             const { name } = pipeline
             return (
               <PipelineRow
@@ -67,6 +74,8 @@ export function PipelineTable(props: PipelineTableProps) {
                 index={index}
                 selected={selected.has(name)}
                 onToggle={toggle}
+                favourite={favourites.has(name)}
+                onStar={star}
               />
             )
           })}
@@ -81,6 +90,26 @@ export function PipelineTable(props: PipelineTableProps) {
         </Empty>
       )}
     </div>
+  )
+}
+
+/** Columns that every window shows; a cell over more of them would make new ones. */
+const COLUMNS = 4
+
+interface GroupRowProps {
+  title: string
+  pipelines: Pipeline[]
+  index: number
+}
+
+function GroupRow({ title, pipelines, index }: GroupRowProps) {
+  return (
+    <tr className={classes.group} aria-rowindex={index + 2}>
+      <th colSpan={COLUMNS} scope="rowgroup">
+        <span className={classes.groupTitle}>{title}</span>
+        <span className="dim">{summaryOf(pipelines)}</span>
+      </th>
+    </tr>
   )
 }
 
@@ -162,25 +191,4 @@ function Spacer({ height }: { height: number }) {
       <td style={{ height }} />
     </tr>
   )
-}
-
-function toggled(selected: ReadonlySet<string>, name: string): ReadonlySet<string> {
-  const next = new Set(selected)
-  if (!next.delete(name)) next.add(name)
-  return next
-}
-
-/** Distance of an element from the top of the page; it moves when what stands above grows. */
-function useOffsetTop(ref: { current: HTMLElement | null }): number {
-  const [offset, setOffset] = useState(0)
-  useLayoutEffect(() => {
-    const measure = () => {
-      if (ref.current) setOffset(Math.round(ref.current.getBoundingClientRect().top + window.scrollY))
-    }
-    measure()
-    const observer = new ResizeObserver(measure)
-    observer.observe(document.body)
-    return () => observer.disconnect()
-  }, [ref])
-  return offset
 }

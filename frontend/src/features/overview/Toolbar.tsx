@@ -1,5 +1,5 @@
 import { Select } from '@mantine/core'
-import { IconTag } from '@tabler/icons-react'
+import { IconStar, IconTag } from '@tabler/icons-react'
 import { useMemo } from 'react'
 import type { Pipeline } from '@/api/types'
 import { FilterInput } from '@/components/ui/FilterInput'
@@ -7,6 +7,8 @@ import { PhaseIcon } from '@/components/ui/PhaseBadge'
 import { PHASES } from '@/domain/phases'
 import { count } from '@/lib/format'
 import { allLabels, countPhases, phasesOf, togglePhase, type OverviewSearch } from './filter'
+import { GroupBy } from './GroupBy'
+import { ViewsButton } from './ViewsButton'
 import classes from './toolbar.module.css'
 
 interface ToolbarProps {
@@ -41,7 +43,25 @@ export function Toolbar({ pipelines, search, onChange }: ToolbarProps) {
           clearButtonProps={{ 'aria-label': 'Any label' }}
         />
       )}
-      <PhaseFilter pipelines={pipelines} search={search} onChange={onChange} />
+      <GroupBy
+        pipelines={pipelines}
+        group={search.group}
+        onChange={(group) => onChange({ ...search, group })}
+      />
+      <ViewsButton />
+      <div className={classes.phases} role="group" aria-label="Filter by phase">
+        <button
+          type="button"
+          className={classes.phase}
+          data-tone="busy"
+          aria-pressed={search.favourites ?? false}
+          onClick={() => onChange({ ...search, favourites: search.favourites ? undefined : true })}
+        >
+          <IconStar size={13} aria-hidden />
+          Favourites
+        </button>
+        <PhaseFilter pipelines={pipelines} search={search} onChange={onChange} />
+      </div>
     </div>
   )
 }
@@ -49,7 +69,7 @@ export function Toolbar({ pipelines, search, onChange }: ToolbarProps) {
 function PhaseFilter({ pipelines, search, onChange }: ToolbarProps) {
   const chosen = phasesOf(search)
   return (
-    <div className={classes.phases} role="group" aria-label="Filter by phase">
+    <>
       {countPhases(pipelines).map(({ phase, count: n }) => (
         <button
           key={phase}
@@ -64,6 +84,6 @@ function PhaseFilter({ pipelines, search, onChange }: ToolbarProps) {
           <span className={classes.count}>{count(n)}</span>
         </button>
       ))}
-    </div>
+    </>
   )
 }

@@ -3,12 +3,22 @@ import { explain, Problem } from '@/api/problem'
 import type { OperationKind, Pipeline } from '@/api/types'
 import { refusal } from '@/components/actions/allowed'
 
-export type BulkKind = Extract<OperationKind, 'pause' | 'resume' | 'stop'>
+export type BulkKind = Extract<OperationKind, 'start' | 'pause' | 'resume' | 'stop'>
 
 export interface BulkResult {
   name: string
   state: 'waiting' | 'accepted' | 'refused' | 'failed'
   text: string
+}
+
+/** A stop disturbs, so it is asked about once; the other actions are undone by another click. */
+export function isAsked(kind: BulkKind): boolean {
+  return kind === 'stop'
+}
+
+/** The pipelines that an action would change. */
+export function changing(kind: BulkKind, pipelines: Pipeline[]): Pipeline[] {
+  return pipelines.filter((pipeline) => refusal(pipeline, kind) === null)
 }
 
 /** Requests in flight at once; the browser keeps only six connections to a server, and the stream holds one. */

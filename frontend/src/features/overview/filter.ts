@@ -1,5 +1,6 @@
 import type { Phase, Pipeline } from '@/api/types'
 import { PHASE_ORDER, PHASES, urgency } from '@/domain/phases'
+import { isGrouping } from './grouping'
 
 export type SortKey = 'name' | 'phase' | 'rate' | 'lag' | 'changed'
 
@@ -8,6 +9,9 @@ export interface OverviewSearch {
   q?: string
   phase?: string
   label?: string
+  /** `team`, `host`, or `label:KEY`. */
+  group?: string
+  favourites?: true
   sort?: SortKey
   down?: true
 }
@@ -17,12 +21,16 @@ const SORT_KEYS: SortKey[] = ['name', 'phase', 'rate', 'lag', 'changed']
 
 export function readOverviewSearch(search: Record<string, unknown>): OverviewSearch {
   const text = (value: unknown) => (value == null || value === '' ? undefined : String(value))
+  const flag = (value: unknown) => (value === true || value === 'true' ? true : undefined)
+  const group = text(search.group)
   return {
     q: text(search.q),
     phase: text(search.phase),
     label: text(search.label),
+    group: group !== undefined && isGrouping(group) ? group : undefined,
+    favourites: flag(search.favourites),
     sort: SORT_KEYS.find((key) => key === search.sort),
-    down: search.down === true || search.down === 'true' ? true : undefined,
+    down: flag(search.down),
   }
 }
 
@@ -37,16 +45,28 @@ export function togglePhase(search: OverviewSearch, phase: Phase): OverviewSearc
   return { ...search, phase: next.join(',') || undefined }
 }
 
-export function isFiltered({ q, phase, label }: OverviewSearch): boolean {
-  return Boolean(q || phase || label)
+export function isFiltered({ q, phase, label, favourites }: OverviewSearch): boolean {
+  return Boolean(q || phase || label || favourites)
 }
 
-export function filterPipelines(pipelines: Pipeline[], search: OverviewSearch): Pipeline[] {
+/** The same without what narrows it. */
+export function withoutFilter({ group, sort, down }: OverviewSearch): OverviewSearch {
+  return { group, sort, down }
+}
+
+const NONE: ReadonlySet<string> = new Set()
+
+export function filterPipelines(
+  pipelines: Pipeline[],
+  search: OverviewSearch,
+  favourites: ReadonlySet<string> = NONE,
+): Pipeline[] {
   const phases = phasesOf(search)
   const words = (search.q ?? '').toLowerCase().split(/\s+/).filter(Boolean)
   return pipelines.filter(
     (pipeline) =>
       (phases.length === 0 || phases.includes(pipeline.phase)) &&
+      (!search.favourites || favourites.has(pipeline.name)) &&
       (!search.label || hasLabel(pipeline, search.label)) &&
       words.every((word) => searchText(pipeline).includes(word)),
   )
@@ -77,13 +97,13 @@ function searchText(pipeline: Pipeline): string {
 const byName = new Intl.Collator('en', { numeric: true })
 
 /** What needs action is first, what is stopped last. */
-const rank = (phase: Phase) =>
-  urgency(phase) * PHASE_ORDER.length +
+const rank = ({ phase, attention }: Pipeline) =>
+  urgency({ attention }) * PHASE_ORDER.length +
   (phase === 'STOPPED' ? PHASE_ORDER.length : PHASE_ORDER.indexOf(phase))
 
 const COMPARE: Record<SortKey, (a: Pipeline, b: Pipeline) => number> = {
   name: (a, b) => byName.compare(a.name, b.name),
-  phase: (a, b) => rank(a.phase) - rank(b.phase),
+  phase: (a, b) => rank(a) - rank(b),
   rate: (a, b) => (a.live.records_per_second ?? -1) - (b.live.records_per_second ?? -1),
   lag: (a, b) => (a.live.lag_records ?? -1) - (b.live.lag_records ?? -1),
   changed: (a, b) => Date.parse(a.phase_since) - Date.parse(b.phase_since),

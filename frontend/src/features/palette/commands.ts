@@ -80,7 +80,7 @@ function creating({ go }: Doing): Command[] {
 
 function byUrgency(pipelines: Pipeline[]): Pipeline[] {
   return pipelines.toSorted(
-    (one, other) => urgency(one.phase) - urgency(other.phase) || one.name.localeCompare(other.name),
+    (one, other) => urgency(one) - urgency(other) || one.name.localeCompare(other.name),
   )
 }
 

@@ -25,6 +25,7 @@ export function statusOf(world: World, sim: Simulated): PipelineStatus {
     lag: pipeline.live.lag_records,
     choices: [],
     outdated_secrets: [],
+    drain: null,
     conditions: [
       condition('Stable', pipeline.operation === null, 'Desired and observed state agree.'),
       condition('PositionsSafe', pipeline.phase !== 'BLOCKED', 'Ledger and checkpoint agree.'),

@@ -39,6 +39,8 @@ def status(found: Document) -> Group:
     parts: list[Any] = [
         Text.assemble((found["name"], "bold"), "  ", (found["phase"], style), f"  {output.safe(headline)}")
     ]
+    if found.get("drain"):
+        parts += map(Text, drain(found["drain"]))
     parts.append(output.grid(("condition", "status", "message"), map(_condition, found["conditions"])))
     if found["queries"]:
         progress = ("batch", "in flight", "records/s", "delivered", "lag", "last batch", "delayed by")
@@ -60,6 +62,23 @@ def status(found: Document) -> Group:
         parts.append(output.grid(("older secret in use", "version", "current"), older))
         parts.append(Text(f"headgate restart {found['name']} takes the current values, and so does a migration."))
     return Group(*parts)
+
+
+def drain(found: Document) -> list[str]:
+    """What a pause or a stop waits for, how long still, and what a forced stop means."""
+    records, left = found["records"], found["seconds_left"]
+    remaining = "an unknown number of records remains" if records is None else f"up to {records:,} records remain"
+    rate = f"{output.cell(found['rate'])} records/s"
+    time = "time left unknown" if left is None else f"about {left} s left"
+    stale = f" These figures are old: the agent last reported {output.ago(found['as_of'])}." if found["stale"] else ""
+    held = f" Delayed by {', '.join(found['held_by'])}." if found["held_by"] else ""
+    batches = output.counted(found["batches"], "batch", "batches")
+    twice = found["possible_duplicates"]
+    duplicates = f"at most {twice:,} possible duplicates" if twice else "no duplicates"
+    return [
+        f"The {found['kind']} waits for {batches}: {remaining}, {rate}, {time}.{held}{stale}",
+        f"It times out at {output.clock(found['deadline'])}. A forced stop rereads these records: {duplicates}.",
+    ]
 
 
 def choices(name: str, found: Sequence[Document]) -> Group:

@@ -4393,6 +4393,44 @@ export interface components {
          */
         DiskState: "OK" | "LOW" | "FULL";
         /**
+         * Drain
+         * @description What a pause, a stop, a restart or a migration waits for, as the agent reported it at `as_of`. `records`: of
+         *     batches that were begun and are not finished, at most; null where it is not known how many they will have.
+         *     `rate`: records per second; `seconds_left`: an estimate by it, null without one. `deadline`: when the drain times
+         *     out. A forced stop has all of them reread, and at most `possible_duplicates` are in a sink twice then. `stale`:
+         *     the agent is silent, so the figures are old.
+         */
+        Drain: {
+            /** Kind */
+            kind: components["schemas"]["KindEnum"];
+            /**
+             * Since
+             * Format: date-time
+             */
+            since: string;
+            /**
+             * Deadline
+             * Format: date-time
+             */
+            deadline: string;
+            /** Batches */
+            batches: number;
+            /** Records */
+            records: number | null;
+            /** Rate */
+            rate: number | null;
+            /** Seconds Left */
+            seconds_left: number | null;
+            /** As Of */
+            as_of: string | null;
+            /** Stale */
+            stale: boolean;
+            /** Held By */
+            held_by: string[];
+            /** Possible Duplicates */
+            possible_duplicates: number;
+        };
+        /**
          * DrainBody
          * @description `on_timeout`: what follows if an agent's in-flight batch exceeds the drain_timeout of its definition: `abort`,
          *     the agent continues and is asked again after ten minutes, or `stop`, the stop escalation starts.
@@ -5488,6 +5526,8 @@ export interface components {
          * @enum {string}
          */
         IsolationState: "USER" | "NONE";
+        /** @enum {string} */
+        KindEnum: "pause" | "stop" | "restart" | "migration";
         /**
          * Lag
          * @description Lag now (`as_of`, where nothing waits at most 15 minutes ago) and over time, oldest first. `step`: seconds of a
@@ -9209,7 +9249,7 @@ export interface components {
          *
          *     `run`: the living one; `runs`: the last five, newest first. `choices`: where a position asks for a decision, the
          *     possible positions with what each would skip or reread. `outdated_secrets`: the run has earlier versions of them
-         *     than are stored, and its next start takes those.
+         *     than are stored, and its next start takes those. `drain`: null unless something waits for in-flight batches.
          */
         Status: {
             /** Name */
@@ -9296,6 +9336,7 @@ export interface components {
             choices: components["schemas"]["Choice"][];
             /** Outdated Secrets */
             outdated_secrets: components["schemas"]["OutdatedSecret"][];
+            drain: components["schemas"]["Drain"] | null;
         };
         /**
          * Step

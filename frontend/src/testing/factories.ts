@@ -102,6 +102,7 @@ export function status(fields: Partial<PipelineStatus> = {}): PipelineStatus {
     findings: [],
     choices: [],
     outdated_secrets: [],
+    drain: null,
     ...fields,
   }
 }

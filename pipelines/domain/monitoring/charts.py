@@ -86,13 +86,15 @@ class Grid:
         last = min(self.size - 1, int((max(span.start, span.end - _INSTANT) - self.start) // self.step))
         return range(first, last + 1)
 
-    def spread(self, sums: list[float], span: Span, amount: float) -> None:
-        """Add an amount evenly over the time that it took; at once where it took none."""
+    def shares(self, span: Span) -> list[tuple[int, float]]:
+        """Windows, each with its share of what is spread evenly over a span; all of it at once where that is none."""
         seconds = span.end - span.start
+        found = []
         for number in self.windows(span):
             begin = self.start + number * self.step
             part = min(span.end, begin + self.step) - max(span.start, begin)
-            sums[number] += amount * part / seconds if seconds > 0 else amount
+            found.append((number, part / seconds if seconds > 0 else 1.0))
+        return found
 
     def touched(self, spans: Iterable[Span]) -> list[bool]:
         """Whether any of the spans lies in each window."""
@@ -102,23 +104,46 @@ class Grid:
                 found[number] = True
         return found
 
+    def reach(self, at: float, seconds: float, following: float) -> tuple[int | None, range]:
+        """The window in which a measurement was made, where that is one of them, and those in which it holds still: for
+        so many seconds, and no longer than until the one that follows."""
+        found = self.windows(Span(at, max(at, min(at + seconds, following, self.now))))
+        return (None, found) if at < self.start or not found else (found[0], found[1:])
+
     def held(self, rows: Sequence[Held]) -> list[float | None]:
         """The most that was measured in each window; where nothing was, what held at its beginning. `rows`: oldest
         first."""
-        found, own = self.nothing(), [False] * self.size
-        for place, row in enumerate(rows):
-            following = rows[place + 1].at if place + 1 < len(rows) else self.now
-            if row.value is None:
-                continue
-            end = max(row.at, min(row.at + row.seconds, following, self.now))
-            for number in self.windows(Span(row.at, end)):
-                begins_here = row.at >= self.start + number * self.step
-                if begins_here:
-                    before = found[number] if own[number] else None
-                    found[number], own[number] = most(before, row.value), True
-                elif found[number] is None:
-                    found[number] = row.value
-        return found
+        column = Column.of(self.size)
+        for row, following in zip(rows, [*(each.at for each in rows[1:]), self.now], strict=False):
+            column.put(*self.reach(row.at, row.seconds, following), row.value)
+        return column.values()
+
+
+@dataclass(frozen=True)
+class Column:
+    """One series of values: measured in each window, and held over from the one before."""
+
+    measured: list[float | None]
+    held_over: list[float | None]
+
+    @classmethod
+    def of(cls, size: int) -> Column:
+        """Nothing is known yet."""
+        return cls([None] * size, [None] * size)
+
+    def put(self, window: int | None, others: range, value: float | None) -> None:
+        """Note what was measured in a window, and holds in others."""
+        if value is None:
+            return
+        if window is not None:
+            before = self.measured[window]
+            self.measured[window] = value if before is None or before < value else before
+        for other in others:
+            self.held_over[other] = value
+
+    def values(self) -> list[float | None]:
+        """What was measured, else what holds."""
+        return first_known([self.measured, self.held_over])
 
 
 def step_of(seconds: float, most_points: int = MOST_POINTS) -> int:

@@ -33,6 +33,7 @@ from pipelines.selectors.access.secrets import outdated_of
 from pipelines.selectors.base.schemas import AllowedActionSchema, allowed_action_schema
 from pipelines.selectors.base.visible import visible
 from pipelines.selectors.hosts.hosts import supervised
+from pipelines.selectors.lifecycle.draining import drain_schema
 from pipelines.selectors.lifecycle.schemas import (
     ArchivedPipelineSchema,
     ConditionSchema,
@@ -296,6 +297,7 @@ def status_schema(pipeline: Pipeline, access: Access) -> StatusSchema:
         findings=[_finding(each) for each in pipeline.findings],
         choices=choice_schemas(pipeline),
         outdated_secrets=outdated_of(run),
+        drain=drain_schema(pipeline, run),
     )
 
 

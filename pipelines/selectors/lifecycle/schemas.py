@@ -196,12 +196,32 @@ class ConditionSchema(Schema):
     last_transition_time: datetime
 
 
+class DrainSchema(Schema):
+    """What a pause, a stop, a restart or a migration waits for, as the agent reported it at `as_of`. `records`: of
+    batches that were begun and are not finished, at most; null where it is not known how many they will have.
+    `rate`: records per second; `seconds_left`: an estimate by it, null without one. `deadline`: when the drain times
+    out. A forced stop has all of them reread, and at most `possible_duplicates` are in a sink twice then. `stale`:
+    the agent is silent, so the figures are old."""
+
+    kind: Literal["pause", "stop", "restart", "migration"]
+    since: datetime
+    deadline: datetime
+    batches: int
+    records: int | None
+    rate: float | None
+    seconds_left: int | None
+    as_of: datetime | None
+    stale: bool
+    held_by: list[str]
+    possible_duplicates: int
+
+
 class StatusSchema(PipelineSchema):
     """Everything that is known of a pipeline now. `lag`: records waiting, null where it is not reported.
 
     `run`: the living one; `runs`: the last five, newest first. `choices`: where a position asks for a decision, the
     possible positions with what each would skip or reread. `outdated_secrets`: the run has earlier versions of them
-    than are stored, and its next start takes those.
+    than are stored, and its next start takes those. `drain`: null unless something waits for in-flight batches.
     """
 
     conditions: list[ConditionSchema]
@@ -214,6 +234,7 @@ class StatusSchema(PipelineSchema):
     findings: list[Finding]
     choices: list[ChoiceSchema]
     outdated_secrets: list[OutdatedSecretSchema]
+    drain: DrainSchema | None
 
 
 class ReconciledSchema(Schema):

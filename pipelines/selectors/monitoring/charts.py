@@ -7,7 +7,7 @@ mean over the time of their batches. Lag comes from its own series, of which old
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -18,8 +18,8 @@ from django.db.models.functions import Coalesce
 
 from pipelines.domain.base.states import LedgerState
 from pipelines.domain.ledger.ledger import BatchStep
-from pipelines.domain.monitoring.charts import Grid, Held, Span, first_known, most
-from pipelines.domain.monitoring.lag import QUIET_SECONDS, STEPS, PartitionLag, from_rows
+from pipelines.domain.monitoring.charts import Column, Grid, Held, Span, first_known, most
+from pipelines.domain.monitoring.lag import QUIET_SECONDS, STEPS
 from pipelines.foundation import clock
 from pipelines.models import Event, LagPoint, LedgerBatch, Pipeline, Run, Sample
 from pipelines.selectors.monitoring.chart_schemas import (
@@ -102,15 +102,18 @@ class _Ledger:
 
     def add(self, row: dict[str, Any]) -> None:
         """Count a row, over the time from its first plan to its last end."""
-        span = Span(row["begun"].timestamp(), row["done_at"].timestamp())
         number = row["last_batch"] - row["first_batch"] + 1
-        self.grid.spread(self.by_channel[(row["source"], row["channel"])], span, row["read"])
-        self.grid.spread(self.delivered, span, row["delivered"])
-        self.grid.spread(self.batches, span, number)
+        amounts = [
+            (self.by_channel[(row["source"], row["channel"])], row["read"]),
+            (self.delivered, row["delivered"]),
+            (self.batches, number),
+        ]
         if row["spent"] is not None:
-            self.grid.spread(self.timed, span, number)
-            for step, ms in row["spent"].items():
-                self.grid.spread(self.milliseconds[step], span, ms)
+            amounts.append((self.timed, number))
+            amounts += [(self.milliseconds[step], ms) for step, ms in row["spent"].items()]
+        for window, share in self.grid.shares(Span(row["begun"].timestamp(), row["done_at"].timestamp())):
+            for sums, amount in amounts:
+                sums[window] += amount * share
 
     def read(self) -> list[float]:
         """What was read: all channels of a source read the same records."""
@@ -218,7 +221,10 @@ def _overlaid(grid: Grid, rows: Iterable[tuple[int, datetime, int | None, float 
     by_step: dict[int, list[Held]] = defaultdict(list)
     for step, at, records, value in rows:
         by_step[step].append(Held(at.timestamp(), _holds(step, records), value))
-    series = {step: grid.held(held) for step, held in by_step.items()}
+    return _laid_over(grid, {step: grid.held(held) for step, held in by_step.items()})
+
+
+def _laid_over(grid: Grid, series: Mapping[int, list[float | None]]) -> list[float | None]:
     fitting = grid.nothing()
     for values in (values for step, values in series.items() if step <= grid.step):
         fitting = [most(one, other) for one, other in zip(fitting, values, strict=True)]
@@ -292,22 +298,41 @@ def partition_charts_schema(pipeline: Pipeline, since: datetime, until: datetime
     )
 
 
+Key = tuple[str, str, str, int]
+Columns = dict[Key, tuple[Column, Column]]
+"""Records and seconds of each partition."""
+
+
 def _by_partition(grid: Grid, points: Iterable[tuple[int, datetime, list[Any]]]) -> list[PartitionColumnsSchema]:
-    rows: dict[tuple[str, str, str, int], list[tuple[int, datetime, PartitionLag]]] = defaultdict(list)
+    by_step: dict[int, list[tuple[float, list[Any]]]] = defaultdict(list)
     for step, at, stored in points:
-        for each in from_rows(stored):
-            rows[each.key].append((step, at, each))
-    return [
-        PartitionColumnsSchema(
-            source=source,
-            channel=channel,
-            topic=topic,
-            partition=partition,
-            records=[
-                None if value is None else round(value)
-                for value in _overlaid(grid, ((step, at, one.records, one.records) for step, at, one in seen))
-            ],
-            seconds=_overlaid(grid, ((step, at, one.records, one.seconds) for step, at, one in seen)),
-        )
-        for (source, channel, topic, partition), seen in rows.items()
-    ]
+        by_step[step].append((at.timestamp(), stored))
+    layers = {step: _columns(grid, step, rows) for step, rows in by_step.items()}
+    keys = {key for columns in layers.values() for key in columns}
+    return [_partition(grid, key, {step: found[key] for step, found in layers.items() if key in found}) for key in keys]
+
+
+def _columns(grid: Grid, step: int, rows: Sequence[tuple[float, list[Any]]]) -> Columns:
+    """Points of one step. Which windows a point reaches is the same for all of its partitions."""
+    found: Columns = defaultdict(lambda: (Column.of(grid.size), Column.of(grid.size)))
+    for (at, stored), following in zip(rows, [*(at for at, _ in rows[1:]), grid.now], strict=False):
+        waiting, quiet = (grid.reach(at, _holds(step, records), following) for records in (None, 0))
+        for source, channel, topic, partition, _, _, records, seconds in stored:
+            windows = quiet if records == 0 else waiting
+            in_records, in_seconds = found[(source, channel, topic, partition)]
+            in_records.put(*windows, records)
+            in_seconds.put(*windows, seconds)
+    return found
+
+
+def _partition(grid: Grid, key: Key, by_step: Mapping[int, tuple[Column, Column]]) -> PartitionColumnsSchema:
+    source, channel, topic, partition = key
+    records, seconds = (_laid_over(grid, {step: each[of].values() for step, each in by_step.items()}) for of in (0, 1))
+    return PartitionColumnsSchema(
+        source=source,
+        channel=channel,
+        topic=topic,
+        partition=partition,
+        records=[None if value is None else round(value) for value in records],
+        seconds=seconds,
+    )

@@ -18,7 +18,7 @@ from controlplane.cli.base.errors import MEANINGS, ExitCode
 from controlplane.cli.hosts import hosts
 from controlplane.cli.lifecycle import lifecycle
 from pipelines.domain.lifecycle.operations import DrainOnTimeout, PauseOnTimeout
-from tests.fakes.api import AT, TOKEN, FakeApi, operation, problem, serving
+from tests.fakes.api import AT, TOKEN, FakeApi, operation, problem, serving, status
 from tests.unit.definitions import ORDERS, changed
 
 
@@ -431,6 +431,23 @@ def test_the_frames_of_a_component_that_is_stuck_are_marked(orders: FakeApi) -> 
         '>>File "/usr/lib/ssl.py", line 10 in read',
         '>>File "/agent/invoking.py", line 3 in sinks.lake',
     ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({}, ["up to 1,250 records remain", "about 25 s left", "Delayed by sinks.out", "1,250 possible duplicates"]),
+        ({"records": None, "seconds_left": None}, ["an unknown number of records remains", "time left unknown"]),
+        ({"possible_duplicates": 0, "stale": True}, ["no duplicates", "These figures are old"]),
+    ],
+)
+def test_the_status_says_what_a_stop_waits_for(orders: FakeApi, changes: dict[str, Any], words: list[str]) -> None:
+    figures = {"batches": 1, "records": 1250, "rate": 50.0, "seconds_left": 25, "possible_duplicates": 1250}
+    about = {"kind": "stop", "deadline": AT, "as_of": AT, "stale": False, "held_by": ["sinks.out"]}
+    found = status(orders.pipelines["orders"]) | {"drain": figures | about | changes}
+    orders.answers["GET", "pipelines/orders/status"] = (200, found)
+    shown = run("status", "orders").stdout
+    assert [each for each in words if each not in shown] == []
 
 
 def test_following_an_ended_run_ends_with_it(orders: FakeApi) -> None:

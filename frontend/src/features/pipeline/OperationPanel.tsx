@@ -12,6 +12,7 @@ import { Panel } from '@/components/ui/Panel'
 import { ReasonButton } from '@/components/ui/ReasonButton'
 import { useNow } from '@/lib/clock'
 import { between, duration } from '@/lib/format'
+import { DrainFigures, type Drain } from './DrainFigures'
 import { StacksDialog } from './runs/StacksDialog'
 import classes from './operation.module.css'
 
@@ -25,10 +26,12 @@ interface OperationProps {
   pipeline: Pipeline
   /** The living run, whose stacks say what a stop waits for. */
   run?: Run | null
+  /** What it waits for. */
+  drain?: Drain | null
 }
 
 /** The running operation, step by step; a failed one stays until it is dismissed. */
-export function OperationPanel({ operation, pipeline, run = null }: OperationProps) {
+export function OperationPanel({ operation, pipeline, run = null, drain = null }: OperationProps) {
   const now = useNow()
   const [dismissed, setDismissed] = useState(false)
   if (dismissed || isHistory(operation, now)) return null
@@ -41,7 +44,7 @@ export function OperationPanel({ operation, pipeline, run = null }: OperationPro
       actions={
         open ? (
           <>
-            <WhileItStops operation={operation} pipeline={pipeline} run={run} />
+            <WhileItStops operation={operation} pipeline={pipeline} run={run} drain={drain} />
             {CANCELLABLE.includes(operation.kind) && <CancelOperation operation={operation} />}
           </>
         ) : (
@@ -54,6 +57,7 @@ export function OperationPanel({ operation, pipeline, run = null }: OperationPro
           <StepItem key={step.name} step={step} now={now} />
         ))}
       </ol>
+      {open && drain && <DrainFigures drain={drain} />}
       {operation.message && !operation.error && <p className={classes.message}>{operation.message}</p>}
       {operation.error && (
         <p className={classes.error} role="alert">
@@ -123,9 +127,9 @@ function StepItem({ step, now }: { step: Step; now: number }) {
 const ENDING = ['stop', 'restart', 'force-stop']
 
 /** What a stop waits for, and the way to end the wait. */
-function WhileItStops({ operation, pipeline, run }: Required<OperationProps>) {
+function WhileItStops({ operation, pipeline, run, drain }: Required<OperationProps>) {
   const [shown, setShown] = useState<'stacks' | 'force' | null>(null)
-  if (!ENDING.includes(operation.kind)) return null
+  if (!ENDING.includes(operation.kind) && !drain) return null
   const close = () => setShown(null)
   return (
     <>

@@ -8,10 +8,12 @@ import { ErrorNote, Loading } from '@/components/ui/Feedback'
 import { PageHeader } from '@/components/ui/PageHeader'
 import { PhaseBadge } from '@/components/ui/PhaseBadge'
 import { usePollInterval } from '@/lib/live/LiveProvider'
+import { Panel } from '@/components/ui/Panel'
 import { Findings } from '@/components/ui/Findings'
 import { ActionButtons } from '@/components/actions/ActionButtons'
 import { ChangeRequests } from './ChangeRequests'
 import { Decisions } from './decisions/Decisions'
+import { DrainFigures } from './DrainFigures'
 import { Headline } from './Headline'
 import { MigrationNote } from './MigrationNote'
 import { MoreMenu } from './MoreMenu'
@@ -61,7 +63,13 @@ export function PipelinePage() {
           operation={operation.data}
           pipeline={pipeline.data}
           run={status.data?.run}
+          drain={status.data?.drain}
         />
+      )}
+      {status.data?.drain?.kind === 'migration' && (
+        <Panel title="Waiting for in-flight batches" note="paused by the migration above">
+          <DrainFigures drain={status.data.drain} />
+        </Panel>
       )}
       {status.data && <Findings findings={status.data.findings} title="Findings" />}
       {status.data && <OutputNote name={name} status={status.data} />}

@@ -1,9 +1,10 @@
 import { screen, waitFor } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
 import { vi } from 'vitest'
-import { operation, pipeline, run, session } from '@/testing/factories'
+import { operation, pipeline, run, session, T0 } from '@/testing/factories'
 import { show } from '@/testing/render'
 import { given } from '@/testing/server'
+import type { Drain } from './DrainFigures'
 import { OperationPanel } from './OperationPanel'
 
 describe('an operation under way', () => {
@@ -31,6 +32,44 @@ describe('an operation under way', () => {
     show(<OperationPanel operation={draining} pipeline={pipeline({}, ['force-stop'])} run={run()} />)
     await userEvent.click(screen.getByRole('button', { name: 'Stop without draining' }))
     await waitFor(() => expect(asked).toHaveBeenCalledWith({ drain: false }))
+  })
+
+  it('says what remains, how long still, and what a stop by force means', () => {
+    const step = { message: '', started_at: null, ended_at: null }
+    const pausing = operation({
+      kind: 'pause',
+      steps: [{ ...step, name: 'in_flight_batch', state: 'running' }],
+    })
+    const waiting: Drain = {
+      kind: 'pause',
+      since: T0,
+      deadline: new Date(Date.now() + 90_000).toISOString(),
+      batches: 1,
+      records: 1_250,
+      rate: 50,
+      seconds_left: 25,
+      as_of: new Date().toISOString(),
+      stale: false,
+      held_by: ['sinks.out'],
+      possible_duplicates: 1_250,
+    }
+    const shown = (drain: Drain) => (
+      <OperationPanel operation={pausing} pipeline={pipeline({}, ['force-stop'])} run={run()} drain={drain} />
+    )
+    const { unmount } = show(shown(waiting))
+    const term = (name: string) => screen.getByText(name).nextElementSibling
+    expect(term('Records remaining')).toHaveTextContent('up to 1,250')
+    expect(term('Time left (estimate)')).toHaveTextContent('about 25 s')
+    expect(term('Delayed by')).toHaveTextContent('sinks.out')
+    expect(screen.getByText(/up to 1,250 records are reread; at most 1,250 possible/)).toBeInTheDocument()
+    expect(screen.getByRole('button', { name: 'Force stop' })).toBeInTheDocument()
+    expect(screen.getByRole('button', { name: 'Cancel' })).toBeInTheDocument()
+    unmount()
+    show(shown({ ...waiting, records: null, seconds_left: null, stale: true, possible_duplicates: 0 }))
+    expect(term('Records remaining')).toHaveTextContent('unknown until the batch ends')
+    expect(term('Time left (estimate)')).toHaveTextContent('unknown')
+    expect(screen.getByText(/in-flight records are reread; no duplicates/)).toBeInTheDocument()
+    expect(screen.getByText(/These figures are old/)).toBeInTheDocument()
   })
 
   it('that starts or pauses offers no stop by force', () => {

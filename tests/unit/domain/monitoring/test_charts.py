@@ -17,6 +17,12 @@ def grid(minutes: int = 5, now: datetime = LATER) -> Grid:
     return Grid.of(NOON, NOON + timedelta(minutes=minutes), now)
 
 
+def spread(windows: Grid, sums: list[float], span: Span, amount: float) -> None:
+    """Add an amount by its shares."""
+    for number, share in windows.shares(span):
+        sums[number] += amount * share
+
+
 @pytest.mark.parametrize(
     ("span", "step"),
     [
@@ -59,9 +65,9 @@ def test_an_amount_is_spread_over_the_time_that_it_took() -> None:
     windows = grid(1)
     sums = [0.0] * windows.size
     start = NOON.timestamp()
-    windows.spread(sums, Span(start + 4, start + 14), 100)
+    spread(windows, sums, Span(start + 4, start + 14), 100)
     assert sums[:4] == pytest.approx([10, 50, 40, 0])
-    windows.spread(sums, Span(start + 15, start + 15), 7)
+    spread(windows, sums, Span(start + 15, start + 15), 7)
     assert sums[3] == 7
 
 
@@ -69,9 +75,9 @@ def test_what_began_before_the_range_counts_with_the_part_that_lies_in_it() -> N
     windows = grid(1)
     sums = [0.0] * windows.size
     start = NOON.timestamp()
-    windows.spread(sums, Span(start - 10, start + 10), 100)
-    windows.spread(sums, Span(start - 10, start), 100)
-    windows.spread(sums, Span(start + 600, start + 700), 100)
+    spread(windows, sums, Span(start - 10, start + 10), 100)
+    spread(windows, sums, Span(start - 10, start), 100)
+    spread(windows, sums, Span(start + 600, start + 700), 100)
     assert sums[:3] == pytest.approx([25, 25, 0])
     assert sum(sums) == pytest.approx(50)
 

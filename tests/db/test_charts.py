@@ -170,6 +170,16 @@ def test_lag_is_finer_where_it_is_not_rolled_up_yet_and_coarser_where_it_is_dele
     assert set(hour.lag_records[1:]) == {300}
 
 
+def test_a_coarser_point_of_finer_ones_fills_no_hole_between_them(pipeline: Pipeline, now: datetime) -> None:
+    start = now - HOUR - timedelta(seconds=2)
+    lag(pipeline, start + timedelta(minutes=8), 7)
+    lag(pipeline, start + timedelta(minutes=5), 7, step=300)
+    lag(pipeline, start + timedelta(minutes=20), 3, step=300)
+    shown = charts_schema(pipeline, start, now).lag_records
+    known = [number * 10 // 60 for number, value in enumerate(shown) if value is not None]
+    assert sorted(set(known)) == [8, 9, 20, 21, 22, 23, 24]
+
+
 def test_the_agents_own_lag_is_finer_than_that_of_the_series(pipeline: Pipeline, now: datetime) -> None:
     start = now - timedelta(minutes=15, seconds=2)
     lag(pipeline, start, 50, seconds=3.0)

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from django.conf import settings
 from django.db.models import Q, QuerySet
@@ -191,7 +191,7 @@ def _lives(pipeline: Pipeline, grid: Grid, last_done: dict[int, float]) -> Itera
 
 
 def _lag(pipeline: Pipeline, grid: Grid, now: datetime) -> dict[str, list[float | None]]:
-    rows = list(_points(pipeline, grid, now).values_list("step", "at", "records", "seconds"))
+    rows = _finest(grid, _points(pipeline, grid, now).values_list("step", "at", "records", "seconds"))
     found = {
         name: _overlaid(grid, ((step, at, records, value) for step, at, records, value in values))
         for name, values in (
@@ -213,6 +213,19 @@ def _points(pipeline: Pipeline, grid: Grid, now: datetime) -> QuerySet[LagPoint]
     young = Q(step__lt=main, at__gte=now - before - timedelta(seconds=main))
     rows = LagPoint.objects.filter(pipeline=pipeline, at__gte=start - before, at__lt=end)
     return rows.filter(Q(step__gte=main) | young).order_by("at")
+
+
+Point = TypeVar("Point", bound="tuple[int, datetime, *tuple[Any, ...]]")
+
+
+def _finest(grid: Grid, points: Iterable[Point]) -> list[Point]:
+    """Without points that are wider than a window and made of others that are here: they would fill the holes between
+    those."""
+    rows = list(points)
+    covered = {
+        (wider, row[1].timestamp() // wider) for row in rows for wider in STEPS if wider > max(row[0], grid.step)
+    }
+    return [row for row in rows if (row[0], row[1].timestamp() // row[0]) not in covered]
 
 
 def _overlaid(grid: Grid, rows: Iterable[tuple[int, datetime, int | None, float | None]]) -> list[float | None]:
@@ -286,7 +299,7 @@ def partition_charts_schema(pipeline: Pipeline, since: datetime, until: datetime
     newest = LagPoint.objects.filter(pipeline=pipeline, at__lte=until).order_by("-at").first()
     partitions = min(MOST_PARTITIONS, len(newest.partitions) if newest else 1) or 1
     grid = Grid.of(since, until, now, max(1, min(200, MOST_CELLS // partitions)))
-    columns = _by_partition(grid, _points(pipeline, grid, now).values_list("step", "at", "partitions"))
+    columns = _by_partition(grid, _finest(grid, _points(pipeline, grid, now).values_list("step", "at", "partitions")))
     shown = sorted(columns, key=lambda each: -max((n or 0 for n in each.records), default=0))[:MOST_PARTITIONS]
     return PartitionChartsSchema(
         since=since,

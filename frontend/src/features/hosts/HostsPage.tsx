@@ -96,7 +96,6 @@ function HostTable({ hosts }: { hosts: Host[] }) {
             <th className={`num ${classes.wide}`}>Disk free</th>
             <th className={`num ${classes.wide}`}>Cores</th>
             <th className={classes.wide}>Version</th>
-            <th className={classes.wide}>State directory</th>
             <th>
               <span className="visually-hidden">Actions</span>
             </th>
@@ -115,7 +114,12 @@ function HostTable({ hosts }: { hosts: Host[] }) {
 function HostRow({ host, onShow }: { host: Host; onShow: (name: string) => void }) {
   return (
     <tr>
-      <th scope="row">{host.name}</th>
+      <th scope="row">
+        {host.name}
+        <div className={`mono dim ${classes.wide} ${classes.path}`} title="State directory">
+          {host.state_dir}
+        </div>
+      </th>
       <td>
         <HostState state={host.state} /> <Drained host={host} />
         <DiskState disk={host.disk} />
@@ -145,7 +149,6 @@ function HostRow({ host, onShow }: { host: Host; onShow: (name: string) => void 
       </td>
       <td className={`num ${classes.wide}`}>{count(host.cores)}</td>
       <td className={classes.wide}>{host.version}</td>
-      <td className={`mono ${classes.wide} ${classes.path}`}>{host.state_dir}</td>
       <td>
         <div className={classes.actions}>
           <Button

@@ -85,7 +85,7 @@ bench-control: setup ## measure the control plane on SQLite and PostgreSQL; CASE
 docs: environment ## build the documentation's site into ./site; the web server has it under /docs
 	@NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --quiet
 
-screenshots: setup ## take the pictures of docs/images anew, from a stack of its own (three minutes)
+screenshots: setup ## take the pictures of every screen anew, light and dark, from a stack of its own (eight minutes)
 	@$(PROVISION) browser
 	@$(PY) -m tests.screenshots
 

@@ -1,18 +1,22 @@
-"""`python -m tests.screenshots`: take the pictures of docs/images anew, from a stack of its own with four pipelines.
+"""`python -m tests.screenshots [NAME …]`: take the pictures of docs/images/screens anew, light and dark, all or those
+named, from a stack of its own with four pipelines.
 
-1. `demo` delivers 1,000 records a second, and is paused once, so that its charts show something.
+1. `demo` delivers 1,000 records a second, is paused once, and goes through a migration, so that its charts show
+   something. A second migration of it is planned.
 2. `orders-archive` runs, `stock-mirror` is paused, `clicks-lake` is blocked, since its topic does not exist.
-3. A migration of `demo` is planned.
 """
 
 from __future__ import annotations
 
+import base64
 import re
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import deepcopy
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,28 +26,73 @@ from controlplane.devstack.client import Api
 from controlplane.devstack.demo import Demo, start
 from controlplane.install.services.child import running
 from tests.chaos.installation import Installation, installed, wait_for
+from tests.chaos.migrating import asked, stamped
 from tests.e2e.conftest import Stack, chromium
-from tests.e2e.page import logged_in
+from tests.e2e.page import Scheme, logged_in
 
-IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images"
+IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images" / "screens"
 HOST = "alpha"
 RATE = 1000.0
 WITHIN = 180.0
 CHART = 75.0  # seconds of the charts before the pause
 PAUSE = 15.0
-HEIGHTS = {"overview": 600, "fleet": 700, "pipeline": 900, "migration": 900}
+QUALITY = 82
+SCHEMES: tuple[Scheme, ...] = ("light", "dark")
 
 
-def main() -> None:
-    """Everything, in about four minutes."""
+@dataclass(frozen=True)
+class Screen:
+    """A picture of the page at `path`, which has come when it shows `text`; `press`: a button to press first."""
+
+    path: str
+    text: str
+    height: int = 900
+    press: str = ""
+
+
+SCREENS = {
+    "pipelines": Screen("/", "orders-archive", 600),
+    "fleet": Screen("/fleet?group=label:team", "Fleet", 700),
+    "topology": Screen("/pipelines/demo", "Topology"),
+    "throughput": Screen("/pipelines/demo/throughput", "Throughput and lag", 1400),
+    "ledger": Screen("/pipelines/demo/ledger", "Ledger", 1400),
+    "positions": Screen("/pipelines/demo/positions", "Positions"),
+    "dead-letters": Screen("/pipelines/demo/dead-letters", "Dead letters"),
+    "trace": Screen("/pipelines/demo/trace?at=demo.orders/0:1000", "Delivered", 1200, "Trace record"),
+    "runs": Screen("/pipelines/demo/runs", "Runs"),
+    "pipeline-events": Screen("/pipelines/demo/events", "Events"),
+    "log": Screen("/pipelines/demo/log", "Log"),
+    "revisions": Screen("/pipelines/demo/revisions", "Revisions"),
+    "definition": Screen("/pipelines/demo/definition", "Definition"),
+    "blocked": Screen("/pipelines/clicks-lake", "clicks-lake"),
+    "editor": Screen("/pipelines/demo/edit", "New revision"),
+    "migrations": Screen("/migrations", "Migrations", 600),
+    "migration-plan": Screen("/migrations/{planned}/plan", "Output records"),
+    "migration-timeline": Screen("/migrations/{committed}/report", "Timeline", 1200),
+    "alerts": Screen("/alerts", "Alerts"),
+    "events": Screen("/events", "Events"),
+    "groups": Screen("/groups", "External consumer groups", 600),
+    "hosts": Screen("/hosts", "Hosts", 600),
+    "secrets": Screen("/secrets", "Secrets", 600),
+    "receivers": Screen("/receivers", "Receivers", 600),
+    "access": Screen("/access", "Users and teams"),
+    "audit": Screen("/audit", "Audit"),
+    "account": Screen("/account", "Account"),
+}
+
+
+def main(names: list[str]) -> None:
+    """Everything, in about eight minutes."""
+    wanted = {name: SCREENS[name] for name in names or SCREENS}
+    IMAGES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as directory, installed(Path(directory), HEADGATE_HOST=HOST) as stack:
         try:
-            _take(stack)
+            _take(stack, wanted)
         finally:
             stack.rest()
 
 
-def _take(stack: Installation) -> None:
+def _take(stack: Installation, wanted: dict[str, Screen]) -> None:
     shown = Demo("demo", stack.servers)
     start(stack.api, shown)
     with running(shown.producer(rate=RATE), log=stack.log.with_name("producer.log")):
@@ -53,12 +102,10 @@ def _take(stack: Installation) -> None:
         time.sleep(PAUSE)
         stack.api.act(shown.name, "resume", timeout=WITHIN)
         time.sleep(PAUSE)
+        migrations = _migrated(stack.api, shown)
         with _page(stack) as page:
-            _picture(page, "overview", "/", "Pipelines")
-            _picture(page, "fleet", "/fleet?group=label:team", "Fleet")
-            _picture(page, "pipeline", f"/pipelines/{shown.name}", shown.name)
-            plan = _plan(stack.api, shown)
-            _picture(page, "migration", f"/migrations/{plan}/plan", "Output records")
+            for name, screen in wanted.items():
+                _pictures(page, name, screen, screen.path.format(**migrations))
 
 
 def _others(api: Api, definition: dict[str, Any]) -> None:
@@ -89,12 +136,12 @@ def _wait(api: Api, name: str, phase: str) -> None:
     wait_for(lambda: api.get(f"/pipelines/{name}")["phase"] == phase, WITHIN, f"{name} is {phase}")
 
 
-def _plan(api: Api, shown: Demo) -> str:
-    """A migration that adds a header; its id."""
-    changed = shown.definition()
-    changed["sources"]["orders"]["interceptors"].append({"type": "static", "key": "region", "value": "eu"})
-    asked = {"pipeline": shown.name, "kind": "revision", "spec": {"definition": changed}, "reason": "Add the region"}
-    return str(api.post("/migrations", asked)["id"])
+def _migrated(api: Api, shown: Demo) -> dict[str, str]:
+    """A migration that was committed and one that is planned, each of which adds a header; their ids."""
+    committed = asked(api, shown.name, "revision", {"definition": stamped(shown, "7")}, "Name the release").start()
+    assert committed.ends()["stage"] == "COMMITTED", committed.shown
+    planned = asked(api, shown.name, "revision", {"definition": stamped(shown, "8")}, "Name the release")
+    return {"committed": committed.id, "planned": planned.id}
 
 
 @contextmanager
@@ -105,14 +152,29 @@ def _page(stack: Installation) -> Iterator[Page]:
         yield page
 
 
-def _picture(page: Page, name: str, path: str, text: str) -> None:
-    page.set_viewport_size({"width": 1440, "height": HEIGHTS[name]})
-    page.goto(path)
-    expect(page.get_by_text(text).first).to_be_visible(timeout=WITHIN * 1000)
-    page.wait_for_timeout(3000)  # charts and live figures
-    page.screenshot(path=IMAGES / f"{name}.png")
-    print(IMAGES / f"{name}.png", flush=True)
+def _pictures(page: Page, name: str, screen: Screen, path: str) -> None:
+    page.set_viewport_size({"width": 1440, "height": screen.height})
+    for scheme in SCHEMES:
+        page.emulate_media(color_scheme=scheme)
+        page.goto(path)
+        if screen.press:
+            page.get_by_role("button", name=screen.press).click()
+        expect(page.get_by_text(screen.text).first).to_be_visible(timeout=WITHIN * 1000)
+        expect(page.locator(".mantine-Skeleton-root")).to_have_count(0, timeout=WITHIN * 1000)
+        page.wait_for_timeout(3000)  # charts and live figures
+        (IMAGES / f"{name}-{scheme}.webp").write_bytes(_webp(page))
+        print(IMAGES / f"{name}-{scheme}.webp", flush=True)
+
+
+def _webp(page: Page) -> bytes:
+    """What the window shows; a third of the size of a PNG."""
+    browser = page.context.new_cdp_session(page)
+    try:
+        shot = browser.send("Page.captureScreenshot", {"format": "webp", "quality": QUALITY})
+    finally:
+        browser.detach()
+    return base64.b64decode(shot["data"])
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -77,8 +77,16 @@ def _pages(entry: Path) -> list[Path]:
 
 def test_every_picture_is_used_and_has_a_text() -> None:
     texts = "".join(text.read_text() for text in TEXTS)
-    for picture in (DOCS / "images").iterdir():
-        assert re.search(rf"!\[[^\]]+\]\([^)]*images/{re.escape(picture.name)}\)", texts), picture.name
+    images = DOCS / "images"
+    for picture in (each for each in images.rglob("*") if each.is_file()):
+        path = re.escape(str(picture.relative_to(images)))
+        assert re.search(rf"!\[[^\]]+\]\([^)]*images/{path}(#only-\w+)?\)", texts), picture.name
+
+
+def test_every_screen_is_shown_light_and_dark() -> None:
+    names = [each.stem.rpartition("-") for each in (DOCS / "images" / "screens").iterdir()]
+    light, dark = ({name for name, _, scheme in names if scheme == wanted} for wanted in ("light", "dark"))
+    assert light == dark != set()
 
 
 @pytest.mark.parametrize("picture", sorted((DOCS / "images").glob("*.svg")), ids=lambda picture: picture.name)

@@ -12,18 +12,18 @@ from pyspark.sql import SparkSession
 from pipelines.domain.runs.protocol import SparkSettings
 from tests.agent.harness import Pipeline
 from tests.agent.topics import Topics
-from workers.agent.evaluation.previewer import SETTINGS
+from workers.agent.evaluation.previewer import READ_ONCE
 from workers.agent.spark import jvm
 from workers.agent.spark import session as spark
 
 
 @pytest.fixture(scope="session")
 def session(tmp_path_factory: pytest.TempPathFactory, spark_settings: SparkSettings) -> Iterator[SparkSession]:
-    """One local session for all tests of expressions, as a previewer has it."""
+    """One local session for all tests of expressions, which reads nothing twice."""
     tmp = tmp_path_factory.mktemp("spark")
     home, archive = spark_settings.java_home, spark_settings.archive
     process = jvm.Jvm(jvm.command(spark_settings.classpath, java_home=home, heap="512m", archive=archive), tmp)
-    session = spark.connect(process, name="expressions", cores=2, tmp=tmp, differing=SETTINGS)
+    session = spark.connect(process, name="expressions", cores=2, tmp=tmp, differing=READ_ONCE)
     yield session
     session.stop()
     process.stop(10)

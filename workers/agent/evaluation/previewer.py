@@ -43,18 +43,13 @@ _CORES = 2
 _NICENESS = 10
 """Of a shadow: it yields to an agent that is busy, and does not starve on a host that is."""
 _STOP = 3.0
-SETTINGS = {
-    # A Python worker that stays would keep the code of an interceptor that has changed since.
-    "spark.python.worker.reuse": "false",
-    # Each read is one of its own. Spark keeps what a consumer has fetched beyond it for a next batch, by default for
-    # five minutes and without a limit: some dozen reads would fill the heap.
-    **{
-        f"spark.kafka.consumer.{cache}.{setting}": "1s"
-        for cache in ("cache", "fetchedData.cache")
-        for setting in ("timeout", "evictorThreadRunInterval")
-    },
+READ_ONCE = {
+    f"spark.kafka.consumer.{cache}.{setting}": "1s"
+    for cache in ("cache", "fetchedData.cache")
+    for setting in ("timeout", "evictorThreadRunInterval")
 }
-"""Of a session in which nothing is read twice."""
+"""Settings of a session in which nothing is read twice. Spark keeps what a consumer has fetched beyond a read for five
+minutes, without a limit, since a next batch may need it: some dozen reads would fill the heap."""
 _PREFIX = "headgate-preview-"
 
 
@@ -107,7 +102,9 @@ class Previewer:
         from workers.agent.spark import session
 
         if self._session is None and self._jvm is not None:
-            self._session = session.connect(self._jvm, name="preview", cores=_CORES, tmp=self._tmp, differing=SETTINGS)
+            # A Python worker that stays would keep the code of an interceptor that has changed since.
+            differing = {**READ_ONCE, "spark.python.worker.reuse": "false"}
+            self._session = session.connect(self._jvm, name="preview", cores=_CORES, tmp=self._tmp, differing=differing)
         if self._session is None:
             raise RuntimeError("there is no JVM")
         return self._session

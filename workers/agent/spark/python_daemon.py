@@ -1,5 +1,5 @@
-"""PySpark's daemon of Python workers, with two additions: a worker shows its stack to the keeper that asks for it, and
-one that ends closes its interceptors.
+"""PySpark's daemon of Python workers, with three additions: a worker shows its stack to the keeper that asks for it,
+one that ends closes its interceptors, and one on which Spark hangs up ends without a trace in the log.
 
 Spark starts it in place of `pyspark.daemon` (`spark.python.daemon.module`). Workers end without Python's own clean-up:
 by SIGHUP when the daemon ends, or when Spark closes the connection of one that was idle.
@@ -63,6 +63,8 @@ def worker(sock: Any, authenticated: bool) -> int:
         tasks.main = _with_hang_up(tasks.main)
     try:
         code = _stock_worker(sock, authenticated)
+    except (BrokenPipeError, ConnectionResetError):
+        code = 1  # Spark has hung up on a task whose run was stopped; that is no error of a healthy run
     except BaseException:
         _close()
         raise

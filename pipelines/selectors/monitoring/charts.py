@@ -193,11 +193,8 @@ def _lives(pipeline: Pipeline, grid: Grid, last_done: dict[int, float]) -> Itera
 def _lag(pipeline: Pipeline, grid: Grid, now: datetime) -> dict[str, list[float | None]]:
     rows = _finest(grid, _points(pipeline, grid, now).values_list("step", "at", "records", "seconds"))
     found = {
-        name: _overlaid(grid, ((step, at, records, value) for step, at, records, value in values))
-        for name, values in (
-            ("records", [(step, at, records, records) for step, at, records, _ in rows]),
-            ("seconds", rows),
-        )
+        "records": _overlaid(grid, ((step, at, records, records) for step, at, records, _ in rows)),
+        "seconds": _overlaid(grid, rows),
     }
     if grid.step < STEPS[0]:
         found["records"] = first_known([_sampled(pipeline, grid), found["records"]])

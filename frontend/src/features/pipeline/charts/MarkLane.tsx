@@ -1,5 +1,6 @@
 import { Popover, UnstyledButton } from '@mantine/core'
-import { useEffect, useMemo, useRef, useState } from 'react'
+import { useElementSize } from '@mantine/hooks'
+import { useMemo } from 'react'
 import { Moment, useClockTime } from '@/components/ui/Time'
 import { plural } from '@/lib/format'
 import { clusters, toneOf, wordsOf, type Cluster, type Mark } from './marks'
@@ -11,8 +12,7 @@ const BUTTON_PX = 26
 
 /** What happened, in one lane above the charts. Events that lie close together share a button, which lists them. */
 export function MarkLane({ marks, span, leftOut }: { marks: Mark[]; span: Span; leftOut: boolean }) {
-  const lane = useRef<HTMLDivElement>(null)
-  const width = useWidth(lane)
+  const { ref: lane, width } = useElementSize()
   const found = useMemo(() => clusters(marks, span, width, BUTTON_PX), [marks, span, width])
   return (
     <div className={classes.laneRow}>
@@ -26,18 +26,6 @@ export function MarkLane({ marks, span, leftOut }: { marks: Mark[]; span: Span; 
       {leftOut && <span className={classes.laneNote}>The newest {marks.length}; there are older ones.</span>}
     </div>
   )
-}
-
-function useWidth(element: { current: HTMLElement | null }): number {
-  const [width, setWidth] = useState(0)
-  useEffect(() => {
-    const observed = element.current
-    if (!observed) return
-    const observer = new ResizeObserver(([entry]) => entry && setWidth(entry.contentRect.width))
-    observer.observe(observed)
-    return () => observer.disconnect()
-  }, [element])
-  return width
 }
 
 function Marker({ cluster: { place, marks } }: { cluster: Cluster }) {

@@ -6,8 +6,8 @@ import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
 import { Panel } from '@/components/ui/Panel'
 import { Table } from '@/components/ui/Table'
 import { useShortTime } from '@/components/ui/Time'
-import { count, duration, NONE, plural } from '@/lib/format'
-import { windowAt } from './columns'
+import { count, NONE, plural } from '@/lib/format'
+import { seconds, windowAt } from './columns'
 import { useAtCrosshair } from './crosshair'
 import { HeatCanvas } from './HeatCanvas'
 import {
@@ -38,7 +38,6 @@ const ORDERS = [
   { value: 'lag', label: 'Most first' },
 ]
 
-const seconds = (value: number | null) => (value === null ? NONE : duration(value * 1_000))
 const records = (value: number | null) => (value === null ? NONE : plural(value, 'record'))
 
 /** The lag of every partition over the same range as the charts. */

@@ -24,7 +24,8 @@ export interface ChartSpec {
   ticks?: number[]
 }
 
-const seconds = (value: number | null) => (value === null ? NONE : duration(value * 1_000))
+/** Seconds as a duration. */
+export const seconds = (value: number | null) => (value === null ? NONE : duration(value * 1_000))
 
 const WHOLE = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000]
 /** From a millisecond to days, so that each tick is a short duration. */

@@ -81,7 +81,7 @@ function pipelineOf(
     phase,
     phase_since: iso(since),
     phase_reason: '',
-    headline: '',
+    headline: `${phase[0]}${phase.slice(1).toLowerCase()}. ${MESSAGES[phase] ?? ''}`.trim(),
     phase_message: MESSAGES[phase] ?? '',
     stop_reason: phase === 'STOPPED' ? 'USER' : null,
     generation: 3,

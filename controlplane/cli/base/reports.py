@@ -53,8 +53,8 @@ def status(found: Document) -> Group:
     if failed:
         rows = [(c["kind"], c["name"], c["type"], c["state"], c["detail"]) for c in failed]
         parts.append(output.grid(("kind", "component", "type", "state", "detail"), rows))
-    if found["findings"]:
-        parts.append(output.findings_grid(found["findings"]))
+    if more := [each for each in found["findings"] if each["message"] not in headline]:
+        parts.append(output.findings_grid(more))
     if found.get("choices"):
         parts.append(choices(found["name"], found["choices"]))
     if outdated := found.get("outdated_secrets"):

@@ -50,7 +50,8 @@ class Condition:
 class Known:
     """What the words are made of. `supervised`: the host's supervisor was heard within the last seconds.
     `output_checked`: its worker has checked the output of its pipelines within the last minutes.
-    `restart_cause`: how the run before ended, until the pipeline has been healthy for long enough."""
+    `restart_cause`: how the run before ended, until the pipeline has been healthy for long enough. `advice`: what to do
+    about the first finding."""
 
     desired: DesiredState
     phase: Phase
@@ -62,6 +63,7 @@ class Known:
     output_checked: bool = False
     stop_reason: StopReason | None = None
     restart_cause: str = ""
+    advice: str = ""
 
 
 def completed(recorded: Iterable[Condition], known: Known) -> list[Condition]:
@@ -149,18 +151,24 @@ _SAID_BY_MEANING = frozenset({Phase.STOPPED, Phase.RUNNING, Phase.PAUSING, Phase
 """Phases of which the supervisor's message says no more than their meaning."""
 
 
+_WITH_ADVICE = frozenset({Phase.BLOCKED, Phase.FAILED})
+"""Phases in which the findings of a pipeline are the cause."""
+
+
 _AFTER_A_RESTART = LIVE_PHASES - {Phase.STOPPING}
 """Phases whose message does not say how the run before ended."""
 
 
 def headline(known: Known) -> str:
-    """The state in one to three sentences: what is, why, and whether the supervisor is silent.
+    """The state in a few sentences: what is, why, what to do, and whether the supervisor is silent.
 
     Live figures are left out, since they change between two reads of a headline.
     """
     sentences = [_state(known)]
     if known.phase_message and known.phase not in _SAID_BY_MEANING:
         sentences.append(known.phase_message)
+        if known.advice and known.phase in _WITH_ADVICE:
+            sentences.append(known.advice)
     if known.restart_cause and known.phase in _AFTER_A_RESTART:
         sentences.append(f"Restarted by Headgate: {known.restart_cause}")
     if known.host is not None and not known.supervised:
@@ -170,8 +178,8 @@ def headline(known: Known) -> str:
 
 def _state(known: Known) -> str:
     label, meaning = PHASES[known.phase]
-    if known.phase is Phase.RUNNING:
-        return f"{label}."
+    if known.phase is Phase.RUNNING or (known.phase is Phase.BLOCKED and known.phase_message):
+        return f"{label}."  # its cause says more than what the phase means
     if known.phase is Phase.STOPPED and known.host is None and known.stop_reason is None:
         return f"Not started yet. {meaning}"
     if known.phase is Phase.STOPPED and known.stop_reason is not None:

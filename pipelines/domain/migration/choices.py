@@ -76,7 +76,15 @@ class Standing:
 
 
 def options(now: Standing) -> list[MigrationChoice]:
-    """Every choice that means something at this stage."""
+    """What is offered: every choice that means something at this stage, and of the two ways back the one that applies.
+    Before anything has changed that is the cancellation, afterwards the rollback."""
+    found = _meaningful(now)
+    cancels = any(choice.choice is MigrationAction.ABORT and choice.allowed for choice in found)
+    other = MigrationAction.ROLLBACK if cancels else MigrationAction.ABORT
+    return [choice for choice in found if choice.choice is not other]
+
+
+def _meaningful(now: Standing) -> list[MigrationChoice]:
     if now.stage in FINAL_STAGES:
         return [_revert(now)] if now.stage is MigrationStage.COMMITTED else []
     if now.stage in WAITING_STAGES:
@@ -87,8 +95,8 @@ def options(now: Standing) -> list[MigrationChoice]:
 
 
 def allowed(now: Standing, choice: MigrationAction) -> MigrationChoice | None:
-    """The choice as it stands; None where it means nothing here."""
-    return next((option for option in options(now) if option.choice is choice), None)
+    """The choice as it stands, offered or not; None where it means nothing here."""
+    return next((option for option in _meaningful(now) if option.choice is choice), None)
 
 
 def _waiting(now: Standing) -> list[MigrationChoice]:

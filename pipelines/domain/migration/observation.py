@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from enum import StrEnum
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
 
@@ -135,10 +135,11 @@ def evaluate(
     rate and outcome say something. `expected`: of the outcome; None where nobody compares it. `changed`: the definition
     is another one, so that a source without records is no reason to commit."""
     usual = round((before.lag or 0) + _BATCHES * interval * (before.rate or 0.0))
-    moving = _moving(rules, before, now, backlog, usual) if flows else []
     left = max(0.0, rules.window - seconds)
+    early = left > 0 and seconds < max(SETTLING_SECONDS, _BATCHES * interval)
+    moving = _moving(rules, before, now, backlog, usual, early) if flows else []
     outcome = _outcome(rules, expected, now, left) if flows and expected is not None and rules.window > 0 else []
-    checks = [*_fatal(rules, now, repeats, skips), *moving, *outcome, *_settled(rules, before, now)]
+    checks = [*_fatal(rules, now, repeats, skips), *moving, *outcome, *_settled(rules, before, now, early)]
     found = Observed(conclusion=Conclusion.WAIT, checks=checks, seconds=seconds, left=left)
     return found.model_copy(update={"conclusion": _conclusion(rules, found, now, changed=changed)})
 
@@ -160,6 +161,8 @@ RETURN_SECONDS = 25.0
 FIRST_RESULT_SECONDS = 90.0
 """Beyond the window, for a new side that has records to read and has finished too few to be judged: a pause leaves a
 large first batch. Less than what its step may take longer."""
+SETTLING_SECONDS = 5.0
+"""Before so many, a lag is still that of the pause, a rate is of no batch, and a run may be about to report."""
 _BATCHES = 2
 """The one that is waited for, and the one that is worked at."""
 
@@ -191,20 +194,24 @@ def _counted(count: int, what: str) -> str:
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
-def _moving(rules: ObservationRules, before: Sample, now: Sample, backlog: int | None, usual: int) -> list[Check]:
+def _moving(
+    rules: ObservationRules, before: Sample, now: Sample, backlog: int | None, usual: int, early: bool
+) -> list[Check]:
     limit = usual + rules.lag_slack
     falling = backlog is not None and (now.lag or 0) < backlog
     behind = (now.lag or 0) > usual
     floor = (before.rate or 0.0) * rules.band
     return [
-        Check(
+        _unless_early(
+            early,
             name="lag",
             holds=(now.lag or 0) <= limit or falling,
             before=before.lag,
             after=now.lag,
             words=f"The lag is at most {limit} records, or smaller than when the new agent started.",
         ),
-        Check(
+        _unless_early(
+            early,
             name="rate",
             holds=not behind or now.rate is None or now.rate >= floor,
             before=before.rate,
@@ -212,6 +219,11 @@ def _moving(rules: ObservationRules, before: Sample, now: Sample, backlog: int |
             words=f"While its lag is higher than before, at least {floor:.0f} records/s.",
         ),
     ]
+
+
+def _unless_early(early: bool, *, holds: bool, **fields: Any) -> Check:
+    """A check that waits, in place of failing, while there is nothing to judge."""
+    return Check(holds=holds, waits=early and not holds, **fields)
 
 
 LOSSES = frozenset({"delivering", "delivered_share"})
@@ -339,10 +351,11 @@ def _per_second(records: float, span: float) -> float | None:
     return round(records / span, 1) if span > 0 else None
 
 
-def _settled(rules: ObservationRules, before: Sample, now: Sample) -> list[Check]:
+def _settled(rules: ObservationRules, before: Sample, now: Sample, early: bool) -> list[Check]:
     dead_letters = _explained(before, now) + rules.dead_letters
     return [
-        Check(
+        _unless_early(
+            early,
             name="at_work",
             holds=not now.away,
             before="",

@@ -381,7 +381,7 @@ _Fact = tuple[str, Any]
 def _checks(content: Mapping[str, Any]) -> Iterable[Sequence[Any]]:
     for row in content["observed"]:
         name = f"{row['name']} {row.get('component', '')}".strip()
-        yield name, "catching up" if row.get("waits") else row["holds"], row["before"], row["after"], row["words"]
+        yield name, "waiting" if row.get("waits") else row["holds"], row["before"], row["after"], row["words"]
 
 
 def _findings(found: Iterable[Mapping[str, Any]]) -> Iterable[Sequence[Any]]:

@@ -62,8 +62,8 @@ LAST_RUNS = 5
 
 class Listed(NamedTuple):
     """What a list shows of a pipeline, as the database has it: its columns, the number and the role of its current
-    revision, its open operation, its living run with what that reports of itself (`live`: None before it does), and the
-    stage of the migration that holds it."""
+    revision, its open operation, its living run with what that reports of itself (`live`: None before it does), the
+    stage of the migration that holds it, and what to do about its first finding."""
 
     name: str
     team_name: str
@@ -93,6 +93,7 @@ class Listed(NamedTuple):
     run_id: int | None
     live: dict[str, Any] | None
     migrating: str
+    advice: str | None
 
 
 def pipelines() -> QuerySet[Pipeline]:
@@ -113,6 +114,7 @@ def pipelines() -> QuerySet[Pipeline]:
         run_id=F("living__id"),
         live=F("living__observed__live"),
         migrating=migrating(),
+        advice=F("findings__0__suggestion"),
     )
 
 
@@ -276,6 +278,7 @@ def _known(pipeline: Listed, supervision: Mapping[str, _Supervision]) -> Known:
         output_checked=host.output_checked,
         stop_reason=StopReason(pipeline.stop_reason) if pipeline.stop_reason else None,
         restart_cause=pipeline.restart_cause,
+        advice=pipeline.advice or "",
     )
 
 

@@ -20,7 +20,8 @@ export interface ProofCheck {
   name: string
   holds: boolean
   words: string
-  evidence: unknown
+  /** What was seen, in words; empty where the check alone says it. */
+  evidence: string
 }
 
 /** One rule of the observation and what it found. */

@@ -263,14 +263,14 @@ it('shows what the agent was doing when its pause was given up', async () => {
 
 it('shows the proof as a checklist with its evidence', async () => {
   const checks = [
-    { name: 'gate', holds: true, words: 'The gate is closed.', evidence: null },
-    { name: 'ledger', holds: false, words: 'All is in the ledger.', evidence: { open_batches: 1 } },
+    { name: 'gate', holds: true, words: 'The gate is closed.', evidence: '' },
+    { name: 'ledger', holds: false, words: 'All is in the ledger.', evidence: '1 open batch.' },
   ]
   const steps = [migrationStep('prove_pause', 'PAUSE_PROVEN', { state: 'running', evidence: { checks } })]
   showRouted(<ProofPage migration={migration({ stage: 'PAUSE_PROVEN', steps })} readOnly={null} />)
   const items = await screen.findAllByRole('listitem')
   expect(items[0]).toHaveTextContent('Passed: The gate is closed.')
-  expect(items[1]).toHaveTextContent('Failed: All is in the ledger.{"open_batches":1}')
+  expect(items[1]).toHaveTextContent('Failed: All is in the ledger.1 open batch.')
 })
 
 it('shows the snapshot', async () => {
@@ -321,7 +321,7 @@ it('compares before and after, and names the rule that would roll back', async (
   expect(await pressable('Commit migration')).toBeInTheDocument()
 })
 
-it('shows a rule with nothing to judge as catching up, and neither as passed nor as failed', async () => {
+it('shows a rule with nothing to judge as waiting, and neither as passed nor as failed', async () => {
   const check = { before: '100.0%', after: '0 of 0', fatal: false, holds: false, waits: true }
   const share = (component: string) => ({ ...check, name: 'filtered_share', component, words: component })
   const checks = [
@@ -332,7 +332,7 @@ it('shows a rule with nothing to judge as catching up, and neither as passed nor
   const evidence = { conclusion: 'wait', seconds: 2, left: 58, checks }
   const steps = [migrationStep('observe', 'VERIFYING', { state: 'running', evidence })]
   showRouted(<VerifyPage migration={migration({ stage: 'VERIFYING', steps })} readOnly={null} />)
-  expect(await screen.findAllByText('Catching up')).toHaveLength(3)
+  expect(await screen.findAllByText('Waiting')).toHaveLength(3)
   expect(screen.queryByText('Failed')).not.toBeInTheDocument()
   expect(screen.queryByText('Passed')).not.toBeInTheDocument()
 })

@@ -33,16 +33,16 @@ export const PipelineRow = memo(function PipelineRow({
   favourite,
   onStar,
 }: PipelineRowProps) {
-  const { name, team, description, labels, host } = pipeline
+  const { name, team, labels, host } = pipeline
   const unlike = wanted(pipeline)
   return (
     <tr className={classes.row} aria-rowindex={index + 2} data-selected={selected || undefined}>
       <td className={classes.check}>
         <Check label={`Select ${name}`} checked={selected} onChange={() => onToggle(name)} />
       </td>
-      <td className={classes.name}>
+      <td className={classes.name} title={inFull(pipeline)}>
         <Star name={name} on={favourite} onToggle={onStar} />
-        <Link to="/pipelines/$name" params={{ name }} title={description || name} preload={false}>
+        <Link to="/pipelines/$name" params={{ name }} preload={false}>
           {name}
         </Link>
         {Object.entries(labels).map(([key, value]) => (
@@ -59,8 +59,12 @@ export const PipelineRow = memo(function PipelineRow({
       <td className={classes.trend}>
         <Trend name={name} phase={pipeline.phase} />
       </td>
-      <td className={classes.host}>{team}</td>
-      <td className={classes.host}>{host ?? <span className="dim">–</span>}</td>
+      <td className={classes.host} title={team}>
+        {team}
+      </td>
+      <td className={classes.host} title={host ?? undefined}>
+        {host ?? <span className="dim">–</span>}
+      </td>
       <td className={classes.changed}>
         <Ago at={pipeline.phase_since} />
       </td>
@@ -70,6 +74,12 @@ export const PipelineRow = memo(function PipelineRow({
     </tr>
   )
 })
+
+/** What a narrow cell may have cut off. */
+function inFull({ name, labels, description }: Pipeline): string {
+  const tags = Object.entries(labels).map(([key, value]) => `${key}:${value}`)
+  return [name, tags.join(' '), description].filter(Boolean).join('\n')
+}
 
 /** Rate and lag, marked where they are old. */
 function Figures({ pipeline }: { pipeline: Pipeline }) {

@@ -2,8 +2,9 @@ import { screen, waitFor } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
 import { vi } from 'vitest'
 import { pipeline, session } from '@/testing/factories'
-import { show } from '@/testing/render'
+import { show, showRouted } from '@/testing/render'
 import { given, problem } from '@/testing/server'
+import { PipelineRow } from './PipelineRow'
 import { RowActions } from './RowActions'
 
 describe('an action of a row', () => {
@@ -24,4 +25,21 @@ describe('an action of a row', () => {
       expect(asked).toHaveBeenCalledWith({ kind: 'pause', arguments: {}, reason: 'maintenance' }),
     )
   })
+})
+
+it('tells in full what its narrow cells may cut off', async () => {
+  const row = {
+    ...{ index: 0, selected: false, favourite: false, onToggle: vi.fn(), onStar: vi.fn() },
+    pipeline: pipeline({ description: 'Cleaned', labels: { tier: 'gold' }, host: 'alpha' }),
+  }
+  showRouted(
+    <table>
+      <tbody>
+        <PipelineRow {...row} />
+      </tbody>
+    </table>,
+  )
+  const name = await screen.findByRole('link', { name: 'orders' })
+  expect(name.closest('td')).toHaveAttribute('title', 'orders\ntier:gold\nCleaned')
+  expect(screen.getByText('alpha')).toHaveAttribute('title', 'alpha')
 })

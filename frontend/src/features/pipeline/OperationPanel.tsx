@@ -14,6 +14,7 @@ import { useNow } from '@/lib/clock'
 import { between, duration } from '@/lib/format'
 import { DrainFigures, type Drain } from './DrainFigures'
 import { StacksDialog } from './runs/StacksDialog'
+import { isTold } from './told'
 import classes from './operation.module.css'
 
 /** How long a finished operation stays on the page before it is history. */
@@ -59,7 +60,7 @@ export function OperationPanel({ operation, pipeline, run = null, drain = null }
       </ol>
       {open && drain && <DrainFigures drain={drain} />}
       {operation.message && !operation.error && <p className={classes.message}>{operation.message}</p>}
-      {operation.error && (
+      {operation.error && !isTold(operation.error.message, pipeline) && (
         <p className={classes.error} role="alert">
           <strong>{operation.error.message}</strong> {operation.error.hint}
         </p>

@@ -15,6 +15,7 @@ import { ChangeRequests } from './ChangeRequests'
 import { Decisions } from './decisions/Decisions'
 import { DrainFigures } from './DrainFigures'
 import { Headline } from './Headline'
+import { untold } from './told'
 import { MigrationNote } from './MigrationNote'
 import { MoreMenu } from './MoreMenu'
 import { OperationPanel } from './OperationPanel'
@@ -71,7 +72,7 @@ export function PipelinePage() {
           <DrainFigures drain={status.data.drain} />
         </Panel>
       )}
-      {status.data && <Findings findings={status.data.findings} title="Findings" />}
+      {status.data && <Findings findings={untold(status.data)} />}
       {status.data && <OutputNote name={name} status={status.data} />}
       {status.data && <OutdatedSecrets status={status.data} />}
       {status.data && <Decisions pipeline={pipeline.data} status={status.data} />}

@@ -6,6 +6,7 @@ import { show } from '@/testing/render'
 import { given } from '@/testing/server'
 import type { Drain } from './DrainFigures'
 import { OperationPanel } from './OperationPanel'
+import { untold } from './told'
 
 describe('an operation under way', () => {
   it('that is a stop leads to what it waits for and to a stop by force', async () => {
@@ -86,5 +87,38 @@ describe('an operation under way', () => {
     show(<OperationPanel operation={operation({ kind: 'replay_range' })} pipeline={pipeline()} />)
     await userEvent.click(screen.getByRole('button', { name: 'Cancel' }))
     await waitFor(() => expect(cancelled).toHaveBeenCalled())
+  })
+})
+
+describe('the cause of a block', () => {
+  const cause = 'sources.shop: 1,204 records are gone.'
+  const headline = `Blocked. ${cause} Choose a start position.`
+
+  it('that the headline tells is not repeated as a finding', () => {
+    const finding = {
+      ...{ path: 'sources.shop', code: 'C', severity: 'error' as const },
+      ...{ suggestion: '', line: null, column: null },
+    }
+    const findings = [
+      { ...finding, message: '1,204 records are gone.' },
+      { ...finding, message: 'The group is lost.' },
+    ]
+    expect(untold({ headline, findings }).map(({ message }) => message)).toEqual(['The group is lost.'])
+  })
+
+  it('is not repeated by the start that failed because of it', () => {
+    const failed = (message: string) =>
+      operation({
+        kind: 'start',
+        state: 'FAILED',
+        ended_at: new Date().toISOString(),
+        error: { code: 'c', message, hint: '' },
+      })
+    const { unmount } = show(<OperationPanel operation={failed(cause)} pipeline={pipeline({ headline })} />)
+    expect(screen.getByText('Start failed')).toBeInTheDocument()
+    expect(screen.queryByRole('alert')).toBeNull()
+    unmount()
+    show(<OperationPanel operation={failed('No room.')} pipeline={pipeline({ headline })} />)
+    expect(screen.getByRole('alert')).toHaveTextContent('No room.')
   })
 })

@@ -32,6 +32,12 @@ def test_a_failure_says_why_and_a_pause_what_it_means() -> None:
     assert headline(known(Phase.PAUSED)) == "Paused. Nothing is being read. The process stays warm."
 
 
+def test_a_block_has_its_cause_once_and_what_to_do() -> None:
+    blocked = known(Phase.BLOCKED, phase_message="sources.shop: 1,204 records are gone.", advice="Choose a position.")
+    assert headline(blocked) == "Blocked. sources.shop: 1,204 records are gone. Choose a position."
+    assert "Choose" not in headline(known(Phase.DEGRADED, advice="Choose a position."))
+
+
 def test_a_stopped_pipeline_says_what_stopped_it_or_that_it_never_ran() -> None:
     watchdog = known(Phase.STOPPED, stop_reason=StopReason.WATCHDOG)
     assert headline(watchdog) == "Stopped by the watchdog. No process exists."

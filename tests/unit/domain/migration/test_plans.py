@@ -404,6 +404,17 @@ def test_a_new_side_that_does_not_work_is_waited_for_and_never_committed() -> No
     assert RETURN_SECONDS < MARGIN_SECONDS
 
 
+def test_at_the_first_second_what_cannot_be_judged_yet_waits_and_fails_nothing() -> None:
+    now = Sample(rate=0.0, lag=90_000, away="STARTING: The first batch is being read.")
+    before = Sample(rate=100.0, lag=0)
+    at_once = observe(ObservationRules(window=60), before, now, seconds=0, backlog=90_000)
+    later = observe(ObservationRules(window=60), before, now, seconds=30, backlog=90_000)
+    assert {check.name for check in at_once.waiting} == {"lag", "rate", "at_work"}
+    assert at_once.breaches == []
+    assert {check.name for check in later.breaches} == {"lag", "rate", "at_work"}
+    assert observe(ObservationRules(window=0), before, now, seconds=0, backlog=90_000).waiting == []
+
+
 def test_of_a_paused_pipeline_neither_lag_nor_rate_is_judged() -> None:
     now = Sample(rate=0.0, lag=50_000)
     found = observe(ObservationRules(window=60), Sample(), now, seconds=60, backlog=5_000, flows=False)
@@ -491,6 +502,15 @@ def test_the_price_of_the_way_back_grows_with_what_was_done() -> None:
     assert delivered.impact is not None
     assert (delivered.impact.exact, delivered.impact.duplicates_max) == (False, 7)
     assert "40 records" in delivered.impact.words
+
+
+@pytest.mark.parametrize("changed", [False, True])
+def test_of_cancelling_and_rolling_back_only_the_one_that_applies_is_offered(changed: bool) -> None:
+    now = Standing(stage=MigrationStage.APPLYING, old_ended=changed, paused=True)
+    offered = {option.choice for option in options(now)} & {MigrationAction.ABORT, MigrationAction.ROLLBACK}
+    assert offered == {MigrationAction.ROLLBACK if changed else MigrationAction.ABORT}
+    asked = allowed(now, MigrationAction.ROLLBACK)
+    assert getattr(asked, "allowed", False), "a request for the rollback is accepted at any time"
 
 
 def test_after_a_change_it_is_taken_back_and_not_given_up() -> None:
@@ -610,6 +630,24 @@ CONTENT: dict[str, Any] = {
     "positions": [{**PLACE, "stopped_at": 7, "snapshot": 7, "started_at": 7, "gap": 0, "overlap": 0}],
     "findings": [],
 }
+
+
+def test_the_evidence_of_a_pause_is_in_words() -> None:
+    place = {"source": "shop", "channel": "main", "topic": "orders", "partition": 1}
+    items = proof.checklist(
+        phase="PAUSED",
+        proof={"batches_in_flight": 1},
+        positions=[{**place, "offset": 12}],
+        ledger=[{**place, "offset": 10}],
+        open_batches=0,
+    )
+    told = {item.name: item.evidence for item in items}
+    assert told["phase"] == "Phase PAUSED."
+    assert told["in_flight"] == "1 in-flight batch."
+    assert told["ledger"] == "shop.main orders/1: the agent is at 12, the ledger at 10. 0 open batches."
+    silent = proof.checklist(phase="PAUSED", proof=None, positions=[], ledger=[], open_batches=2)
+    assert silent[2].evidence == "The agent has not reported its batches."
+    assert silent[-1].evidence == "2 open batches."
 
 
 def test_evidence_that_nobody_has_touched_verifies() -> None:

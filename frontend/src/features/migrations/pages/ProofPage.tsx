@@ -34,11 +34,7 @@ function ProofItem({ check: { holds, words, evidence } }: { check: ProofCheck })
       <div>
         <span className="visually-hidden">{holds ? 'Passed: ' : 'Failed: '}</span>
         {words}
-        {evidence !== null && evidence !== undefined && (
-          <div className={classes.evidence}>
-            {typeof evidence === 'string' ? evidence : JSON.stringify(evidence)}
-          </div>
-        )}
+        {evidence && <div className={classes.evidence}>{evidence}</div>}
       </div>
     </li>
   )

@@ -92,7 +92,7 @@ function Holds({ check: { holds, waits = false } }: { check: ObservedCheck }) {
   if (waits)
     return (
       <ToneBadge tone="idle" icon={IconClock} plain>
-        Catching up
+        Waiting
       </ToneBadge>
     )
   return holds ? (

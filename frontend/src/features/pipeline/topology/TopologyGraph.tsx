@@ -117,7 +117,9 @@ function Component({ data, selected }: NodeProps<ComponentNode>) {
       onClick={data.onSelect}
     >
       <Handle type="target" position={Position.Left} isConnectable={false} className={classes.handle} />
-      <span className={classes.name}>{titleOf(node)}</span>
+      <span className={classes.name} title={titleOf(node)}>
+        {titleOf(node)}
+      </span>
       <span className={classes.kind}>{kindOf(node)}</span>
       {state && <State state={state} />}
       <Figures node={node} seconds={data.seconds} />

@@ -3,11 +3,12 @@ import { fileURLToPath } from 'node:url'
 import react from '@vitejs/plugin-react'
 import { defineConfig } from 'vite'
 import { mockApi } from './mock/plugin.ts'
+import { compress } from './scripts/compress.ts'
 
 const backend = process.env.HEADGATE_URL ?? 'http://127.0.0.1:8000'
 
 export default defineConfig(({ mode }) => ({
-  plugins: [react(), ...(mode === 'mock' ? [mockApi()] : [])],
+  plugins: [react(), compress(), ...(mode === 'mock' ? [mockApi()] : [])],
   resolve: { alias: { '@': fileURLToPath(new URL('./src', import.meta.url)) } },
   build: {
     target: 'es2022',

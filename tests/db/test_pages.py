@@ -92,6 +92,17 @@ def test_a_missing_file_or_route_is_not_the_page(client: Client, path: str) -> N
     assert (response.status_code, response.json()["code"]) == (404, "not_found")
 
 
+@pytest.mark.parametrize("encoding", ["gzip", "br"])
+def test_scripts_of_the_page_are_sent_compressed(client: Client, settings: Settings, encoding: str) -> None:
+    """A third of the bytes: the first view of somebody on a slow line."""
+    largest = max((settings.FRONTEND_DIST / "assets").glob("*.js"), key=lambda file: file.stat().st_size)
+    response = client.get(f"/assets/{largest.name}", headers={"accept-encoding": encoding})
+    assert response.headers["Content-Encoding"] == encoding
+    assert response.headers["Vary"] == "Accept-Encoding"
+    assert "immutable" in response.headers["Cache-Control"]
+    assert len(response.getvalue()) < largest.stat().st_size / 2
+
+
 def test_the_page_is_only_read(client: Client) -> None:
     assert client.post("/").status_code == 405
 

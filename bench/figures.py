@@ -44,6 +44,7 @@ def unit_of(metric: str) -> str:
         "seconds_per_million": "s per million records",
         "_seconds": "s",
         "_ms": "ms",
+        "_kb": "kB",
         "_mb": "MB",
         "_percent": "%",
         "_records": "records",

@@ -28,7 +28,7 @@ from controlplane.install.services.redis import running_redis
 from controlplane.install.tools.paths import PROJECT
 
 OUT = PROJECT / "docs" / "reference" / "benchmarks"
-TIMEOUT = 1200.0
+TIMEOUT = 1800.0
 
 
 def main(arguments: list[str]) -> int:

@@ -30,6 +30,7 @@ TITLES = {
     "growth": "Growth of the database, per day of 800 quiet and 200 busy pipelines",
     "api": "Answers of the API over 1,000 pipelines",
     "stream": "200 open pages while 1,000 pipelines, 200 of them busy, move",
+    "dashboard": "The dashboard in Chromium while 1,000 pipelines, 200 of them busy, move",
 }
 _INTRODUCTION = """\
 The supervisor, the database and the web server are the real ones; the agents are simulated. Every simulated pipeline
@@ -42,7 +43,12 @@ runs in brackets.
 Growth is that of the rows that grow with time, with their indexes, after compacting: as they are written, and what is
 left of a day of them when old rows have been merged. The web server is one process on a core of its own; every answer
 is read to its end. The pages are 200 connections of 20 users to one web server, each of which gets every event and
-every figure."""
+every figure.
+
+The dashboard is that of a viewer in headless Chromium on the same machine. A view is opened anew in a browser that has
+its files; it stands when its first row, tile or figure does. The longest task is that of any script while the list and
+the fleet are loaded and scrolled through. Five tabs stay open for ten minutes (list, fleet, events, a pipeline and its
+charts); their heaps are looked at every minute after a garbage collection, and the largest growth of a tab counts."""
 
 TARGETS = [
     limit("tick over 1,000 quiet pipelines, SQLite, ms", "quiet_1000", "sqlite", "tick_p50_ms", 250),
@@ -58,6 +64,11 @@ TARGETS = [
         lambda found: found["mixed_10", "sqlite", "queries_per_tick"],
     ),
     limit("list of 1,000 pipelines with their status, SQLite, p99, ms", "api", "sqlite", "list_of_1000_p99_ms", 100),
+    limit("first view of the list of 1,000 pipelines, ms", "dashboard", "sqlite", "list_first_view_ms", 1000),
+    limit("scripts of the first view, kB", "dashboard", "sqlite", "list_scripts_kb", 300),
+    limit("longest task over 1,000 pipelines that move, ms", "dashboard", "sqlite", "longest_task_ms", 200),
+    limit("growth of a tab's heap in 10 minutes, MB", "dashboard", "sqlite", "heap_growth_in_10_min_mb", 1),
+    limit("web server with five open tabs, % of a core", "dashboard", "sqlite", "web_cpu_of_5_tabs_percent", 3),
 ]
 
 

@@ -13,7 +13,7 @@ from controlplane.cli.base.commands import Group
 from controlplane.cli.base.errors import MEANINGS, CommandError, ExitCode
 from controlplane.cli.base.session import Session
 from controlplane.cli.definitions import components, definitions, flume, rehearsing
-from controlplane.cli.diagnostics import diagnose
+from controlplane.cli.diagnostics import diagnose, installation
 from controlplane.cli.governance import requests
 from controlplane.cli.guide import guide
 from controlplane.cli.hosts import hosts, reconciling
@@ -163,6 +163,7 @@ app.noun(consumer_groups.app, "consumer-groups", panel=Panel.MONITORING)
 app.noun(receivers.app, "receivers", panel=Panel.MONITORING)
 app.noun(silences.app, "silences", panel=Panel.MONITORING)
 
+app.verb(panel=Panel.SERVER)(installation.installation)
 app.noun(guide.app, "guide", panel=Panel.SERVER)
 
 app.noun(tokens.app, "tokens", panel=Panel.ACCESS)

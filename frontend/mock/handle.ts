@@ -1,6 +1,7 @@
 import type { ActionKind, Finding } from '../src/api/types'
 import { batches, diff, fleet, flow, hosts, revisions, statusOf, summary, topology } from './answers.ts'
 import { charts, partitionCharts } from './charts.ts'
+import { installation, SETTINGS } from './installation.ts'
 import { iso } from './seed.ts'
 import { World } from './world.ts'
 
@@ -45,6 +46,8 @@ export async function handle(world: World, request: Request): Promise<Response> 
   if (path === '/alerts/counts')
     return json({ open: 0, acknowledged: 0, severities: { critical: 0, warning: 0, info: 0 } })
   if (path === '/hosts') return json(hosts(world))
+  if (path === '/installation') return json(installation())
+  if (path === '/installation/settings') return json(SETTINGS)
   if (UNMOVED.includes(path))
     return request.method === 'GET' ? page([]) : problem(409, 'nothing_moves', NONE_WORKS)
   if (path.startsWith('/secrets')) return onSecret(world, decodeURIComponent(path.slice(9)), request.method)

@@ -7,7 +7,7 @@ from django.urls.converters import StringConverter
 
 from pipelines.api.access import clusters, oidc, passkeys, reach, second_factor, secrets, session, teams, tokens, users
 from pipelines.api.definitions import catalogue, rehearsals, revisions
-from pipelines.api.diagnostics import bundles
+from pipelines.api.diagnostics import bundles, installation
 from pipelines.api.governance import change_requests
 from pipelines.api.guide import guide
 from pipelines.api.hosts import evacuations, hosts
@@ -203,6 +203,8 @@ v1 = [
     path("audit/chain/verify", audit.VerifyAudit.as_view()),
     path("audit/export", audit.AuditExport.as_view()),
     path("diagnostics", bundles.InstallationDiagnostics.as_view()),
+    path("installation", installation.Installation.as_view()),
+    path("installation/settings", installation.InstallationSettings.as_view()),
     path("signing-key", audit.SigningKey.as_view()),
     path("schema", Document.as_view(), name="schema"),
 ]

@@ -8,9 +8,10 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from controlplane.environment import Environment
-from controlplane.management.commands import render_migrations, render_settings
+from controlplane.management.commands import render_migrations
 from controlplane.management.rendered import between_marks
 from pipelines.domain.base.states import FORWARD_STAGES, MIGRATION_TRANSITIONS, TRANSITIONS, MigrationStage
+from pipelines.domain.diagnostics.settings import SECTIONS
 from pipelines.domain.migration.steps import StepName
 from tests.settings import BASE_DIR
 
@@ -61,7 +62,7 @@ def test_each_step_of_a_migration_has_a_row_and_each_stage_its_impact() -> None:
 
 
 def test_every_setting_is_explained() -> None:
-    explained = [name for names in render_settings.SECTIONS.values() for name in names]
+    explained = [name for names in SECTIONS.values() for name in names]
     assert sorted(explained) == sorted(Environment.model_fields)
 
 

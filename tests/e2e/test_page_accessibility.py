@@ -15,6 +15,8 @@ PAGES = {
     "/pipelines/new": "New pipeline",
     "/events": "Events",
     "/hosts": "Hosts",
+    "/installation": "Installation",
+    "/installation/settings": "Installation",
     "/secrets": "Secrets",
     "/receivers": "Receivers",
     "/nowhere": "Page not found",

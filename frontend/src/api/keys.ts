@@ -9,6 +9,8 @@ export const keys = {
   fleet: ['fleet'] as const,
   hosts: ['hosts'] as const,
   host: (name: string) => ['hosts', name] as const,
+  installation: ['installation'] as const,
+  settings: ['installation', 'settings'] as const,
   secrets: ['secrets'] as const,
   tokens: ['tokens'] as const,
   users: ['users'] as const,

@@ -643,6 +643,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/installation": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * @description Show the version, and whether database, Redis, queues, workers and disks work. The first three are checked
+         *     now, the others are what workers reported last.
+         */
+        get: operations["get_installation"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/installation/settings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * @description List every setting of the web server: its variable, its value and where that comes from. Values of secrets
+         *     are not shown. Workers may have other ones.
+         */
+        get: operations["list_settings"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/migrations": {
         parameters: {
             query?: never;
@@ -3573,6 +3613,40 @@ export interface components {
             events_kept_since: string;
         };
         /**
+         * Check
+         * @description One part of the installation. `subject`: the queue or the host, empty for the database and Redis. `checked_at`:
+         *     when it was checked, by the web server or by a worker. `milliseconds`: of the answer, the last tick or the last
+         *     message.
+         */
+        Check: {
+            kind: components["schemas"]["CheckKind"];
+            /** Subject */
+            subject: string;
+            state: components["schemas"]["CheckState"];
+            /** Detail */
+            detail: string;
+            /** Hint */
+            hint: string;
+            /** Checked At */
+            checked_at: string | null;
+            /** Milliseconds */
+            milliseconds: number | null;
+        };
+        /**
+         * CheckKind
+         * @description What is checked: the servers that web servers and workers share, and workers with their broker connection and
+         *     disk.
+         * @enum {string}
+         */
+        CheckKind: "database" | "redis" | "queue" | "worker" | "broker_connection" | "disk";
+        /**
+         * CheckState
+         * @description OK: checked, and it works. WARNING: it works, and needs attention. FAILED: it does not work. UNKNOWN: not
+         *     checked, or not lately.
+         * @enum {string}
+         */
+        CheckState: "OK" | "WARNING" | "FAILED" | "UNKNOWN";
+        /**
          * Checking
          * @description The sink at a path is read for what it has of an unfinished batch: `looked_at` of `records` were looked at.
          */
@@ -5508,6 +5582,23 @@ export interface components {
          * @enum {string}
          */
         InspectionState: "PENDING" | "ANSWERED" | "FAILED" | "APPLIED";
+        /**
+         * Installation
+         * @description The installation as the web server on `host` finds it, which has `version`.
+         */
+        Installation: {
+            /** Version */
+            version: string;
+            /** Host */
+            host: string;
+            /**
+             * Checked At
+             * Format: date-time
+             */
+            checked_at: string;
+            /** Checks */
+            checks: components["schemas"]["Check"][];
+        };
         /**
          * Isolation
          * @description Whether agents of a host run as users of their own (USER), each pipeline's as another, or as the worker's user
@@ -8772,6 +8863,36 @@ export interface components {
             demo_pipeline: string;
         };
         /**
+         * Setting
+         * @description One setting of the web server that answers. `value` is null where it is not set, and asterisks where it is
+         *     `secret`; URLs are shown without log-ins. `docs`: the page of the documentation about it, empty without one.
+         */
+        Setting: {
+            /** Name */
+            name: string;
+            /** Variable */
+            variable: string;
+            /** Section */
+            section: string;
+            /** Description */
+            description: string;
+            /** Docs */
+            docs: string;
+            /** Value */
+            value: string | null;
+            /** Default */
+            default: string | null;
+            /** Source */
+            source: components["schemas"]["SourceEnum"];
+            /** Secret */
+            secret: boolean;
+        };
+        /**
+         * Settings
+         * @description Every setting.
+         */
+        Settings: components["schemas"]["Setting"][];
+        /**
          * Severity
          * @description CRITICAL: data is not delivered, or is at risk. WARNING: it will be, if nothing is done. INFO: a step waits.
          * @enum {string}
@@ -9182,6 +9303,8 @@ export interface components {
             /** Points */
             points: components["schemas"]["Snapshot"][];
         };
+        /** @enum {string} */
+        SourceEnum: "environment" | "default";
         /**
          * SourceOfTruth
          * @description HOST: its runs and their journals are taken in. DATABASE: they are set aside; its own positions count.
@@ -11673,6 +11796,62 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["HostDetail"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_installation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Installation"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_settings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Settings"];
                 };
             };
             /** @description A problem. */

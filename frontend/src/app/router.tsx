@@ -313,6 +313,28 @@ const guide = createRoute({
   component: lazyRouteComponent(() => import('@/features/guide/GuidePage'), 'GuidePage'),
 })
 
+const installation = createRoute({
+  getParentRoute: () => root,
+  path: '/installation',
+  component: lazyRouteComponent(() => import('@/features/installation/InstallationPage'), 'InstallationPage'),
+})
+
+const health = createRoute({
+  getParentRoute: () => installation,
+  path: '/',
+  component: lazyRouteComponent(() => import('@/features/installation/HealthTab'), 'HealthTab'),
+})
+
+const settings = createRoute({
+  getParentRoute: () => installation,
+  path: 'settings',
+  component: lazyRouteComponent(() => import('@/features/installation/SettingsTab'), 'SettingsTab'),
+  validateSearch: (search): { text?: string; changed?: true } => ({
+    text: text(search.text),
+    changed: search.changed === true ? true : undefined,
+  }),
+})
+
 const access = createRoute({
   getParentRoute: () => root,
   path: '/access',
@@ -355,6 +377,7 @@ export const router = createRouter({
     receivers,
     account,
     access,
+    installation.addChildren([health, settings]),
     guide,
   ]),
   defaultPreload: 'intent',

@@ -7,6 +7,7 @@ import {
   IconLayoutGrid,
   IconListSearch,
   IconServer2,
+  IconSettings,
   IconTopologyStar3,
   IconTransfer,
   IconUsersGroup,
@@ -15,7 +16,7 @@ import {
 } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { sessionQuery } from '@/api/session'
-import { cannotAdminister, cannotReadAudit, cannotSeeSecrets } from '@/domain/roles'
+import { cannotAdminister, cannotAdministerAll, cannotReadAudit, cannotSeeSecrets } from '@/domain/roles'
 
 type Path =
   | '/'
@@ -29,6 +30,7 @@ type Path =
   | '/secrets'
   | '/receivers'
   | '/access'
+  | '/installation'
   | '/guide'
 
 export interface Place {
@@ -50,6 +52,7 @@ const PLACES: Place[] = [
   { to: '/receivers', label: 'Receivers', icon: IconWebhook, under: [] },
   { to: '/access', label: 'Users and teams', icon: IconId, under: [] },
   { to: '/audit', label: 'Audit', icon: IconListSearch, under: [] },
+  { to: '/installation', label: 'Installation', icon: IconSettings, under: ['/installation/'] },
   { to: '/guide', label: 'Guided demo', icon: IconHammer, under: [] },
 ]
 
@@ -66,6 +69,12 @@ export const PIPELINE_TABS = [
   { to: '/pipelines/$name/log', label: 'Log', exact: false },
   { to: '/pipelines/$name/revisions', label: 'Revisions', exact: false },
   { to: '/pipelines/$name/definition', label: 'Definition', exact: false },
+] as const
+
+/** The parts of the page of the installation, each with why this session may not see it; null when it may. */
+export const INSTALLATION_TABS = [
+  { to: '/installation', label: 'Health', exact: true, hidden: () => null },
+  { to: '/installation/settings', label: 'Settings', exact: false, hidden: cannotAdministerAll },
 ] as const
 
 /** The pages that the user may open, in the order of the sidebar. */

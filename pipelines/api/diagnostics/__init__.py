@@ -1,1 +1,1 @@
-"""Diagnostic bundles of pipelines and of the installation."""
+"""The installation, and diagnostic bundles of it and of pipelines."""

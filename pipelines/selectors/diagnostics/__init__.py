@@ -1,1 +1,1 @@
-"""What diagnostic bundles say of the installation, and the values that they must not have."""
+"""The installation, and the values that diagnostic bundles must not have."""

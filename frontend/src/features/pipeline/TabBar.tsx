@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router'
+import classes from '@/components/ui/tabs.module.css'
 import { PIPELINE_TABS } from '@/lib/places'
-import classes from './pipeline.module.css'
 
 /** The parts of a pipeline's page, each with an address of its own; links, so that they behave as such. */
 export function TabBar({ name }: { name: string }) {

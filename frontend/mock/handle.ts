@@ -1,7 +1,7 @@
 import type { ActionKind, Finding } from '../src/api/types'
 import { batches, diff, fleet, flow, hosts, revisions, statusOf, summary, topology } from './answers.ts'
 import { charts, partitionCharts } from './charts.ts'
-import { installation, SETTINGS } from './installation.ts'
+import { CLUSTERS, installation, INTERCEPTORS, RULES, SETTINGS } from './installation.ts'
 import { iso } from './seed.ts'
 import { World } from './world.ts'
 
@@ -26,6 +26,8 @@ const UNMOVED = [
   '/alerts',
   '/silences',
   '/receivers',
+  '/allowed-roots',
+  '/allowed-networks',
 ]
 
 /** Answers one request of REST /api/v1 out of the simulated world. */
@@ -48,6 +50,10 @@ export async function handle(world: World, request: Request): Promise<Response> 
   if (path === '/hosts') return json(hosts(world))
   if (path === '/installation') return json(installation())
   if (path === '/installation/settings') return json(SETTINGS)
+  if (path === '/installation/interceptors') return json(INTERCEPTORS)
+  if (path === '/clusters') return page(CLUSTERS)
+  if (path === '/alert-rules') return json(RULES)
+  if (path === '/teams') return page([])
   if (UNMOVED.includes(path))
     return request.method === 'GET' ? page([]) : problem(409, 'nothing_moves', NONE_WORKS)
   if (path.startsWith('/secrets')) return onSecret(world, decodeURIComponent(path.slice(9)), request.method)

@@ -1,4 +1,11 @@
-import type { HealthCheck, Installation, Setting } from '../src/api/types'
+import type {
+  AlertRule,
+  Cluster,
+  HealthCheck,
+  Installation,
+  InterceptorClass,
+  Setting,
+} from '../src/api/types'
 import { iso } from './seed.ts'
 
 /** One worker whose disk is low, and a queue that nobody has asked for. */
@@ -43,4 +50,48 @@ export const SETTINGS: Setting[] = [
     ...{ value: '********', source: 'environment', secret: true },
   }),
   setting('event_days', 'Retention', 'Events.', { value: '90', default: '90' }),
+]
+
+export const INTERCEPTORS: InterceptorClass[] = [
+  { name: 'acme.orders:Enrich', registered: true, listed: true, package: null, version: null, used_by: [] },
+  { name: 'acme.audit:Mask', registered: true, listed: false, package: 'acme', version: '2.1', used_by: [] },
+]
+
+export const CLUSTERS: Cluster[] = [
+  {
+    ...{ name: 'analytics', team: null, version: 3, used_by: [], pending: [] },
+    spec: { master: 'spark://spark.internal:7077', cluster_secret: '${secret:SPARK_CLUSTER}' },
+    ...{ created_at: iso(0), created_by: 'admin', updated_at: iso(0), updated_by: 'admin' },
+  },
+]
+
+const rule = (name: AlertRule['rule'], description: string, more: Partial<AlertRule> = {}): AlertRule => ({
+  ...{ rule: name, description, severity: 'critical', next_step: '', thresholds: [], about_pipelines: true },
+  defaults: { enabled: true, for_seconds: 0, records: null, seconds: null, deviations: null },
+  overrides: [],
+  ...more,
+})
+
+export const RULES: AlertRule[] = [
+  rule('lag', 'Too many records wait: more than `records` of them, or the oldest for more than `seconds`.', {
+    ...{ severity: 'warning', thresholds: ['records', 'seconds'] },
+    defaults: { enabled: true, for_seconds: 120, records: null, seconds: 900, deviations: null },
+    overrides: [
+      {
+        ...{
+          label: 'team:shop',
+          pipeline: '',
+          enabled: null,
+          for_seconds: 300,
+          records: 100_000,
+          seconds: null,
+        },
+        ...{ deviations: null, off: [], updated_by: 'admin', updated_at: iso(0) },
+      },
+    ],
+  }),
+  rule('blocked', 'The pipeline is BLOCKED and needs a decision.'),
+  rule('host_silent', 'A host has been silent for 30 s, or for `for_seconds` if that is longer.', {
+    about_pipelines: false,
+  }),
 ]

@@ -204,6 +204,7 @@ v1 = [
     path("audit/export", audit.AuditExport.as_view()),
     path("diagnostics", bundles.InstallationDiagnostics.as_view()),
     path("installation", installation.Installation.as_view()),
+    path("installation/interceptors", installation.InterceptorClasses.as_view()),
     path("installation/settings", installation.InstallationSettings.as_view()),
     path("signing-key", audit.SigningKey.as_view()),
     path("schema", Document.as_view(), name="schema"),

@@ -140,9 +140,11 @@ def test_rules_are_set_for_labels_and_pipelines_and_unset_again(viewer: APIClien
     }
     (override,) = rule["overrides"]
     assert (override["label"], override["records"], override["enabled"]) == ("team:shop", 10, None)
+    assert override["off"] == ["seconds"]
     assert operator.delete(f"{RULES}/lag?label=team:shop").status_code == 204
     assert operator.delete(f"{RULES}/lag?label=team:shop").status_code == 404
-    assert operator.put(f"{RULES}/output", {"deviations": None}, format="json").json()["deviations"] is None
+    off = operator.put(f"{RULES}/output", {"deviations": None}, format="json").json()
+    assert (off["deviations"], off["off"]) == (None, ["deviations"])
     assert operator.put(f"{RULES}/output", {"deviations": 0.5}, format="json").status_code == 422
     assert AlertSetting.objects.get(rule="output").values == {"deviations": None}
     assert operator.put(f"{RULES}/nothing", {}, format="json").status_code == 404
@@ -221,3 +223,16 @@ def test_the_command_line_shows_alerts_lag_and_groups(run: Run) -> None:
     )
     assert run("consumer-groups", "remove", "billing").exit_code == 0
     assert run("consumer-groups", "show", "billing").exit_code == 1
+
+
+def test_a_rule_says_how_severe_it_is_what_it_compares_with_and_whom_it_can_be_set_for(viewer: APIClient) -> None:
+    rules = {each["rule"]: each for each in viewer.get(RULES).json()}
+    assert (rules["lag"]["severity"], rules["lag"]["thresholds"]) == ("warning", ["records", "seconds"])
+    assert rules["output"]["thresholds"] == ["records", "seconds", "deviations"]
+    assert rules["blocked"]["thresholds"] == []
+    assert {name for name, each in rules.items() if not each["about_pipelines"]} == {
+        "host_silent",
+        "disk_low",
+        "audit_broken",
+    }
+    assert all(each["next_step"] for each in rules.values())

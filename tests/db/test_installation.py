@@ -16,7 +16,7 @@ from controlplane.environment import Environment
 from pipelines.domain.base.roles import Role
 from pipelines.foundation import dispatch
 from tests.db.conftest import CommandLine
-from tests.factories import HostFactory, TeamFactory, UserFactory, bind, now
+from tests.factories import HostFactory, PipelineFactory, TeamFactory, UserFactory, bind, now
 
 pytestmark = pytest.mark.django_db
 ADDRESS = "/api/v1/installation"
@@ -170,3 +170,33 @@ def test_administrators_of_one_team_see_health_and_no_settings() -> None:
     client.force_authenticate(user)
     assert client.get(ADDRESS).status_code == 200
     assert client.get(f"{ADDRESS}/settings").status_code == 403
+
+
+def uses(pipeline: str, interceptor: str) -> None:
+    revision = PipelineFactory.create(name=pipeline).current_revision
+    assert revision is not None
+    revision.definition["sources"]["shop"]["interceptors"] = [{"type": "python", "class": interceptor}]
+    revision.save()
+
+
+def test_the_registry_lists_its_classes_and_those_that_pipelines_name(
+    operator: APIClient, viewer: APIClient, settings: Settings
+) -> None:
+    settings.HEADGATE = Environment(state=settings.HEADGATE.state, interceptors=["acme.orders:Enrich", "acme:Idle"])
+    uses("orders", "acme.orders:Enrich")
+    uses("bills", "acme.old:Gone")
+    assert viewer.get(f"{ADDRESS}/interceptors").status_code == 403
+    found = {each["name"]: each for each in operator.get(f"{ADDRESS}/interceptors").json()}
+    used = {name: (each["registered"], each["used_by"]) for name, each in found.items()}
+    assert used["acme.orders:Enrich"] == (True, ["orders"])
+    assert used["acme:Idle"] == (True, [])
+    assert used["acme.old:Gone"] == (False, ["bills"])
+
+
+def test_pipelines_of_other_teams_are_not_named_as_users_of_a_class() -> None:
+    uses("orders", "acme.orders:Enrich")
+    user = UserFactory.create(role=None)
+    bind(user, Role.ADMIN, TeamFactory.create(name="shop"))
+    client = APIClient()
+    client.force_authenticate(user)
+    assert "acme" not in client.get(f"{ADDRESS}/interceptors").content.decode()

@@ -15,6 +15,9 @@ def installation(
     settings: Annotated[
         bool, typer.Option("--settings", help="List the settings instead, for administrators of all teams.")
     ] = False,
+    interceptors: Annotated[
+        bool, typer.Option("--interceptors", help="List the classes of Python interceptors instead.")
+    ] = False,
 ) -> None:
     """Show the version, and whether the database, Redis, queues, workers and disks work.
 
@@ -22,6 +25,12 @@ def installation(
     """
     from controlplane.cli.base import output
 
+    if interceptors:
+        classes = session.client().get("installation/interceptors")
+        if not session.printed(classes):
+            heads = ("class", "registered", "package", "used by")
+            output.table(heads, map(_class, classes), empty="No classes. See HEADGATE_INTERCEPTORS.")
+        return
     if settings:
         found = session.client().get("installation/settings")
         if not session.printed(found):
@@ -51,3 +60,8 @@ def _name(check: dict[str, Any]) -> str:
 
 def _setting(setting: dict[str, Any]) -> tuple[object, ...]:
     return setting["variable"], setting["value"], setting["source"]
+
+
+def _class(each: dict[str, Any]) -> tuple[object, ...]:
+    package = f"{each['package']} {each['version']}" if each["package"] else None
+    return each["name"], each["registered"], package, ", ".join(each["used_by"])

@@ -13,3 +13,9 @@ export const settingsQuery = queryOptions({
   queryKey: keys.settings,
   queryFn: ({ signal }) => take(api.GET('/api/v1/installation/settings', { signal })),
 })
+
+/** The classes of Python interceptors, with the pipelines that name them. */
+export const interceptorClassesQuery = queryOptions({
+  queryKey: keys.interceptorClasses,
+  queryFn: ({ signal }) => take(api.GET('/api/v1/installation/interceptors', { signal })),
+})

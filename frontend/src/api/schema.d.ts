@@ -663,6 +663,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/installation/interceptors": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * @description List the classes of Python interceptors that the web server's registry has, and those that your pipelines
+         *     name, with the pipelines. None is imported; a pipeline's preflight checks do that on its host.
+         */
+        get: operations["list_interceptor_classes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/installation/settings": {
         parameters: {
             query?: never;
@@ -5600,6 +5620,31 @@ export interface components {
             checks: components["schemas"]["Check"][];
         };
         /**
+         * InterceptorClass
+         * @description A class that `python` interceptors name, as module:Class. `registered`: whether the web server's registry has it;
+         *     workers have registries of their own, which count for runs. `listed`: by HEADGATE_INTERCEPTORS; `package` and
+         *     `version`: the installed package whose entry point names it.
+         */
+        InterceptorClass: {
+            /** Name */
+            name: string;
+            /** Registered */
+            registered: boolean;
+            /** Listed */
+            listed: boolean;
+            /** Package */
+            package: string | null;
+            /** Version */
+            version: string | null;
+            /** Used By */
+            used_by: string[];
+        };
+        /**
+         * InterceptorClasses
+         * @description Every class.
+         */
+        InterceptorClasses: components["schemas"]["InterceptorClass"][];
+        /**
          * Isolation
          * @description Whether agents of a host run as users of their own (USER), each pipeline's as another, or as the worker's user
          *     (NONE); `detail` says why, `hint` what to do.
@@ -8470,12 +8515,20 @@ export interface components {
         };
         /**
          * Rule
-         * @description A rule, its settings without any override, and the overrides, the more special the later.
+         * @description A rule, its settings without any override, and the overrides, the more special the later. `thresholds`: those
+         *     that it compares with; `about_pipelines`: whether it can be set for a label or a pipeline.
          */
         Rule: {
             rule: components["schemas"]["AlertRule"];
             /** Description */
             description: string;
+            severity: components["schemas"]["Severity"];
+            /** Next Step */
+            next_step: string;
+            /** Thresholds */
+            thresholds: string[];
+            /** About Pipelines */
+            about_pipelines: boolean;
             defaults: components["schemas"]["RuleSettings"];
             /** Overrides */
             overrides: components["schemas"]["RuleOverride"][];
@@ -8523,7 +8576,8 @@ export interface components {
         };
         /**
          * RuleOverride
-         * @description What is set for everything, for a label or for a pipeline; what is null comes from the wider settings.
+         * @description What is set for everything, for a label or for a pipeline; what is null comes from the wider settings, but for
+         *     the thresholds that are `off`.
          */
         RuleOverride: {
             /** Label */
@@ -8555,6 +8609,8 @@ export interface components {
              * @default null
              */
             deviations: number | null;
+            /** Off */
+            off: string[];
             /** Updated By */
             updated_by: string;
             /**
@@ -11824,6 +11880,34 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Installation"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_interceptor_classes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InterceptorClasses"];
                 };
             };
             /** @description A problem. */

@@ -198,19 +198,37 @@ const hosts = createRoute({
 
 const MIGRATION_STATES = ['open', 'final'] as const
 const SEVERITIES = ['critical', 'warning', 'info'] as const
-const ALERT_STATES = ['OPEN', 'ACKNOWLEDGED', 'RESOLVED'] as const
+const ALERT_STATES = ['OPEN', 'ACKNOWLEDGED', 'SILENCED', 'RESOLVED'] as const
+const ALERT_GROUPS = ['pipeline', 'rule'] as const
+
+interface AlertsSearch {
+  state?: (typeof ALERT_STATES)[number]
+  severity?: (typeof SEVERITIES)[number]
+  label?: string
+  rule?: string
+  pipeline?: string
+  group?: (typeof ALERT_GROUPS)[number]
+}
 
 const alerts = createRoute({
   getParentRoute: () => root,
   path: '/alerts',
   component: lazyRouteComponent(() => import('@/features/alerts/AlertsPage'), 'AlertsPage'),
-  validateSearch: (
-    search,
-  ): { state?: (typeof ALERT_STATES)[number]; severity?: (typeof SEVERITIES)[number]; label?: string } => ({
+  validateSearch: (search): AlertsSearch => ({
     state: ALERT_STATES.find((state) => state === search.state),
     severity: SEVERITIES.find((severity) => severity === search.severity),
     label: text(search.label),
+    rule: text(search.rule),
+    pipeline: text(search.pipeline),
+    group: ALERT_GROUPS.find((group) => group === search.group),
   }),
+})
+
+const alertRules = createRoute({
+  getParentRoute: () => root,
+  path: '/alerts/rules',
+  component: lazyRouteComponent(() => import('@/features/alerts/rules/RulesPage'), 'RulesPage'),
+  validateSearch: (search): { text?: string } => ({ text: text(search.text) }),
 })
 
 const groups = createRoute({
@@ -335,6 +353,24 @@ const settings = createRoute({
   }),
 })
 
+const clusters = createRoute({
+  getParentRoute: () => installation,
+  path: 'clusters',
+  component: lazyRouteComponent(() => import('@/features/installation/ClustersTab'), 'ClustersTab'),
+})
+
+const reach = createRoute({
+  getParentRoute: () => installation,
+  path: 'reach',
+  component: lazyRouteComponent(() => import('@/features/installation/ReachTab'), 'ReachTab'),
+})
+
+const interceptors = createRoute({
+  getParentRoute: () => installation,
+  path: 'interceptors',
+  component: lazyRouteComponent(() => import('@/features/installation/InterceptorsTab'), 'InterceptorsTab'),
+})
+
 const access = createRoute({
   getParentRoute: () => root,
   path: '/access',
@@ -369,6 +405,7 @@ export const router = createRouter({
     migrationStep,
     evacuation,
     alerts,
+    alertRules,
     events,
     audit,
     groups,
@@ -377,7 +414,7 @@ export const router = createRouter({
     receivers,
     account,
     access,
-    installation.addChildren([health, settings]),
+    installation.addChildren([health, settings, clusters, reach, interceptors]),
     guide,
   ]),
   defaultPreload: 'intent',

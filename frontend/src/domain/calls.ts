@@ -8,6 +8,7 @@ import type {
   ReplayRange,
   ReplayRequest,
   ReceiverRequest,
+  RuleRequest,
 } from '@/api/types'
 import { curl, shellQuote, shellWord } from './curl'
 
@@ -138,6 +139,23 @@ export function acknowledgeCall(id: number, note: string): Call {
   return {
     curl: curl('POST', '/api/v1/alerts/{alert_id}/acknowledge', { path: { alert_id: id }, body: { note } }),
     cli: command(`alerts acknowledge ${id}${note ? ` --note ${shellQuote(note)}` : ''}`),
+  }
+}
+
+/** A rule's settings for one scope; the command line switches a threshold off by 0. */
+export function alertRuleCall(rule: string, body: RuleRequest): Call {
+  const flags = [
+    body.label && `--label ${shellQuote(body.label)}`,
+    body.pipeline && `--pipeline ${shellWord(body.pipeline)}`,
+    ...(['records', 'seconds', 'deviations'] as const)
+      .filter((name) => body[name] !== undefined)
+      .map((name) => `--${name} ${body[name] ?? 0}`),
+    body.for_seconds != null && `--for ${body.for_seconds}`,
+    body.enabled != null && (body.enabled ? '--on' : '--off'),
+  ]
+  return {
+    curl: curl('PUT', '/api/v1/alert-rules/{rule}', { path: { rule }, body }),
+    cli: command(['alerts rules set', rule, ...flags.filter(Boolean)].join(' ')),
   }
 }
 

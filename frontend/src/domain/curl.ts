@@ -1,6 +1,6 @@
 import type { paths } from '@/api/schema'
 
-type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 /** The paths of the API's schema that answer a method. */
 type Path<M extends Method> = {

@@ -44,7 +44,7 @@ const PLACES: Place[] = [
   { to: '/', label: 'Pipelines', icon: IconTopologyStar3, under: ['/pipelines/'] },
   { to: '/fleet', label: 'Fleet', icon: IconLayoutGrid, under: [] },
   { to: '/migrations', label: 'Migrations', icon: IconTransfer, under: ['/migrations/'] },
-  { to: '/alerts', label: 'Alerts', icon: IconBell, under: [] },
+  { to: '/alerts', label: 'Alerts', icon: IconBell, under: ['/alerts/'] },
   { to: '/events', label: 'Events', icon: IconHistory, under: [] },
   { to: '/groups', label: 'Consumer groups', icon: IconUsersGroup, under: [] },
   { to: '/hosts', label: 'Hosts', icon: IconServer2, under: [] },
@@ -75,6 +75,9 @@ export const PIPELINE_TABS = [
 export const INSTALLATION_TABS = [
   { to: '/installation', label: 'Health', exact: true, hidden: () => null },
   { to: '/installation/settings', label: 'Settings', exact: false, hidden: cannotAdministerAll },
+  { to: '/installation/clusters', label: 'Spark clusters', exact: false, hidden: cannotSeeSecrets },
+  { to: '/installation/reach', label: 'Reach', exact: false, hidden: cannotSeeSecrets },
+  { to: '/installation/interceptors', label: 'Interceptors', exact: false, hidden: cannotSeeSecrets },
 ] as const
 
 /** The pages that the user may open, in the order of the sidebar. */

@@ -174,6 +174,16 @@ DEFAULTS: dict[AlertRule, RuleSettings] = {
 }
 """Without a setting. Lag in records has no default: how many are many depends on the topic."""
 
+_MEASURED: dict[AlertRule, tuple[str, ...]] = {
+    AlertRule.LAG: ("records", "seconds"),
+    AlertRule.OUTPUT: ("records", "seconds", "deviations"),
+}
+
+
+def thresholds_of(rule: AlertRule) -> tuple[str, ...]:
+    """The thresholds that a rule compares with; the others of a setting change nothing of it."""
+    return _MEASURED.get(rule, ())
+
 
 def has_label(labels: Mapping[str, str], selector: str) -> bool:
     """Whether labels have what a selector names: `NAME:VALUE`, or `NAME` with any value."""

@@ -51,3 +51,20 @@ class SettingSchema(Schema):
 
 class SettingsSchema(RootModel[list[SettingSchema]]):
     """Every setting."""
+
+
+class InterceptorClassSchema(Schema):
+    """A class that `python` interceptors name, as module:Class. `registered`: whether the web server's registry has it;
+    workers have registries of their own, which count for runs. `listed`: by HEADGATE_INTERCEPTORS; `package` and
+    `version`: the installed package whose entry point names it."""
+
+    name: str
+    registered: bool
+    listed: bool
+    package: str | None
+    version: str | None
+    used_by: list[str]
+
+
+class InterceptorClassesSchema(RootModel[list[InterceptorClassSchema]]):
+    """Every class."""

@@ -12,12 +12,14 @@ from pipelines.domain.monitoring.alert_rules import (
     DEFAULTS,
     RULE_DESCRIPTIONS,
     STANDING,
+    WITHOUT_PIPELINE,
     AlertRule,
     AlertState,
     Severity,
     next_step,
     rules_of,
     severity_of,
+    thresholds_of,
 )
 from pipelines.domain.monitoring.receivers import ReceiverKind
 from pipelines.domain.monitoring.webhooks import DeliveryState
@@ -154,6 +156,10 @@ def _rule_schema(rule: AlertRule, rows: list[AlertSetting]) -> RuleSchema:
     return RuleSchema(
         rule=rule,
         description=RULE_DESCRIPTIONS[rule],
+        severity=severity_of(rule),
+        next_step=next_step(rule),
+        thresholds=list(thresholds_of(rule)),
+        about_pipelines=rule not in WITHOUT_PIPELINE,
         defaults=RuleSettingsSchema(**DEFAULTS[rule].model_dump()),
         overrides=[override_schema(row) for row in rows],
     )
@@ -162,5 +168,10 @@ def _rule_schema(rule: AlertRule, rows: list[AlertSetting]) -> RuleSchema:
 def override_schema(row: AlertSetting) -> RuleOverrideSchema:
     """One setting as the API shows it."""
     return RuleOverrideSchema(
-        label=row.label, pipeline=row.pipeline_name, updated_by=row.updated_by, updated_at=row.updated_at, **row.values
+        label=row.label,
+        pipeline=row.pipeline_name,
+        off=sorted(name for name, value in row.values.items() if value is None),
+        updated_by=row.updated_by,
+        updated_at=row.updated_at,
+        **row.values,
     )

@@ -143,7 +143,8 @@ class RuleSettingsSchema(Schema):
 
 
 class RuleOverrideSchema(Schema):
-    """What is set for everything, for a label or for a pipeline; what is null comes from the wider settings."""
+    """What is set for everything, for a label or for a pipeline; what is null comes from the wider settings, but for
+    the thresholds that are `off`."""
 
     label: str
     pipeline: str
@@ -152,15 +153,21 @@ class RuleOverrideSchema(Schema):
     records: int | None = None
     seconds: float | None = None
     deviations: float | None = None
+    off: list[str]
     updated_by: str
     updated_at: datetime
 
 
 class RuleSchema(Schema):
-    """A rule, its settings without any override, and the overrides, the more special the later."""
+    """A rule, its settings without any override, and the overrides, the more special the later. `thresholds`: those
+    that it compares with; `about_pipelines`: whether it can be set for a label or a pipeline."""
 
     rule: AlertRule
     description: str
+    severity: Severity
+    next_step: str
+    thresholds: list[str]
+    about_pipelines: bool
     defaults: RuleSettingsSchema
     overrides: list[RuleOverrideSchema]
 

@@ -3,12 +3,14 @@ import { Announcer } from '@/components/ui/Announcer'
 import { DatabaseBanner } from '@/components/ui/DatabaseBanner'
 import { Sidebar } from './Sidebar'
 import { TopBar } from './TopBar'
+import { useAlertNotifications } from './useAlertNotifications'
 import { useFirstLogin } from './useFirstLogin'
 import classes from './shell.module.css'
 
 /** What stands around every page. */
 export function Shell() {
   useFirstLogin()
+  useAlertNotifications()
   return (
     <div className={classes.shell}>
       <a href="#content" className={classes.skip}>

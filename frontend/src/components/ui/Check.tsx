@@ -4,11 +4,13 @@ interface CheckProps {
   label: string
   checked: boolean
   mixed?: boolean
+  /** What a key of the page presses it by. */
+  part?: string
   onChange: () => void
 }
 
 /** The browser's own check box: a long table has one in every row, so it has to be light. */
-export function Check({ label, checked, mixed = false, onChange }: CheckProps) {
+export function Check({ label, checked, mixed = false, part, onChange }: CheckProps) {
   return (
     <input
       ref={(input) => {
@@ -17,6 +19,7 @@ export function Check({ label, checked, mixed = false, onChange }: CheckProps) {
       type="checkbox"
       className={classes.check}
       aria-label={label}
+      data-key={part}
       checked={checked}
       onChange={onChange}
     />

@@ -30,6 +30,11 @@ export function AccessPage() {
     <div className={classes.page}>
       <PageHeader
         title="Users and teams"
+        beside={
+          <a href="/docs/security/roles/" target="_blank" rel="noreferrer">
+            What each role can do<span className="visually-hidden"> (opens in a new tab)</span>
+          </a>
+        }
         actions={
           <>
             {administers && (

@@ -4,6 +4,7 @@ import { Link } from '@tanstack/react-router'
 import { IconBell, IconBellOff, IconCheck, IconEye } from '@tabler/icons-react'
 import { sessionQuery } from '@/api/session'
 import type { Alert, AlertDelivery } from '@/api/types'
+import { Check } from '@/components/ui/Check'
 import { ReasonButton } from '@/components/ui/ReasonButton'
 import { Moment } from '@/components/ui/Time'
 import { ToneBadge } from '@/components/ui/ToneBadge'
@@ -13,9 +14,16 @@ import { SEVERITIES } from '@/domain/severities'
 import { outcome, receiverWords } from './words'
 import classes from './alerts.module.css'
 
+/** Which alerts are selected for an action on all of them. */
+export interface Selection {
+  has: (alert: Alert) => boolean
+  toggle: (alert: Alert) => void
+}
+
 interface AlertCardsProps {
   label: string
   alerts: Alert[]
+  selection?: Selection
   onAcknowledge: (alert: Alert) => void
   onSilence: (alert: Alert) => void
 }
@@ -24,12 +32,12 @@ interface AlertCardsProps {
 const ABOUT_HOSTS = new Set(['host_silent', 'disk_low'])
 
 /** Alerts one below the other, so that each has room for its text in a narrow window too. */
-export function AlertCards({ label, alerts, ...asking }: AlertCardsProps) {
+export function AlertCards({ label, alerts, selection, ...asking }: AlertCardsProps) {
   return (
     <ul className={classes.cards} aria-label={label}>
       {alerts.map((alert) => (
-        <li key={alert.id} className={classes.card}>
-          <Facts alert={alert} />
+        <li key={alert.id} className={classes.card} tabIndex={-1} data-alert={alert.id}>
+          <Facts alert={alert} selection={selection} />
           <p className={classes.message}>{alert.message}</p>
           {alert.state !== 'RESOLVED' && alert.next_step && (
             <p className={classes.message}>
@@ -44,11 +52,19 @@ export function AlertCards({ label, alerts, ...asking }: AlertCardsProps) {
   )
 }
 
-function Facts({ alert }: { alert: Alert }) {
+function Facts({ alert, selection }: { alert: Alert; selection: Selection | undefined }) {
   return (
     <div className={classes.facts}>
+      {selection && alert.state === 'OPEN' && (
+        <Check
+          label={`Select: ${alert.message}`}
+          part="select"
+          checked={selection.has(alert)}
+          onChange={() => selection.toggle(alert)}
+        />
+      )}
       <SeverityBadge severity={alert.severity} />
-      <strong className={classes.subject}>
+      <strong className={classes.subject} data-key="subject">
         <About alert={alert} />
       </strong>
       <span>{ruleWords(alert.rule)}</span>
@@ -64,7 +80,7 @@ function Actions({
   alert,
   onAcknowledge,
   onSilence,
-}: { alert: Alert } & Omit<AlertCardsProps, 'label' | 'alerts'>) {
+}: { alert: Alert } & Pick<AlertCardsProps, 'onAcknowledge' | 'onSilence'>) {
   const readOnly = cannotWrite(useQuery(sessionQuery).data)
   const look = { size: 'compact-xs', variant: 'default', reason: readOnly } as const
   return (
@@ -72,13 +88,19 @@ function Actions({
       {alert.state === 'OPEN' && (
         <ReasonButton
           {...look}
+          data-key="acknowledge"
           aria-label={`Acknowledge: ${alert.message}`}
           onClick={() => onAcknowledge(alert)}
         >
           Acknowledge
         </ReasonButton>
       )}
-      <ReasonButton {...look} aria-label={`Silence: ${alert.message}`} onClick={() => onSilence(alert)}>
+      <ReasonButton
+        {...look}
+        data-key="silence"
+        aria-label={`Silence: ${alert.message}`}
+        onClick={() => onSilence(alert)}
+      >
         Silence
       </ReasonButton>
     </Group>

@@ -1,20 +1,26 @@
-import { SegmentedControl, Select } from '@mantine/core'
-import { useInfiniteQuery } from '@tanstack/react-query'
-import { useNavigate, useSearch } from '@tanstack/react-router'
-import { useState } from 'react'
-import { alertsQuery, type AlertFilter } from '@/api/alerts'
+import { Button, SegmentedControl, Select } from '@mantine/core'
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { Link, useNavigate, useSearch } from '@tanstack/react-router'
+import { Fragment, useState } from 'react'
+import { alertRulesQuery, alertsQuery, type AlertFilter } from '@/api/alerts'
 import type { Alert, Severity } from '@/api/types'
 import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
 import { FilterInput } from '@/components/ui/FilterInput'
 import { LoadMore } from '@/components/ui/LoadMore'
 import { PageHeader } from '@/components/ui/PageHeader'
 import { Panel } from '@/components/ui/Panel'
+import { ruleWords } from '@/domain/matchers'
 import { SEVERITIES } from '@/domain/severities'
+import { count } from '@/lib/format'
 import { usePollInterval } from '@/lib/live/LiveProvider'
 import { AcknowledgeDialog } from './AcknowledgeDialog'
-import { AlertCards } from './AlertCards'
+import { AlertCards, type Selection } from './AlertCards'
+import { BulkAcknowledge } from './BulkAcknowledge'
+import { grouped, type Grouping } from './grouping'
+import { NotifyButton } from './NotifyButton'
 import { SilenceDialog } from './SilenceDialog'
 import { Silences } from './Silences'
+import { useAlertKeys } from './useAlertKeys'
 import classes from './alerts.module.css'
 
 const ALL = 'ALL'
@@ -22,33 +28,58 @@ const STATES = [
   { value: ALL, label: 'All' },
   { value: 'OPEN', label: 'Open' },
   { value: 'ACKNOWLEDGED', label: 'Acknowledged' },
+  { value: 'SILENCED', label: 'Silenced' },
   { value: 'RESOLVED', label: 'Resolved' },
+]
+const TITLES = { OPEN: 'Open', ACKNOWLEDGED: 'Acknowledged', SILENCED: 'Silenced', [ALL]: 'Firing' }
+const GROUPED = [
+  { value: 'pipeline', label: 'By pipeline' },
+  { value: 'rule', label: 'By rule' },
 ]
 
 type Asked = { kind: 'acknowledge' | 'silence'; alert: Alert }
 
 /** What the rules have found over all pipelines: what fires, who was told, and what was resolved lately. */
 export function AlertsPage() {
-  const { state, severity, label } = useSearch({ from: '/alerts' })
+  const search = useSearch({ from: '/alerts' })
   const navigate = useNavigate({ from: '/alerts' })
   const [asked, setAsked] = useState<Asked | null>(null)
-  const set = (search: AlertFilter) =>
-    void navigate({ search: { state, severity, label, ...search }, replace: true })
+  const [chosen, setChosen] = useState<Alert[]>([])
+  const inbox = useAlertKeys()
+  const { state, severity, label, rule, pipeline, group } = search
+  const filter = { severity, label, rule, pipeline }
+  const set = (change: Partial<typeof search>) =>
+    void navigate({ search: { ...search, ...change }, replace: true })
   const onAsk = (kind: Asked['kind']) => (alert: Alert) => setAsked({ kind, alert })
-  const list = { onAcknowledge: onAsk('acknowledge'), onSilence: onAsk('silence') }
-  const narrowed = Boolean(severity ?? label)
+  const list = { group, onAcknowledge: onAsk('acknowledge'), onSilence: onAsk('silence') }
+  const narrowed = Boolean(severity ?? label ?? rule ?? pipeline)
+  const selection: Selection = {
+    has: ({ id }) => chosen.some((each) => each.id === id),
+    toggle: (alert) =>
+      setChosen((old) =>
+        old.some(({ id }) => id === alert.id) ? old.filter(({ id }) => id !== alert.id) : [...old, alert],
+      ),
+  }
   return (
-    <div className={classes.page}>
+    <div className={classes.page} ref={inbox}>
       <PageHeader
         title="Alerts"
         beside={<span className="dim">conditions that require action, over all pipelines</span>}
+        actions={
+          <>
+            <NotifyButton />
+            <Button component={Link} to="/alerts/rules" variant="default">
+              Alert rules
+            </Button>
+          </>
+        }
       >
         <div className={classes.filters}>
           <SegmentedControl
             aria-label="State"
             data={STATES}
             value={state ?? ALL}
-            onChange={(value) => set({ state: value === ALL ? undefined : (value as Alert['state']) })}
+            onChange={(value) => set({ state: value === ALL ? undefined : (value as typeof state) })}
           />
           <Select
             aria-label="Severity"
@@ -59,19 +90,37 @@ export function AlertsPage() {
             clearable
             clearButtonProps={{ 'aria-label': 'Every severity' }}
           />
+          <RuleSelect value={rule} onChange={(value) => set({ rule: value })} />
+          <FilterInput
+            label="Pipeline"
+            placeholder="Pipeline"
+            value={pipeline ?? ''}
+            onChange={(value) => set({ pipeline: value || undefined })}
+          />
           <FilterInput
             label="Label"
             placeholder="Label, such as team:shop"
             value={label ?? ''}
             onChange={(value) => set({ label: value || undefined })}
           />
+          <Select
+            aria-label="Group"
+            placeholder="Not grouped"
+            data={GROUPED}
+            value={group ?? null}
+            onChange={(value) => set({ group: (value as Grouping | null) ?? undefined })}
+            clearable
+            clearButtonProps={{ 'aria-label': 'Not grouped' }}
+          />
         </div>
       </PageHeader>
       {state !== 'RESOLVED' && (
         <AlertList
-          title={state === 'ACKNOWLEDGED' ? 'Acknowledged' : state === 'OPEN' ? 'Open' : 'Firing'}
-          empty={narrowed ? 'No alerts match' : 'No alerts fire'}
-          filter={{ state, severity, label }}
+          title={TITLES[state ?? ALL]}
+          empty={narrowed || state === 'SILENCED' ? 'No alerts match' : 'No alerts fire'}
+          filter={{ ...filter, state: state === 'SILENCED' ? undefined : state }}
+          silenced={state === 'SILENCED'}
+          selection={selection}
           {...list}
         />
       )}
@@ -79,10 +128,11 @@ export function AlertsPage() {
         <AlertList
           title="Recently resolved"
           empty={narrowed ? 'No resolved alerts match' : 'No resolved alerts'}
-          filter={{ state: 'RESOLVED', severity, label }}
+          filter={{ ...filter, state: 'RESOLVED' }}
           {...list}
         />
       )}
+      <BulkAcknowledge chosen={chosen} onClear={() => setChosen([])} />
       <Silences />
       {asked?.kind === 'acknowledge' && (
         <AcknowledgeDialog alert={asked.alert} onClose={() => setAsked(null)} />
@@ -92,17 +142,40 @@ export function AlertsPage() {
   )
 }
 
+/** The rules that users can set, by their names. */
+function RuleSelect({ value, onChange }: { value?: string; onChange: (rule?: string) => void }) {
+  const { data = [] } = useQuery(alertRulesQuery)
+  const names = new Set([...data.map(({ rule }) => rule as string), ...(value ? [value] : [])])
+  return (
+    <Select
+      aria-label="Rule"
+      placeholder="Every rule"
+      data={[...names].map((rule) => ({ value: rule, label: ruleWords(rule) }))}
+      value={value ?? null}
+      onChange={(rule) => onChange(rule ?? undefined)}
+      searchable
+      clearable
+      clearButtonProps={{ 'aria-label': 'Every rule' }}
+    />
+  )
+}
+
 interface AlertListProps {
   title: string
   empty: string
   filter: AlertFilter
+  group: Grouping | undefined
+  /** Only alerts whose messages a silence holds back. */
+  silenced?: boolean
+  selection?: Selection
   onAcknowledge: (alert: Alert) => void
   onSilence: (alert: Alert) => void
 }
 
-function AlertList({ title, empty, filter, ...asking }: AlertListProps) {
+function AlertList({ title, empty, filter, group, silenced = false, ...cards }: AlertListProps) {
   const query = useInfiniteQuery({ ...alertsQuery(filter), refetchInterval: usePollInterval() })
-  const alerts = query.data?.pages.flatMap(({ results }) => results) ?? []
+  const found = query.data?.pages.flatMap(({ results }) => results) ?? []
+  const alerts = silenced ? found.filter(({ silence }) => silence !== null) : found
   return (
     <Panel title={title} note="newest first" flush>
       {query.error && !query.data && <ErrorNote error={query.error} onRetry={() => void query.refetch()} />}
@@ -113,7 +186,16 @@ function AlertList({ title, empty, filter, ...asking }: AlertListProps) {
             'An alert appears here when a rule finds a cause, and is sent to receivers.'}
         </Empty>
       )}
-      {alerts.length > 0 && <AlertCards label={title} alerts={alerts} {...asking} />}
+      {grouped(alerts, group).map((each) => (
+        <Fragment key={each.title}>
+          {each.title && (
+            <h3 className={classes.group}>
+              {each.title} <span className="dim">{count(each.alerts.length)}</span>
+            </h3>
+          )}
+          <AlertCards label={each.title || title} alerts={each.alerts} {...cards} />
+        </Fragment>
+      ))}
       <LoadMore query={query} />
     </Panel>
   )

@@ -1,7 +1,7 @@
 import { Radio, Select, Stack, Text, TextInput } from '@mantine/core'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import { createSilence } from '@/api/alerts'
+import { createSilence, matchedAlertsQuery } from '@/api/alerts'
 import { keys } from '@/api/keys'
 import { pipelineQuery } from '@/api/pipelines'
 import type { Alert, Matchers } from '@/api/types'
@@ -12,6 +12,7 @@ import { announce } from '@/components/ui/Announcer'
 import { FormDialog } from '@/components/ui/FormDialog'
 import { inHours, silenceCall } from '@/domain/calls'
 import { matcherWords } from '@/domain/matchers'
+import { count } from '@/lib/format'
 
 const HOURS = [
   { value: '1', label: '1 hour' },
@@ -65,6 +66,7 @@ export function SilenceDialog({ alert, onClose }: { alert: Alert; onClose: () =>
           ))}
         </Stack>
       </Radio.Group>
+      <Matched matchers={matchers} />
       <TeamField
         choice={owner}
         description="The silence of a team is about alerts of that team alone."
@@ -87,6 +89,20 @@ export function SilenceDialog({ alert, onClose }: { alert: Alert; onClose: () =>
         data-autofocus
       />
     </FormDialog>
+  )
+}
+
+/** How many alerts the silence would be about now. */
+function Matched({ matchers }: { matchers: Matchers }) {
+  const { data, error } = useQuery(matchedAlertsQuery(matchers))
+  const number = data && `${count(data.count)}${data.more ? ' or more' : ''}`
+  return (
+    <Text size="sm" role="status">
+      {error && 'The number of matching alerts is unknown. '}
+      {!data && !error && 'Counting matching alerts …'}
+      {data &&
+        `Matches ${number} ${data.count === 1 ? 'alert that fires' : 'alerts that fire'} now, and later ones.`}
+    </Text>
   )
 }
 

@@ -8,13 +8,19 @@ import { alert, detail, silence, T0, team } from '@/testing/factories'
 import { show, showRouted } from '@/testing/render'
 import { given, problem } from '@/testing/server'
 import { AcknowledgeDialog } from './AcknowledgeDialog'
-import { AlertCards } from './AlertCards'
+import { notesOf } from '@/lib/notifications'
+import { AlertCards, type Selection } from './AlertCards'
+import { BulkAcknowledge } from './BulkAcknowledge'
+import { grouped } from './grouping'
+import { NotifyButton } from './NotifyButton'
 import { SilenceDialog } from './SilenceDialog'
 import { Silences } from './Silences'
+import { useAlertKeys } from './useAlertKeys'
 
 const nothing = () => {}
 
 beforeEach(() => {
+  given.get('/alerts', () => ({ results: [alert()], next: null }))
   given.get('/session', () => ({ authenticated: true, user: 'ana', role: 'operator', everywhere: null }))
   inTeams('shop')
 })
@@ -205,5 +211,145 @@ describe('silencing', () => {
     show(<Silences />)
     await waitFor(() => expect(asked).toHaveBeenCalled())
     expect(screen.queryByText('Active silences')).toBeNull()
+  })
+})
+
+describe('acknowledging several', () => {
+  it('shows the result of each, and a refused one stops no other', async () => {
+    const notes: unknown[] = []
+    given.post('/alerts/17/acknowledge', () =>
+      problem(409, 'alert_resolved', 'Alert 17 is resolved.', { hint: 'No action is required.' }),
+    )
+    given.post('/alerts/18/acknowledge', async (request) => {
+      notes.push(await request.json())
+      return alert({ id: 18, state: 'ACKNOWLEDGED' })
+    })
+    const cleared = vi.fn()
+    show(<BulkAcknowledge chosen={[alert(), alert({ id: 18, message: 'Late.' })]} onClear={cleared} />)
+    await userEvent.click(screen.getByRole('button', { name: 'Acknowledge 2 alerts' }))
+    await userEvent.type(await screen.findByLabelText('Note'), 'On it.{Enter}')
+    const table = screen.getByRole('table', { name: 'Alerts to acknowledge' })
+    expect(await within(table).findByText('Acknowledged')).toBeVisible()
+    expect(within(table).getByText('Alert 17 is resolved. No action is required.')).toBeVisible()
+    expect(notes).toEqual([{ note: 'On it.' }])
+    await userEvent.click(screen.getByRole('button', { name: 'Close' }))
+    expect(cleared).toHaveBeenCalled()
+  })
+})
+
+describe('keys of the inbox', () => {
+  function Inbox({
+    onAcknowledge,
+    selection,
+  }: {
+    onAcknowledge: (alert: Alert) => void
+    selection: Selection
+  }) {
+    const alerts = [alert(), alert({ id: 18, message: 'Late.' })]
+    return (
+      <div ref={useAlertKeys()}>
+        <AlertCards
+          label="Firing"
+          alerts={alerts}
+          selection={selection}
+          onAcknowledge={onAcknowledge}
+          onSilence={nothing}
+        />
+      </div>
+    )
+  }
+
+  it('move between alerts, acknowledge and select them', async () => {
+    const acknowledge = vi.fn()
+    const toggle = vi.fn()
+    showRouted(<Inbox onAcknowledge={acknowledge} selection={{ has: () => false, toggle }} />)
+    const [first, second] = await shown()
+    await userEvent.keyboard('a')
+    expect(acknowledge).not.toHaveBeenCalled()
+    await userEvent.keyboard('j')
+    expect(first).toHaveFocus()
+    await userEvent.keyboard('jj')
+    expect(second).toHaveFocus()
+    await waitFor(() =>
+      expect(within(second!).getByRole('button', { name: /^Acknowledge/ })).not.toHaveAttribute(
+        'aria-disabled',
+      ),
+    )
+    await userEvent.keyboard('ax')
+    expect(acknowledge).toHaveBeenCalledWith(expect.objectContaining({ id: 18 }))
+    expect(toggle).toHaveBeenCalledWith(expect.objectContaining({ id: 18 }))
+    await userEvent.keyboard('k')
+    expect(first).toHaveFocus()
+  })
+})
+
+describe('groups', () => {
+  it('have the order of their first alerts', () => {
+    const alerts = [alert(), alert({ id: 18, pipeline: null, rule: 'host_silent' }), alert({ id: 19 })]
+    expect(grouped(alerts, 'pipeline').map((each) => [each.title, each.alerts.length])).toEqual([
+      ['orders', 2],
+      ['About no pipeline', 1],
+    ])
+    expect(grouped(alerts, 'rule').map(({ title }) => title)).toEqual(['blocked', 'host silent'])
+    expect(grouped(alerts, undefined).map(({ title }) => title)).toEqual([''])
+  })
+})
+
+describe('notifications', () => {
+  /** The locks that tabs of the browser hold. */
+  let held: { name: string }[] = []
+  const now = [alert({ id: 18, severity: 'warning', message: 'Late.' }), alert()]
+  /** What a tab finds once its browser has noted the alerts that there were. */
+  const looked = async (before: Alert[]) => void (await notesOf(before, ['critical', 'warning']))
+
+  beforeEach(() => {
+    held = []
+    const request = (_: string, work: () => void) => Promise.resolve(work())
+    const value = { request, query: () => Promise.resolve({ held }) }
+    Object.defineProperty(navigator, 'locks', { configurable: true, value })
+  })
+
+  it('tell of what is new, once for all tabs, and of nothing that was there before', async () => {
+    await looked([alert()])
+    expect(await notesOf(now, ['critical', 'warning'])).toEqual([
+      { tag: 'headgate-alert-18', title: 'orders: blocked', body: 'Late.' },
+    ])
+    expect(await notesOf(now, ['critical', 'warning'])).toEqual([])
+  })
+
+  it('tell nothing while a tab is looked at, of other severities, or of what is silenced', async () => {
+    await looked([alert({ id: 100 })])
+    held = [{ name: 'headgate.visible' }]
+    expect(await notesOf([alert({ id: 101 })], ['critical'])).toEqual([])
+    held = []
+    expect(await notesOf([alert({ id: 101 })], ['critical'])).toEqual([])
+    expect(await notesOf([alert({ id: 102, severity: 'info' })], ['critical'])).toEqual([])
+    expect(await notesOf([alert({ id: 103, silence: 3 })], ['critical'])).toEqual([])
+  })
+
+  it('are one where many alerts are new', async () => {
+    await looked([alert({ id: 200 })])
+    const many = [201, 202, 203, 204].map((id) => alert({ id }))
+    expect((await notesOf(many, ['critical'])).map(({ title }) => title)).toEqual(['4 new alerts'])
+  })
+
+  it('are explained where the browser blocks them', async () => {
+    vi.stubGlobal('Notification', { permission: 'denied' })
+    show(<NotifyButton />)
+    await userEvent.click(screen.getByRole('button', { name: 'Notify me' }))
+    expect(await screen.findByRole('alert')).toHaveTextContent('Your browser blocks notifications')
+    expect(screen.getByRole('checkbox', { name: 'Critical' })).toBeDisabled()
+    vi.unstubAllGlobals()
+  })
+
+  it('are asked for when the first severity is chosen', async () => {
+    const ask = vi.fn(() => Promise.resolve('granted'))
+    vi.stubGlobal('Notification', { permission: 'default', requestPermission: ask })
+    show(<NotifyButton />)
+    await userEvent.click(screen.getByRole('button', { name: 'Notify me' }))
+    await userEvent.click(await screen.findByRole('checkbox', { name: 'Critical' }))
+    expect(await screen.findByRole('button', { name: 'Notifications on' })).toBeVisible()
+    expect(ask).toHaveBeenCalledOnce()
+    vi.unstubAllGlobals()
   })
 })

@@ -1,4 +1,4 @@
-import { screen, within } from '@testing-library/react'
+import { screen, waitFor, within } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
 import {
   createMemoryHistory,
@@ -7,11 +7,16 @@ import {
   createRouter,
   RouterProvider,
 } from '@tanstack/react-router'
-import type { HealthCheck, Setting } from '@/api/types'
-import { T0 } from '@/testing/factories'
-import { show } from '@/testing/render'
+import { vi } from 'vitest'
+import type { Cluster, HealthCheck, Setting } from '@/api/types'
+import { session, T0 } from '@/testing/factories'
+import { show, showRouted } from '@/testing/render'
 import { given, problem } from '@/testing/server'
+import { isDraftInvalid, readDraft, writeDraft } from './clusterDraft'
+import { ClustersTab } from './ClustersTab'
 import { HealthTab } from './HealthTab'
+import { InterceptorsTab } from './InterceptorsTab'
+import { ReachTab } from './ReachTab'
 import { SettingsTab } from './SettingsTab'
 
 const check = (fields: Partial<HealthCheck> = {}): HealthCheck => ({
@@ -122,5 +127,153 @@ describe('settings', () => {
     expect(router.state.location.search).toEqual({ changed: true })
     await userEvent.type(screen.getByRole('textbox', { name: 'Setting' }), 'nothing like this')
     expect(await screen.findByText('No settings match')).toBeVisible()
+  })
+})
+
+describe('clusters', () => {
+  const cluster = (fields: Partial<Cluster> = {}): Cluster => ({
+    ...{ name: 'analytics', team: null, version: 3, used_by: ['orders'], pending: ['orders'] },
+    spec: { master: 'spark://spark:7077', conf: { 'spark.kubernetes.namespace': 'streaming' } },
+    ...{ created_at: T0, created_by: 'ana', updated_at: T0, updated_by: 'ben' },
+    ...fields,
+  })
+
+  function open(role: 'admin' | 'operator', ...clusters: Cluster[]) {
+    given.get('/session', () => ({ ...session(role), everywhere: role }))
+    given.get('/teams', () => ({ results: [], next: null }))
+    given.get('/clusters', () => ({ results: clusters, next: null }))
+    showRouted(<ClustersTab />)
+  }
+
+  it('say who uses them, and are not deleted while they are used', async () => {
+    open('admin', cluster())
+    const row = (await screen.findByRole('rowheader', { name: /analytics/ })).closest('tr')!
+    expect(row).toHaveTextContent('spark://spark:7077')
+    expect(within(row).getByRole('link', { name: 'orders' })).toBeVisible()
+    expect(row).toHaveTextContent('runs on an earlier version')
+    expect(await within(row).findByRole('button', { name: 'Delete analytics' })).toHaveAttribute(
+      'aria-disabled',
+    )
+  })
+
+  it('are changed without losing what the form holds, and findings stand at their fields', async () => {
+    const sent = vi.fn()
+    given.put('/clusters/analytics', async (request) => {
+      sent(await request.json())
+      const finding = {
+        path: 'python',
+        code: 'x',
+        message: 'This is no path.',
+        suggestion: '',
+        severity: 'error',
+      }
+      return problem(422, 'cluster_invalid', 'The cluster was not stored.', { findings: [finding] })
+    })
+    open('admin', cluster())
+    await userEvent.click(await screen.findByRole('button', { name: 'Change analytics' }))
+    await userEvent.type(await screen.findByLabelText('Python'), 'python3')
+    await userEvent.click(screen.getByRole('button', { name: 'Change cluster' }))
+    expect(await screen.findByText('This is no path.')).toBeVisible()
+    expect(sent).toHaveBeenCalledWith({ spec: { ...cluster().spec, python: 'python3' }, team: null })
+  })
+
+  it('tell operators who defines them', async () => {
+    open('operator')
+    expect(await screen.findByText('No clusters')).toBeVisible()
+    await waitFor(() =>
+      expect(screen.getByRole('button', { name: 'Define cluster' })).toHaveAttribute('aria-disabled', 'true'),
+    )
+  })
+
+  it('keep every key between the form and the API', () => {
+    const spec = {
+      ...{ master: 'k8s://https://host:6443', image: 'headgate:1', cluster_secret: '${secret:S}' },
+      ...{ conf: { 'spark.a': 'b=c' }, volumes: { state: { type: 'nfs', path: '/mnt' } } },
+    }
+    expect(writeDraft(readDraft(spec))).toEqual(spec)
+    expect(isDraftInvalid({ volumes: '[]' })).toContain('Write an object')
+    expect(isDraftInvalid({ volumes: '{' })).toContain('not JSON')
+  })
+})
+
+describe('reach', () => {
+  const rule = {
+    id: 4,
+    team: null,
+    path: '/data',
+    mode: 'write',
+    note: 'Lake',
+    created_at: T0,
+    created_by: 'ana',
+  }
+
+  beforeEach(() => {
+    given.get('/session', () => ({ ...session('admin'), everywhere: 'admin' }))
+    given.get('/teams', () => ({ results: [], next: null }))
+    given.get('/allowed-roots', () => ({ results: [rule], next: null }))
+    given.get('/allowed-networks', () => ({ results: [], next: null }))
+    show(<ReachTab />)
+  })
+
+  it('lists directories and removes one after a question', async () => {
+    const removed = vi.fn()
+    given.delete('/allowed-roots/4', () => {
+      removed()
+      return new Response(null, { status: 204 })
+    })
+    const row = (await screen.findByRole('rowheader', { name: '/data' })).closest('tr')!
+    expect(row).toHaveTextContent('read and writeallLake')
+    await waitFor(() =>
+      expect(within(row).getByRole('button', { name: 'Remove /data' })).not.toHaveAttribute('aria-disabled'),
+    )
+    await userEvent.click(within(row).getByRole('button', { name: 'Remove /data' }))
+    await userEvent.click(await screen.findByRole('button', { name: 'Remove rule' }))
+    await waitFor(() => expect(removed).toHaveBeenCalled())
+  })
+
+  it('allows a network, and shows what is wrong with it', async () => {
+    const sent = vi.fn()
+    given.post('/allowed-networks', async (request) => {
+      sent(await request.json())
+      const finding = {
+        path: 'target',
+        code: 'x',
+        message: 'This is no host.',
+        suggestion: '',
+        severity: 'error',
+      }
+      return problem(422, 'rule_invalid', 'The rule was not stored.', { findings: [finding] })
+    })
+    await waitFor(() =>
+      expect(screen.getByRole('button', { name: 'Allow network' })).not.toHaveAttribute('aria-disabled'),
+    )
+    await userEvent.click(screen.getByRole('button', { name: 'Allow network' }))
+    const dialog = await screen.findByRole('dialog')
+    await userEvent.type(within(dialog).getByLabelText('Network or host'), 'a b')
+    await userEvent.click(within(dialog).getByRole('button', { name: 'Allow network' }))
+    expect(await within(dialog).findByText('This is no host.')).toBeVisible()
+    expect(sent).toHaveBeenCalledWith({ target: 'a b', ports: '*', note: '', team: null })
+  })
+})
+
+describe('interceptor classes', () => {
+  it('say where they come from, who uses them, and which are refused', async () => {
+    given.get('/installation/interceptors', () => [
+      {
+        name: 'acme:Old',
+        registered: false,
+        listed: false,
+        package: null,
+        version: null,
+        used_by: ['bills'],
+      },
+      { name: 'acme:New', registered: true, listed: false, package: 'acme', version: '2.1', used_by: [] },
+    ])
+    showRouted(<InterceptorsTab />)
+    const old = (await screen.findByRole('rowheader', { name: 'acme:Old' })).closest('tr')!
+    expect(old).toHaveTextContent('Not registered')
+    expect(within(old).getByRole('link', { name: 'bills' })).toBeVisible()
+    const fresh = screen.getByRole('rowheader', { name: 'acme:New' }).closest('tr')!
+    expect(fresh).toHaveTextContent('Registeredacme 2.1no pipeline')
   })
 })

@@ -10,6 +10,9 @@ const SHORTCUTS: { keys: string[]; does: string }[] = [
   { keys: ['←', '→'], does: 'Go to the previous or the next point of a chart' },
   { keys: ['Page up', 'Page down'], does: 'Go back or forward by 30 points of a chart' },
   { keys: ['Home', 'End'], does: 'Go to the first or the last point of a chart' },
+  { keys: ['j', 'k'], does: 'Go to the next or the previous alert' },
+  { keys: ['Enter'], does: 'Open what the alert is about' },
+  { keys: ['a', 's', 'x'], does: 'Acknowledge, silence or select the alert' },
   { keys: ['Tab', 'Enter'], does: 'Select a component of the topology, and show its details' },
 ]
 

@@ -13,7 +13,7 @@ import { ToneBadge } from '@/components/ui/ToneBadge'
 import { endFreezeCall } from '@/domain/migrationCalls'
 import { useNow } from '@/lib/clock'
 import { FreezeDialog } from './FreezeDialog'
-import { RemovalDialog } from './RemovalDialog'
+import { RemovalDialog } from '@/components/actions/RemovalDialog'
 import { scopeInWords } from './scope'
 
 /** Times in which no migration starts; running ones continue. */

@@ -12,7 +12,7 @@ import { Moment } from '@/components/ui/Time'
 import { removeApprovalPolicyCall } from '@/domain/migrationCalls'
 import { count, duration, plural } from '@/lib/format'
 import { PolicyDialog } from './PolicyDialog'
-import { RemovalDialog } from './RemovalDialog'
+import { RemovalDialog } from '@/components/actions/RemovalDialog'
 import { scopeInWords } from './scope'
 
 /** How many users other than the author have to approve; of those that concern a pipeline the strictest counts. */

@@ -1,6 +1,6 @@
 import { Button, Group, Modal, Stack, Text } from '@mantine/core'
 import type { QueryKey } from '@tanstack/react-query'
-import { ShowCall } from '@/components/actions/ShowCall'
+import { ShowCall } from './ShowCall'
 import { ErrorNote } from '@/components/ui/Feedback'
 import { useSending } from '@/components/ui/useSending'
 import type { Call } from '@/domain/calls'

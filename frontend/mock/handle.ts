@@ -210,7 +210,7 @@ function onPipeline(world: World, path: string, request: Request, body: Record<s
           ? json(revisions(sim)[0], 201)
           : page(revisions(sim))
     default:
-      return json({ ...sim.pipeline, definition: { name }, definition_yaml: sim.yaml })
+      return json({ ...sim.pipeline, definition: { name }, definition_yaml: sim.yaml, as_written: true })
   }
 }
 

@@ -13,6 +13,8 @@ from rest_framework.test import APIClient
 
 from pipelines.domain.base.roles import Role
 from pipelines.domain.base.states import DesiredState, MigrationKind, MigrationStage, OperationState, Phase
+from pipelines.domain.definitions.checks.validate import validate_text
+from pipelines.domain.definitions.document.spec import Definition
 from pipelines.models import (
     AuditRow,
     Delivery,
@@ -62,7 +64,7 @@ def test_a_definition_becomes_a_stopped_pipeline_with_revision_1(operator: APICl
     assert response.headers["ETag"] == body["etag"]
     assert (body["phase"], body["desired_state"], body["revision"]) == ("STOPPED", "STOPPED", 1)
     assert body["definition"]["sources"]["shop"]["topics"] == ["orders-in"]
-    assert yaml.safe_load(body["definition_yaml"]) == body["definition"]
+    assert validate_text(body["definition_yaml"]).definition == Definition.model_validate(body["definition"])
     assert Event.objects.get().kind == "pipeline.created"
     assert AuditRow.objects.get().action == "pipeline.create"
 

@@ -125,7 +125,8 @@ class FakeApi:
             return problem(404, "pipeline_not_found")
         match parts[1:]:
             case []:
-                return 200, self.pipelines[parts[0]] | {"definition": {}, "definition_yaml": "name: orders\n"}
+                text = {"definition": {}, "definition_yaml": "name: orders\n", "as_written": True}
+                return 200, self.pipelines[parts[0]] | text
             case ["runs"]:
                 return 200, page(list(reversed(self.runs)))
             case ["ledger", "summary"]:

@@ -9,7 +9,7 @@ import typer
 from controlplane.cli.base import inputs
 from controlplane.cli.base.errors import CommandError, ExitCode
 from controlplane.cli.base.governed import Right, sent
-from controlplane.cli.base.session import Limit, Name, OfHost, Session, path
+from controlplane.cli.base.session import Format, Limit, Name, OfHost, Session, path
 from controlplane.cli.base.testing import check
 
 if TYPE_CHECKING:
@@ -75,11 +75,13 @@ def apply(
         )
     else:
         status, published = client.post(path(name, "revisions"), {"definition": text, "note": note})
-        result, revision = "revised" if status == 201 else "unchanged", published["number"]
+        same = "reworded" if present["definition_yaml"] != text else "unchanged"
+        result, revision = "revised" if status == 201 else same, published["number"]
     if not session.printed({"name": name, "result": result, "revision": revision}):
         words = {
             "created": "created",
             "revised": f"revision {revision}",
+            "reworded": f"text of revision {revision} changed; the definition is the same",
             "unchanged": f"unchanged (revision {revision})",
         }
         output.print_line(f"{name}: {words[result]}")
@@ -125,18 +127,38 @@ def _row(pipeline: dict[str, Any]) -> tuple[object, ...]:
 def show(
     session: Session,
     name: Name,
-    definition: Annotated[bool, typer.Option("--definition", help="Print only the definition, as YAML.")] = False,
+    definition: Annotated[
+        bool, typer.Option("--definition", help="Print only the definition, as it was written, comments included.")
+    ] = False,
+    revision: Annotated[
+        int | None, typer.Option("--revision", min=1, metavar="N", help="With --definition: that of an older revision.")
+    ] = None,
+    defaults: Annotated[
+        bool, typer.Option("--defaults", help="With --definition: every key, without comments; -o json has all, too.")
+    ] = False,
 ) -> None:
     """Show a pipeline, or its definition."""
     from controlplane.cli.base import output
 
-    pipeline = session.client().get(path(name))
-    if session.printed(pipeline["definition"] if definition else pipeline):
-        return
+    if (defaults or revision is not None) and not definition:
+        raise CommandError.of_usage("--revision and --defaults need --definition.")
+    where = path(name) if revision is None else path(name, "revisions", str(revision))
+    found = session.client().get(where)
     if definition:
-        output.write_text(pipeline["definition_yaml"])
+        _print_definition(session, found, defaults=defaults)
+    elif not session.printed(found):
+        output.table(("", ""), _facts(found), empty="")
+
+
+def _print_definition(session: Session, found: dict[str, Any], *, defaults: bool) -> None:
+    from controlplane.cli.base import output
+    from pipelines.domain.definitions.document.text import dump
+
+    if session.format is Format.JSON:
+        session.printed(found["definition"])
     else:
-        output.table(("", ""), _facts(pipeline), empty="")
+        text = dump(found["definition"]) if defaults else found["definition_yaml"]
+        output.write_text(text if text.endswith("\n") else f"{text}\n")
 
 
 def _facts(pipeline: dict[str, Any]) -> list[tuple[str, object]]:

@@ -1662,8 +1662,8 @@ export interface paths {
         get: operations["list_revisions"];
         put?: never;
         /**
-         * @description Publish a revision of a stopped pipeline. 200: this is the present definition already. `warnings` has SQL
-         *     that Spark has not checked.
+         * @description Publish a revision of a stopped pipeline. 200: this is the present definition already; another text of it is
+         *     kept. `warnings` has SQL that Spark has not checked.
          */
         post: operations["create_revision"];
         delete?: never;
@@ -1679,7 +1679,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Show a revision. */
+        /** @description Show a revision with its text. */
         get: operations["get_revision"];
         put?: never;
         post?: never;
@@ -3986,8 +3986,16 @@ export interface components {
             definition: {
                 [key: string]: unknown;
             };
-            /** Definition Yaml */
+            /**
+             * Definition Yaml
+             * @description As its author wrote it, comments included; where no text is stored, the keys that differ from their defaults.
+             */
             definition_yaml: string;
+            /**
+             * As Written
+             * @description Whether `definition_yaml` is the author's text.
+             */
+            as_written: boolean;
             /** Warnings */
             warnings: components["schemas"]["Finding"][];
         };
@@ -7368,8 +7376,16 @@ export interface components {
             definition: {
                 [key: string]: unknown;
             };
-            /** Definition Yaml */
+            /**
+             * Definition Yaml
+             * @description As its author wrote it, comments included; where no text is stored, the keys that differ from their defaults.
+             */
             definition_yaml: string;
+            /**
+             * As Written
+             * @description Whether `definition_yaml` is the author's text.
+             */
+            as_written: boolean;
         };
         /** PipelinePage */
         PipelinePage: {
@@ -7860,6 +7876,16 @@ export interface components {
             definition: {
                 [key: string]: unknown;
             };
+            /**
+             * Definition Yaml
+             * @description As its author wrote it, comments included; where no text is stored, the keys that differ from their defaults.
+             */
+            definition_yaml: string;
+            /**
+             * As Written
+             * @description Whether `definition_yaml` is the author's text.
+             */
+            as_written: boolean;
             /** Warnings */
             warnings: components["schemas"]["Finding"][];
         };
@@ -8493,6 +8519,39 @@ export interface components {
              * @default
              */
             note: string;
+        };
+        /**
+         * RevisionDetail
+         * @description One immutable definition with its text.
+         */
+        RevisionDetail: {
+            /** Number */
+            number: number;
+            /** Digest */
+            digest: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Created By */
+            created_by: string;
+            /** Note */
+            note: string;
+            /** Definition */
+            definition: {
+                [key: string]: unknown;
+            };
+            /**
+             * Definition Yaml
+             * @description As its author wrote it, comments included; where no text is stored, the keys that differ from their defaults.
+             */
+            definition_yaml: string;
+            /**
+             * As Written
+             * @description Whether `definition_yaml` is the author's text.
+             */
+            as_written: boolean;
         };
         /** RevisionPage */
         RevisionPage: {
@@ -14185,7 +14244,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Revision"];
+                    "application/json": components["schemas"]["RevisionDetail"];
                 };
             };
             /** @description A problem. */

@@ -20,6 +20,25 @@ describe('a host in the text of a definition', () => {
     )
   })
 
+  it('keeps the comments of a text that was written by hand', () => {
+    const text = 'placement: # near\n  # the broker\n  host: any  # for now\n  launcher: {}\n'
+    expect(withHost(text, 'alpha')).toBe(
+      'placement: # near\n  # the broker\n  host: "alpha"  # for now\n  launcher: {}\n',
+    )
+  })
+
+  it.each([
+    ['placement: {host: any}', 'placement: {host: "alpha"}'],
+    [
+      'placement: {launcher: {type: local}, host: "b"} # c',
+      'placement: {launcher: {type: local}, host: "alpha"} # c',
+    ],
+    ['placement: {launcher: {type: local}}', 'placement: {host: "alpha", launcher: {type: local}}'],
+    ['placement: {}', 'placement: {host: "alpha"}'],
+  ])('is set in a placement on one line: %s', (text, made) => {
+    expect(withHost(`${text}\n${REST}`, 'alpha')).toBe(`${made}\n${REST}`)
+  })
+
   it('is added where nothing is said about a place', () => {
     expect(withHost('name: orders', 'any')).toBe('name: orders\nplacement:\n  host: "any"\n')
   })

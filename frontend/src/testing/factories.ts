@@ -85,7 +85,7 @@ export function pipeline(
 }
 
 export function detail(fields: Partial<PipelineDetail> = {}): PipelineDetail {
-  return { ...pipeline(), definition: {}, definition_yaml: 'name: orders\n', ...fields }
+  return { ...pipeline(), definition: {}, definition_yaml: 'name: orders\n', as_written: true, ...fields }
 }
 
 /** Everything that is known of it; nothing runs. */

@@ -13,11 +13,18 @@ from pipelines.api.http.paging import Page, PageQuery, each, page
 from pipelines.api.http.requests import DiffQuery, RevisionBody
 from pipelines.api.lifecycle.pipelines import checked
 from pipelines.domain.definitions.document.diff import diff
+from pipelines.domain.definitions.document.source_text import source_text
 from pipelines.domain.definitions.document.spec import Definition
 from pipelines.foundation.errors import NotFound
 from pipelines.models import Pipeline, Revision
 from pipelines.selectors.lifecycle.pipelines import etag, get_pipeline
-from pipelines.selectors.lifecycle.schemas import ChangeSchema, DiffSchema, PublishedRevisionSchema, RevisionSchema
+from pipelines.selectors.lifecycle.schemas import (
+    ChangeSchema,
+    DiffSchema,
+    PublishedRevisionSchema,
+    RevisionDetailSchema,
+    RevisionSchema,
+)
 from pipelines.selectors.preview.testing import run_findings
 from pipelines.services.base.audit import Actor
 from pipelines.services.definitions import definitions, revisions
@@ -34,6 +41,13 @@ def revision_schema(revision: Revision) -> RevisionSchema:
         note=revision.note,
         definition=revision.definition,
     )
+
+
+def detail_schema(revision: Revision) -> RevisionDetailSchema:
+    """The same with the text that it was written as, or a rendering."""
+    found = source_text(revision.definition, revision.source_text)
+    facts = revision_schema(revision).model_dump()
+    return RevisionDetailSchema(**facts, definition_yaml=found.text, as_written=found.as_written)
 
 
 def get_revision(pipeline: Pipeline, number: int) -> Revision:
@@ -77,7 +91,7 @@ class RevisionList(PipelineView):
     @extend_schema(operation_id="list_revisions", responses=Page[RevisionSchema])
     def get(self, request: Request, name: str) -> Response:
         """List revisions, newest first."""
-        rows = Revision.objects.filter(pipeline=self.pipeline)
+        rows = Revision.objects.filter(pipeline=self.pipeline).defer("source_text")
         return page(rows, ["-number"], self.query(PageQuery), each(revision_schema))
 
     @extend_schema(
@@ -88,25 +102,25 @@ class RevisionList(PipelineView):
     )
     @idempotent
     def post(self, request: Request, name: str) -> Response:
-        """Publish a revision of a stopped pipeline. 200: this is the present definition already. `warnings` has SQL
-        that Spark has not checked."""
+        """Publish a revision of a stopped pipeline. 200: this is the present definition already; another text of it is
+        kept. `warnings` has SQL that Spark has not checked."""
         version = expected_version(request, required=False)
         body = self.body(RevisionBody)
         revision, new = publish(self, body, self.actor, version=version)
         location = f"/api/v1/pipelines/{name}/revisions/{revision.number}"
         tag = etag(get_pipeline(name))
         warnings = run_findings(Definition.model_validate(revision.definition), [self.pipeline.team_id])
-        made = PublishedRevisionSchema(**revision_schema(revision).model_dump(), warnings=warnings)
+        made = PublishedRevisionSchema(**detail_schema(revision).model_dump(), warnings=warnings)
         return answer(made, 201 if new else 200, Location=location, ETag=tag)
 
 
 class RevisionDetail(PipelineView):
     """One revision."""
 
-    @extend_schema(operation_id="get_revision", responses=RevisionSchema)
+    @extend_schema(operation_id="get_revision", responses=RevisionDetailSchema)
     def get(self, request: Request, name: str, number: int) -> Response:
-        """Show a revision."""
-        return answer(revision_schema(get_revision(self.pipeline, number)))
+        """Show a revision with its text."""
+        return answer(detail_schema(get_revision(self.pipeline, number)))
 
 
 class RevisionDiff(PipelineView):

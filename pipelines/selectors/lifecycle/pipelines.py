@@ -8,7 +8,6 @@ from functools import lru_cache
 from typing import Any, NamedTuple, cast
 from uuid import UUID
 
-import yaml
 from django.db.models import Count, F, FilteredRelation, Q, QuerySet
 
 from pipelines.domain.access.teams import EVERYTHING, Access
@@ -24,6 +23,7 @@ from pipelines.domain.base.states import (
     RunState,
     StopReason,
 )
+from pipelines.domain.definitions.document.source_text import source_text
 from pipelines.domain.lifecycle.actions import Situation, allowed_actions
 from pipelines.domain.lifecycle.attention import attention
 from pipelines.domain.lifecycle.conditions import Condition, ConditionStatus, ConditionType, Known, completed, headline
@@ -151,12 +151,10 @@ def detail_schema(pipeline: Pipeline, access: Access) -> PipelineDetailSchema:
     revision = pipeline.current_revision
     definition = revision.definition if revision else {}
     (fields,) = _all_fields([_as_listed(pipeline)], access)
-    return PipelineDetailSchema(**fields, definition=definition, definition_yaml=as_yaml(definition))
-
-
-def as_yaml(definition: dict[str, Any]) -> str:
-    """A definition as a person would write it down."""
-    return yaml.safe_dump(definition, sort_keys=False, allow_unicode=True, width=120)
+    found = source_text(definition, revision.source_text if revision else "")
+    return PipelineDetailSchema(
+        **fields, definition=definition, definition_yaml=found.text, as_written=found.as_written
+    )
 
 
 def etag(pipeline: Pipeline) -> str:

@@ -26,6 +26,9 @@ from pipelines.selectors.runs.schemas import (
     RunSchema,
 )
 
+_TEXT = "As its author wrote it, comments included; where no text is stored, the keys that differ from their defaults."
+_AS_WRITTEN = "Whether `definition_yaml` is the author's text."
+
 
 class OpenOperation(Schema):
     """The operation under way, in short."""
@@ -94,7 +97,8 @@ class PipelineDetailSchema(PipelineSchema):
     """A pipeline with its current definition, as canonical JSON and as YAML."""
 
     definition: dict[str, Any]
-    definition_yaml: str
+    definition_yaml: str = Field(description=_TEXT)
+    as_written: bool = Field(description=_AS_WRITTEN)
 
 
 class CreatedPipelineSchema(PipelineDetailSchema):
@@ -125,7 +129,14 @@ class RevisionSchema(Schema):
     definition: dict[str, Any]
 
 
-class PublishedRevisionSchema(RevisionSchema):
+class RevisionDetailSchema(RevisionSchema):
+    """One immutable definition with its text."""
+
+    definition_yaml: str = Field(description=_TEXT)
+    as_written: bool = Field(description=_AS_WRITTEN)
+
+
+class PublishedRevisionSchema(RevisionDetailSchema):
     """A revision that was published, with the `warnings` of its definition."""
 
     warnings: list[Finding]

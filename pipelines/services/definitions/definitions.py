@@ -8,6 +8,7 @@ from pipelines.domain.access.rights import required_role
 from pipelines.domain.access.uses import reach_findings
 from pipelines.domain.base.findings import Finding
 from pipelines.domain.definitions.checks.validate import Validation
+from pipelines.domain.definitions.document.source_text import differing, text_digest
 from pipelines.domain.definitions.document.spec import Definition
 from pipelines.foundation import clock
 from pipelines.foundation.errors import Conflict, Invalid, PreconditionFailed
@@ -52,7 +53,7 @@ def _create(definition: Definition, text: str, note: str, actor: Actor, team: Te
     pipeline.current_revision = revision
     pipeline.save(update_fields=["current_revision"])
     message = f"{actor.name} created {pipeline.name}."
-    data = {"revision": revision.number, "digest": revision.digest, "team": team.name}
+    data = {**published(revision), "team": team.name}
     events.record(kind="pipeline.created", message=message, pipeline=pipeline, actor=actor.name, data=data)
     audit.record(actor=actor, action="pipeline.create", pipeline_name=pipeline.name, after=data)
     record_users(pipeline_name=pipeline.name, before=None, after=revision.definition, actor=actor)
@@ -61,9 +62,9 @@ def _create(definition: Definition, text: str, note: str, actor: Actor, team: Te
 
 def add_revision(*, pipeline: Pipeline, definition: Definition, text: str, note: str, actor: Actor) -> Revision:
     """Add the next revision's row; publishing it is the caller's. Raises Invalid where it reaches what is not
-    allowed, or sends secrets where they may not go."""
+    allowed, sends secrets where they may not go, or the text is of another definition."""
     refused = [each for each in secrets.definition_findings(definition, [pipeline.team_id]) if each.is_error]
-    if found := [*reach_findings(definition, reach.policy([pipeline.team_id])), *refused]:
+    if found := [*reach_findings(definition, reach.policy([pipeline.team_id])), *refused, *differing(text, definition)]:
         raise invalid(found)
     newest = Revision.objects.filter(pipeline=pipeline).order_by("-number").values_list("number", flat=True).first()
     return Revision.objects.create(
@@ -76,6 +77,12 @@ def add_revision(*, pipeline: Pipeline, definition: Definition, text: str, note:
         note=note,
         created_by=actor.name,
     )
+
+
+def published(revision: Revision) -> dict[str, object]:
+    """What the audit and the events keep of a revision that was published."""
+    told: dict[str, object] = {"revision": revision.number, "digest": revision.digest}
+    return told | ({"text_digest": text_digest(revision.source_text)} if revision.source_text else {})
 
 
 def require_tested(definition: Definition, pipeline: Pipeline) -> None:

@@ -14,7 +14,13 @@ from pipelines.models import Pipeline, Revision
 from pipelines.services.access.secrets import record_users
 from pipelines.services.base import audit, events
 from pipelines.services.base.audit import Actor
-from pipelines.services.definitions.definitions import add_revision, changed_meanwhile, invalid, require_tested
+from pipelines.services.definitions.definitions import (
+    add_revision,
+    changed_meanwhile,
+    invalid,
+    published,
+    require_tested,
+)
 from pipelines.services.governance import governing
 from pipelines.services.lifecycle.holding import require_free
 
@@ -23,7 +29,8 @@ from pipelines.services.lifecycle.holding import require_free
 def publish(
     *, pipeline: Pipeline, definition: Definition, text: str, note: str, actor: Actor, version: int | None = None
 ) -> tuple[Revision, bool]:
-    """Publish a definition; returns its revision and whether it is new (the present one again is not).
+    """Publish a definition; returns its revision and whether it is new. The present one again is not, whatever its
+    comments are: a new text then takes the place of the stored one, also while the pipeline runs.
 
     Raises Invalid for another name and for tests that have not passed, Conflict while it is not stopped,
     PreconditionFailed for a stale `version`, Governed where it needs the word of others, Forbidden where its labels
@@ -33,7 +40,7 @@ def publish(
         raise invalid([renamed(pipeline, definition)])
     current = Pipeline.objects.select_related("current_revision").get(id=pipeline.id)
     if current.current_revision is not None and current.current_revision.digest == definition.digest():
-        return current.current_revision, False
+        return _reworded(current, current.current_revision, text, actor, version), False
     require_free(current, f"A revision of {current.name}")
     _require_stopped(current)
     if version is not None and version != current.version:
@@ -41,6 +48,25 @@ def publish(
     governing.require_labels(pipeline=current, labels=definition.labels, actor=actor)
     governing.require(pipeline=current, kind=ChangeKind.PUBLISH, actor=actor)
     return _publish(current, definition, text, note, actor), True
+
+
+def _reworded(pipeline: Pipeline, revision: Revision, text: str, actor: Actor, version: int | None) -> Revision:
+    """The revision with a new text of the same definition; a definition sent without text leaves the stored one."""
+    if not text or text == revision.source_text:
+        return revision
+    if version not in (None, pipeline.version):
+        raise changed_meanwhile(pipeline)
+    same = Pipeline.objects.filter(id=pipeline.id, version=pipeline.version, archived_at=None)
+    if not same.update(version=pipeline.version + 1, updated_at=clock.now()):
+        raise changed_meanwhile(pipeline)
+    before = published(revision)
+    revision.source_text = text
+    revision.save(update_fields=["source_text"])
+    after = published(revision)
+    audit.record(actor=actor, action="revision.reword", pipeline_name=pipeline.name, before=before, after=after)
+    message = f"{actor.name} changed the text of revision {revision.number}; the definition is the same."
+    events.record(kind="revision.reworded", message=message, pipeline=pipeline, actor=actor.name, data=after)
+    return revision
 
 
 def _publish(pipeline: Pipeline, definition: Definition, text: str, note: str, actor: Actor) -> Revision:
@@ -63,7 +89,7 @@ def _publish(pipeline: Pipeline, definition: Definition, text: str, note: str, a
         updated_at=clock.now(),
     ):
         raise Conflict(f"{pipeline.name} was changed by another request.", code="busy", hint="Send the request again.")
-    data = {"revision": revision.number, "digest": revision.digest}
+    data = published(revision)
     audit.record(
         actor=actor, action="revision.create", pipeline_name=pipeline.name, before={"revision": before}, after=data
     )

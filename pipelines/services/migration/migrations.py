@@ -15,6 +15,8 @@ from django.db.models import F
 
 from pipelines.domain.base.findings import Finding
 from pipelines.domain.base.states import WAITING_STAGES, MigrationKind, MigrationStage, RunRole, RunState
+from pipelines.domain.definitions.document.source_text import carried
+from pipelines.domain.definitions.document.spec import Definition
 from pipelines.domain.migration import policy, progress
 from pipelines.domain.migration.choices import STALE, MigrationAction, Standing, allowed
 from pipelines.domain.migration.plan import MigrationPlan
@@ -338,14 +340,21 @@ def _new_revision(migration: Migration, made: MigrationPlan, actor: Actor) -> Re
     definition = plans.wanted_by(made.kind, spec, pipeline).definition
     if definition is None or definition.digest() != made.target.digest:
         raise _stale(migration)
-    sent = migration.spec.get("definition")
     return add_revision(
         pipeline=pipeline,
         definition=definition,
-        text=sent if isinstance(sent, str) else "",
+        text=_text_of(migration, present, definition),
         note=f"Migration {migration.pk}: {migration.reason}"[:1000],
         actor=actor,
     )
+
+
+def _text_of(migration: Migration, present: Revision | None, definition: Definition) -> str:
+    """The text that was sent; without one, that of the present revision with the values that the migration changes."""
+    sent = migration.spec.get("definition")
+    if sent is not None or present is None:
+        return sent if isinstance(sent, str) else ""
+    return carried(present.source_text, Definition.model_validate(present.definition), definition)
 
 
 def _pass_gate(migration: Migration, actor: Actor) -> None:

@@ -40,6 +40,7 @@ const KINDS: Record<string, EventStatus> = {
   'run.ended': { icon: IconSquareX, tone: 'idle', word: 'Run ended' },
   'operation.updated': { icon: IconListCheck, tone: 'idle', word: 'Operation' },
   'revision.created': { icon: IconFileText, tone: 'held', word: 'Revision' },
+  'revision.reworded': { icon: IconFileText, tone: 'held', word: 'Text' },
   'pipeline.created': { icon: IconCirclePlus, tone: 'ok', word: 'Created' },
   'pipeline.archived': { icon: IconArchive, tone: 'idle', word: 'Archived' },
   'position.changed': { icon: IconMapPin, tone: 'held', word: 'Position' },

@@ -20,7 +20,7 @@ _CREDENTIAL_NAME = re.compile(
     r"signature|token)(?:$|[-_.])|(?:api|access|account|auth|client|function|private|shared|subscription)[-_.]?keys?$|"
     r"^key$|[-_.]key$|(?:token|secret|password|apikey)$"
 )
-_CREDENTIAL_VALUE = re.compile(
+CREDENTIAL_VALUE = re.compile(
     r"(?i:^\s*(?:bearer|basic|digest|token|negotiate|apikey|aws4-hmac-sha256)\s+\S)|"
     r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}|\bAKIA[A-Z0-9]{12}|\b(?:ghp|gho|ghs|github_pat|glpat|xox[abp]|whsec)[_-]|"
     r"\b(?:sk|pk|rk)[-_](?:live|test|proj|ant)|\bAIza[A-Za-z0-9_-]{20}|-----BEGIN"
@@ -66,7 +66,7 @@ def looks_like_a_credential(name: str, value: str) -> bool:
     """Whether a header is one that logs in, by its name or by what stands in it."""
     if not value.strip():
         return False
-    return bool(_CREDENTIAL_NAME.search(name) or _CREDENTIAL_VALUE.search(value)) or any(
+    return bool(_CREDENTIAL_NAME.search(name) or CREDENTIAL_VALUE.search(value)) or any(
         map(_is_random, _RANDOM.findall(value))
     )
 

@@ -70,13 +70,16 @@ def _validated(data: Any) -> Validation:
 
 def validate_text(text: str) -> Validation:
     """Validate a definition written in YAML or JSON; findings carry line and column."""
-    from pipelines.domain.definitions.document.text import load  # agents have no text to read and need not import YAML
+    # agents have no text to read and need not import YAML
+    from pipelines.domain.definitions.checks.comment_checks import comments_hold_no_credentials
+    from pipelines.domain.definitions.document.text import load
 
     loaded = load(text)
     if loaded.data is None:
         return _concluded(None, loaded.findings or [_not_a_mapping()])
     validation = validate_data(loaded.data)
-    return _concluded(validation.definition, [*loaded.findings, *map(loaded.located, validation.findings)])
+    remarks = [] if loaded.findings else comments_hold_no_credentials(text)
+    return _concluded(validation.definition, [*loaded.findings, *map(loaded.located, validation.findings), *remarks])
 
 
 def _parse(data: dict[str, Any]) -> tuple[Definition | None, list[Finding]]:

@@ -21,7 +21,7 @@ from pipelines.domain.definitions.document.spec import Definition
 
 Place = tuple[int, int]
 
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _INTEGER = re.compile(r"[-+]?[0-9]{1,25}")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]{1,4})?")
 _CONSTANTS = {
@@ -141,7 +141,7 @@ class Builder:
     def build(self, text: str) -> Loaded:
         """Read the one document of `text`. RefusedError or yaml.YAMLError where that cannot be done."""
         documents = 0
-        for event in yaml.parse(text, Loader=_LOADER):
+        for event in yaml.parse(text, Loader=LOADER):
             place = _place(event.start_mark)
             if isinstance(event, yaml.DocumentStartEvent):
                 documents += 1

@@ -126,6 +126,7 @@ app.noun(runs.app, "runs", panel=Panel.PIPELINES)
 app.text_verb(panel=Panel.PIPELINES)(diagnose.diagnose)
 
 app.verb(panel=Panel.DEFINITIONS)(definitions.validate)
+app.verb(panel=Panel.DEFINITIONS)(definitions.diff)
 app.verb(panel=Panel.DEFINITIONS)(definitions.apply)
 app.verb(panel=Panel.DEFINITIONS)(rehearsing.rehearse)
 app.verb(panel=Panel.DEFINITIONS)(preview.preview)

@@ -124,6 +124,7 @@ v1 = [
     path(f"{one}/guide", guide.Guide.as_view()),
     path("test-runs", testing.TestRunList.as_view()),
     path("test-runs/<uuid:test_run_id>", testing.TestRunDetail.as_view()),
+    path(f"{one}/diff", revisions.DefinitionDiff.as_view()),
     path(f"{one}/revisions", revisions.RevisionList.as_view()),
     path(f"{one}/revisions/<number:number>", revisions.RevisionDetail.as_view()),
     path(f"{one}/revisions/<number:number>/diff", revisions.RevisionDiff.as_view()),

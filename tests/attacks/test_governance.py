@@ -253,6 +253,7 @@ BREAK_GLASS = "pipelines/<name:name>/break-glass"
 CHANGES_NOTHING_THAT_RUNS = {
     "pipelines": "a new pipeline is stopped, and its start is governed",
     "pipelines/validate": "nothing is stored",
+    "pipelines/<name:name>/diff": "nothing is stored",
     "pipelines/rehearse": "nothing is stored",
     "pipelines/<name:name>/rehearse": "nothing is stored",
     "pipelines/<name:name>": "description and labels; labels that govern are refused",

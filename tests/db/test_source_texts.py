@@ -132,8 +132,8 @@ def running(orders: APIClient, monkeypatch: pytest.MonkeyPatch) -> APIClient:
     HostFactory.create(name="beta", responding=True)
     pinned = f"{FIRST}placement:\n  host: alpha  # beside the broker\n"
     assert post(orders, REVISIONS, {"definition": pinned}).status_code == 201
-    pipeline = Pipeline.objects.get()
     Pipeline.objects.update(phase=Phase.RUNNING, desired_state=DesiredState.RUNNING, host="alpha")
+    pipeline = Pipeline.objects.get()
     RunFactory.create(pipeline=pipeline, revision=pipeline.current_revision)
     return orders
 

@@ -87,6 +87,33 @@ def apply(
         output.print_line(f"{name}: {words[result]}")
 
 
+def diff(session: Session, file: File) -> None:
+    """Show what a definition would change of its pipeline, and what each change means. Nothing is stored."""
+    from controlplane.cli.base import output
+
+    text = read_text(file)
+    name = _definition_in(text).name
+    _, found = session.client().post(path(name, "diff"), {"definition": text})
+    if session.printed(found):
+        return
+    rows = [
+        (each["change"]["path"], *_sides(each["change"]), each["consequence"].replace("_", " "), each["reason"])
+        for each in found["changes"]
+    ]
+    empty = f"{name}: the definition is that of revision {found['revision']}."
+    output.table(("key", "current", "new", "consequence", "why"), rows, empty=empty)
+
+
+def _sides(change: dict[str, Any]) -> tuple[str, str]:
+    from controlplane.cli.base import output
+
+    old, new = (
+        "" if change["op"] == missing else value if isinstance(value, str) else output.yaml_text(value)
+        for missing, value in (("add", change["old"]), ("remove", change["new"]))
+    )
+    return old, new
+
+
 def list_pipelines(
     session: Session,
     phase: Annotated[str | None, typer.Option("--phase", help="Only this phase, such as RUNNING.")] = None,

@@ -72,5 +72,7 @@ export const keys = {
   changeRequests: (name: string) => ['pipeline', name, 'change-requests'] as const,
   runs: (name: string) => ['pipeline', name, 'runs'] as const,
   revisions: (name: string) => ['pipeline', name, 'revisions'] as const,
+  revision: (name: string, number: number) => ['pipeline', name, 'revisions', number] as const,
+  definitionDiff: (name: string, text: string) => ['pipeline', name, 'diff', text] as const,
   diff: (name: string, from: number, to: number) => ['diff', name, from, to] as const,
 }

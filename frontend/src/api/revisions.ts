@@ -15,6 +15,32 @@ export const revisionsQuery = (name: string) =>
       }),
   })
 
+/** One revision with its text. */
+export const revisionQuery = (name: string, number: number) =>
+  queryOptions({
+    queryKey: keys.revision(name, number),
+    queryFn: ({ signal }) => {
+      const params = { path: { name, number: String(number) } }
+      return take(api.GET('/api/v1/pipelines/{name}/revisions/{number}', { params, signal }))
+    },
+  })
+
+/** What a text that is not stored would change of the current revision. */
+export const definitionDiffQuery = (name: string, definition: string) =>
+  queryOptions({
+    queryKey: keys.definitionDiff(name, definition),
+    queryFn: ({ signal }) =>
+      take(
+        api.POST('/api/v1/pipelines/{name}/diff', {
+          params: { path: { name } },
+          body: { definition },
+          signal,
+        }),
+      ),
+    gcTime: 0,
+    staleTime: 0,
+  })
+
 export const diffQuery = (name: string, from: number, to: number) =>
   queryOptions({
     queryKey: keys.diff(name, from, to),

@@ -1258,6 +1258,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/pipelines/{name}/diff": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Compare a definition with the current revision: what changes, and what each change means for the pipeline. */
+        post: operations["diff_definition"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/pipelines/{name}/force-stop": {
         parameters: {
             query?: never;
@@ -4168,6 +4185,18 @@ export interface components {
             definition: {
                 [key: string]: unknown;
             } | string;
+        };
+        /**
+         * DefinitionDiff
+         * @description What a definition changes of the current revision (`revision`), each change with its consequence, and the
+         *     heaviest of them; null where nothing changes but the text.
+         */
+        DefinitionDiff: {
+            /** Revision */
+            revision: number | null;
+            /** Changes */
+            changes: components["schemas"]["EvaluatedChange"][];
+            consequence: components["schemas"]["Consequence"] | null;
         };
         /**
          * Delivery
@@ -13247,6 +13276,41 @@ export interface operations {
                 };
                 content: {
                     "application/zip": string;
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    diff_definition: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["DefinitionBody"];
+                "application/yaml": string;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DefinitionDiff"];
                 };
             };
             /** @description A problem. */

@@ -35,7 +35,10 @@ const edit = createRoute({
   getParentRoute: () => root,
   path: '/pipelines/$name/edit',
   component: lazyRouteComponent(() => import('@/features/editor/RevisePage'), 'RevisePage'),
-  validateSearch: (search): { host?: string } => ({ host: text(search.host) }),
+  validateSearch: (search): { host?: string; revision?: number } => ({
+    host: text(search.host),
+    revision: whole(search.revision),
+  }),
 })
 
 const pipeline = createRoute({

@@ -10,8 +10,11 @@ from pipelines.api.access.rights import require_rights
 from pipelines.api.http.base import PipelineView, StrictJSONParser, YAMLTextParser, answer, expected_version, idempotent
 from pipelines.api.http.openapi import OPTIONAL_IF_MATCH
 from pipelines.api.http.paging import Page, PageQuery, each, page
-from pipelines.api.http.requests import DiffQuery, RevisionBody
-from pipelines.api.lifecycle.pipelines import checked
+from pipelines.api.http.rate_limits import one_of_few
+from pipelines.api.http.requests import DefinitionBody, DiffQuery, RevisionBody
+from pipelines.api.lifecycle.pipelines import checked, validated
+from pipelines.domain.definitions.checks.validate import validate_data
+from pipelines.domain.definitions.document.consequences import evaluate, heaviest
 from pipelines.domain.definitions.document.diff import diff
 from pipelines.domain.definitions.document.source_text import source_text
 from pipelines.domain.definitions.document.spec import Definition
@@ -20,6 +23,7 @@ from pipelines.models import Pipeline, Revision
 from pipelines.selectors.lifecycle.pipelines import etag, get_pipeline
 from pipelines.selectors.lifecycle.schemas import (
     ChangeSchema,
+    DefinitionDiffSchema,
     DiffSchema,
     PublishedRevisionSchema,
     RevisionDetailSchema,
@@ -138,3 +142,33 @@ class RevisionDiff(PipelineView):
             for each in diff(old.definition, new.definition)
         ]
         return answer(DiffSchema(from_=against, to=number, changes=changes))
+
+
+class DefinitionDiff(PipelineView):
+    """What a definition that is not stored would change."""
+
+    reading = frozenset({"POST"})
+    costs = {"POST": 5}
+    parser_classes = [StrictJSONParser, YAMLTextParser]
+
+    @extend_schema(
+        operation_id="diff_definition",
+        request={"application/json": DefinitionBody, "application/yaml": str},
+        responses=DefinitionDiffSchema,
+    )
+    def post(self, request: Request, name: str) -> Response:
+        """Compare a definition with the current revision: what changes, and what each change means for the pipeline."""
+        with one_of_few(request):
+            validation = validated(self.body(DefinitionBody).definition, [self.pipeline.team_id])
+        if validation.definition is None:
+            raise definitions.invalid(validation.findings)
+        new, current = validation.definition, self.pipeline.current_revision
+        old = current.definition if current else {}
+        changes = evaluate(diff(old, new), validate_data(old).definition, new)
+        return answer(
+            DefinitionDiffSchema(
+                revision=current.number if current else None,
+                changes=changes,
+                consequence=heaviest(each.consequence for each in changes) if changes else None,
+            )
+        )

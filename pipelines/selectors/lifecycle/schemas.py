@@ -11,6 +11,7 @@ from pydantic import ConfigDict, Field, RootModel
 from pipelines.domain.base.findings import Finding
 from pipelines.domain.base.roles import RoleWord
 from pipelines.domain.base.states import DesiredState, OperationKind, OperationState, Phase, StopReason
+from pipelines.domain.definitions.document.consequences import Consequence, EvaluatedChange
 from pipelines.domain.definitions.document.guarantees import ChannelGuarantee
 from pipelines.domain.lifecycle.conditions import ConditionStatus, ConditionType
 from pipelines.domain.lifecycle.reconciling import SourceOfTruth
@@ -159,6 +160,15 @@ class DiffSchema(Schema):
     from_: int = Field(alias="from")
     to: int
     changes: list[ChangeSchema]
+
+
+class DefinitionDiffSchema(Schema):
+    """What a definition changes of the current revision (`revision`), each change with its consequence, and the
+    heaviest of them; null where nothing changes but the text."""
+
+    revision: int | None
+    changes: list[EvaluatedChange]
+    consequence: Consequence | None
 
 
 class ValidationSchema(Schema):

@@ -75,7 +75,8 @@ def test_apply_creates_a_pipeline_that_is_not_there(api: FakeApi, file: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("status", "words"), [(201, "orders: revision 2\n"), (200, "orders: unchanged (revision 2)\n")]
+    ("status", "words"),
+    [(201, "orders: revision 2\n"), (200, "orders: text of revision 2 changed; the definition is the same\n")],
 )
 def test_apply_publishes_a_revision_of_one_that_is_there(orders: FakeApi, file: str, status: int, words: str) -> None:
     orders.answers["POST", "pipelines/orders/revisions"] = (status, {"number": 2})

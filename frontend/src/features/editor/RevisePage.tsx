@@ -1,14 +1,11 @@
-import { ChangeError } from '@/components/governance/ChangeError'
-import { TextInput } from '@mantine/core'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
 import { keys } from '@/api/keys'
 import { pipelineQuery } from '@/api/pipelines'
-import { publishRevision } from '@/api/revisions'
-import type { PipelineDetail } from '@/api/types'
+import { publishRevision, revisionQuery } from '@/api/revisions'
+import type { PipelineDetail, RevisionDetail } from '@/api/types'
 import { refusal } from '@/components/actions/allowed'
-import { ShowCall } from '@/components/actions/ShowCall'
 import { PreviewPanel } from '@/components/previews/PreviewPanel'
 import { saveTest } from '@/components/previews/saveTest'
 import { TestsNote } from '@/components/previews/TestsNote'
@@ -18,30 +15,38 @@ import { ErrorNote, Loading } from '@/components/ui/Feedback'
 import { PageHeader } from '@/components/ui/PageHeader'
 import { PhaseBadge } from '@/components/ui/PhaseBadge'
 import { ReasonButton } from '@/components/ui/ReasonButton'
-import { publishCall } from '@/domain/calls'
 import { withHost } from '@/domain/placement'
 import { usePollInterval } from '@/lib/live/LiveProvider'
 import { DefinitionEditor } from '@/components/editor/DefinitionEditor'
 import { dropDraft, keepDraft, readDraft } from '@/components/editor/draft'
+import { PublishDialog } from './PublishDialog'
 import { RestoreButton } from './RestoreButton'
 import { notReady, useValidation } from '@/components/editor/useValidation'
 import classes from './editor.module.css'
 
 export function RevisePage() {
   const { name } = useParams({ from: '/pipelines/$name/edit' })
+  const { revision } = useSearch({ from: '/pipelines/$name/edit' })
   const { data, error, refetch } = useQuery({ ...pipelineQuery(name), refetchInterval: usePollInterval() })
+  const older = useQuery({ ...revisionQuery(name, revision ?? 1), enabled: revision !== undefined })
   if (error && !data) return <ErrorNote error={error} onRetry={() => void refetch()} />
-  return data ? <Revise key={name} pipeline={data} /> : <Loading rows={10} />
+  if (older.error) return <ErrorNote error={older.error} onRetry={() => void older.refetch()} />
+  if (!data || (revision !== undefined && !older.data)) return <Loading rows={10} />
+  return <Revise key={`${name} ${revision}`} pipeline={data} restored={older.data} />
 }
 
-function Revise({ pipeline }: { pipeline: PipelineDetail }) {
+/** `restored`: an older revision to start from, in place of the current one and of a draft. */
+function Revise({ pipeline, restored }: { pipeline: PipelineDetail; restored?: RevisionDetail }) {
   const { name } = pipeline
   const client = useQueryClient()
   const navigate = useNavigate()
   const [base, setBase] = useState(pipeline)
   const { host } = useSearch({ from: '/pipelines/$name/edit' })
-  const [text, setText] = useState(() => placed(readDraft(name) ?? base.definition_yaml, host))
-  const [note, setNote] = useState('')
+  const [text, setText] = useState(() =>
+    placed(restored?.definition_yaml ?? readDraft(name) ?? base.definition_yaml, host),
+  )
+  const [note, setNote] = useState(restored ? `Back to revision ${restored.number}.` : '')
+  const [reviewing, setReviewing] = useState(false)
   const state = useValidation(text)
   const tests = useTests(text, state)
   const publish = useMutation({
@@ -84,28 +89,14 @@ function Revise({ pipeline }: { pipeline: PipelineDetail }) {
       )}
       <DefinitionEditor text={text} onChange={change} state={state}>
         <div className={classes.send}>
-          {publish.error && (
-            <ChangeError
-              error={publish.error}
-              name={name}
-              kind="publish"
-              arguments={{ definition: text, note }}
-            />
-          )}
-          <TextInput
-            label="Note"
-            description="What changes, and why. The note stays with the revision."
-            value={note}
-            onChange={(event) => setNote(event.currentTarget.value)}
-          />
           <TestsNote tests={tests} />
           <div className={classes.buttons}>
             <ReasonButton
               reason={refusal(pipeline, 'edit') ?? unchanged ?? notReady(text, state)}
-              loading={publish.isPending || tests.pending}
-              onClick={() => tests.whenPassed(() => publish.mutate())}
+              loading={tests.pending}
+              onClick={() => tests.whenPassed(() => setReviewing(true))}
             >
-              Publish revision
+              Review changes
             </ReasonButton>
           </div>
           {refusal(pipeline, 'edit') && (
@@ -116,7 +107,6 @@ function Revise({ pipeline }: { pipeline: PipelineDetail }) {
               </Link>
             </p>
           )}
-          <ShowCall call={publishCall(name)} subject="Publish" />
         </div>
       </DefinitionEditor>
       <TestsPanel tests={tests} notYet={notReady(text, state)} />
@@ -127,6 +117,20 @@ function Revise({ pipeline }: { pipeline: PipelineDetail }) {
         notYet={unchanged ?? notReady(text, state)}
         onSave={(test) => saveTest(text, test, change)}
       />
+      {reviewing && (
+        <PublishDialog
+          name={name}
+          current={pipeline.definition_yaml}
+          text={text}
+          note={note}
+          onNote={setNote}
+          publish={publish}
+          onClose={() => {
+            publish.reset()
+            setReviewing(false)
+          }}
+        />
+      )}
     </div>
   )
 }

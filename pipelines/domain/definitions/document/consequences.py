@@ -61,9 +61,10 @@ class EvaluatedChange(Frozen):
     reason: str
 
 
-def evaluate(changes: Iterable[Change], old: Definition, new: Definition) -> list[EvaluatedChange]:
-    """Every difference with its consequence. A selector counts as heavy as what it does to the reads."""
-    reshaped = {read.name for read in old.reads()} != {read.name for read in new.reads()}
+def evaluate(changes: Iterable[Change], old: Definition | None, new: Definition) -> list[EvaluatedChange]:
+    """Every difference with its consequence. A selector counts as heavy as what it does to the reads; where the old
+    definition is no longer valid, as heavy as it can be."""
+    reshaped = old is None or {read.name for read in old.reads()} != {read.name for read in new.reads()}
     return [_evaluate(change, reshaped) for change in changes]
 
 

@@ -11,7 +11,7 @@ import { Table } from '@/components/ui/Table'
 import { Moment } from '@/components/ui/Time'
 import { ToneBadge } from '@/components/ui/ToneBadge'
 import { Moves } from '@/components/positions/Moves'
-import { ChangeTable } from '@/components/revisions/ChangeTable'
+import { EvaluatedChanges } from '@/components/revisions/EvaluatedChanges'
 import { watchCall } from '@/domain/migrationCalls'
 import { CONSEQUENCES, STAGES } from '@/domain/migrations'
 import { count, duration, plural } from '@/lib/format'
@@ -224,21 +224,7 @@ function Changes({ plan }: { plan: MigrationPlan }) {
       {plan.changes.length === 0 ? (
         <Empty title="No component changes" />
       ) : (
-        <ChangeTable
-          label="What changes"
-          changes={plan.changes.map(({ change, consequence, reason }) => ({
-            change,
-            beside: (
-              <>
-                <ConsequenceBadge consequence={consequence} />
-                <div className="dim">{reason}</div>
-              </>
-            ),
-          }))}
-          before="Current"
-          after="New"
-          beside="Consequence"
-        />
+        <EvaluatedChanges changes={plan.changes} />
       )}
     </Panel>
   )

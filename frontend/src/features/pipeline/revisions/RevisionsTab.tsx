@@ -1,4 +1,4 @@
-import { Button, Select } from '@mantine/core'
+import { Button, Select, VisuallyHidden } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { IconFileUpload } from '@tabler/icons-react'
@@ -47,6 +47,7 @@ function Publish({ name }: { name: string }) {
 }
 
 function RevisionTable({ revisions, name }: { revisions: Revision[]; name: string }) {
+  const newest = Math.max(...revisions.map(({ number }) => number))
   return (
     <Table
       label="Revisions"
@@ -59,6 +60,9 @@ function RevisionTable({ revisions, name }: { revisions: Revision[]; name: strin
           <th>Note</th>
           <th>Digest</th>
           <th>Changes</th>
+          <th>
+            <VisuallyHidden>Actions</VisuallyHidden>
+          </th>
         </>
       }
     >
@@ -86,6 +90,18 @@ function RevisionTable({ revisions, name }: { revisions: Revision[]; name: strin
               </Link>
             ) : (
               <span className="dim">the first</span>
+            )}
+          </td>
+          <td>
+            {number < newest && (
+              <Link
+                to="/pipelines/$name/edit"
+                params={{ name }}
+                search={{ revision: number }}
+                aria-label={`Restore revision ${number}: edit its text as a new revision`}
+              >
+                Restore
+              </Link>
             )}
           </td>
         </tr>

@@ -62,6 +62,7 @@ from workers.supervisor.background.tracing import TraceSender
 from workers.supervisor.background.watch import watch
 from workers.supervisor.launch.launch import Launcher, NotProvisioned
 from workers.supervisor.launch.references import References
+from workers.supervisor.previewing.peeks import PeekContext
 from workers.supervisor.previewing.previewer import PreviewContext, Previewer
 from workers.supervisor.previewing.shadows import ShadowContext
 from workers.supervisor.previewing.testing import CasesContext
@@ -222,10 +223,17 @@ def surveyor() -> BackgroundLoop:
 
 
 def previewer() -> BackgroundLoop:
-    """Runs revisions on real records of this host's pipelines and on those of tests, and traces single ones."""
+    """Runs revisions on real records of this host's pipelines and on those of tests, traces single ones, and shows
+    some."""
     environment = settings.HEADGATE
     shared = (environment.host, launcher(), ChildPreviews())
-    contexts = (TraceContext(*shared), CasesContext(*shared), PreviewContext(*shared), ShadowContext(*shared))
+    contexts = (
+        PeekContext(*shared),
+        TraceContext(*shared),
+        CasesContext(*shared),
+        PreviewContext(*shared),
+        ShadowContext(*shared),
+    )
     return Previewer(shared[2], contexts).loop(FileLock(environment.state / PREVIEW_LOCK), PREVIEW)
 
 

@@ -5,7 +5,7 @@ The real adapters are in `workers.adapters`; the tests' fakes pass the same cont
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -322,9 +322,15 @@ class PreviewInterrupted(Exception):
 class Previews(Protocol):
     """Runs revisions on records of a source, on this host."""
 
-    def make(self, owner: str, user: AgentUser | None, request: HostRequest[AnswerT]) -> AnswerT:
-        """Have it answered, bounded. `owner`: the pipeline, with which a process is shared by no other. Raises
-        PreviewFailed or PreviewInterrupted."""
+    def make(
+        self,
+        owner: str,
+        user: AgentUser | None,
+        request: HostRequest[AnswerT],
+        wanted: Callable[[], bool] = lambda: True,
+    ) -> AnswerT:
+        """Have it answered, bounded. `owner`: the pipeline, with which a process is shared by no other; `wanted`: asked
+        now and then whether to go on. Raises PreviewFailed or PreviewInterrupted."""
 
     def tidy(self) -> None:
         """Let processes go that have ended."""

@@ -12,7 +12,7 @@ from django.conf import settings
 
 from pipelines.foundation import clock, dispatch
 from pipelines.foundation.refusals import Refusals
-from pipelines.models import CaseRun, Preview, RecordTrace, ShadowTask
+from pipelines.models import CaseRun, Peek, Preview, RecordTrace, ShadowTask
 from pipelines.services.base import host_tasks
 from pipelines.services.ledger.rollup import roll_up
 from pipelines.services.lifecycle import operations
@@ -68,7 +68,7 @@ def housekeeping() -> None:
     )
     prune(now=clock.now(), retention=retention)
     operations.expire(now=clock.now())
-    host_tasks.expire(Preview, CaseRun, RecordTrace, ShadowTask, now=clock.now())
+    host_tasks.expire(Preview, CaseRun, RecordTrace, Peek, ShadowTask, now=clock.now())
     roll_up(now=clock.now())
     alerts.prune(before=clock.now() - timedelta(days=keep.event_days))
     silences.prune(before=clock.now() - timedelta(days=keep.event_days))

@@ -21,6 +21,7 @@ from controlplane.cli.ledger import ledger, topology
 from controlplane.cli.lifecycle import fleet, lifecycle, status
 from controlplane.cli.migration import evacuations, migrations, rules
 from controlplane.cli.monitoring import alerts, consumer_groups, events, history, lag, receivers, silences
+from controlplane.cli.peek import peek
 from controlplane.cli.positions import positions
 from controlplane.cli.preview import preview, testing
 from controlplane.cli.reprocessing import dead_letters, quarantine, replays
@@ -139,6 +140,7 @@ app.noun(secrets.app, "secrets", panel=Panel.DEFINITIONS)
 
 app.verb(panel=Panel.DATA)(ledger.ledger)
 app.verb(panel=Panel.DATA)(topology.topology)
+app.verb(panel=Panel.DATA)(peek.peek)
 app.verb(panel=Panel.DATA)(trace.trace)
 app.noun(positions.app, "positions", panel=Panel.DATA)
 app.noun(replays.app, "replays", panel=Panel.DATA)

@@ -16,6 +16,7 @@ from pipelines.api.ledger import audit, records
 from pipelines.api.lifecycle import fleet, lifecycle, pipelines, reconciling
 from pipelines.api.migration import migrations
 from pipelines.api.monitoring import alerts, charts, events, receivers, silences, watching
+from pipelines.api.peek import peeks
 from pipelines.api.positions import positions
 from pipelines.api.preview import previews, testing
 from pipelines.api.reprocessing import dead_letters, quarantine, range_replays
@@ -121,6 +122,8 @@ v1 = [
     path(f"{one}/previews/<uuid:preview_id>/differences", previews.PreviewDifferences.as_view()),
     path(f"{one}/traces", traces.TraceList.as_view()),
     path(f"{one}/traces/<uuid:trace_id>", traces.TraceDetail.as_view()),
+    path(f"{one}/peeks", peeks.PeekList.as_view()),
+    path(f"{one}/peeks/<uuid:peek_id>", peeks.PeekDetail.as_view()),
     path(f"{one}/guide", guide.Guide.as_view()),
     path("test-runs", testing.TestRunList.as_view()),
     path("test-runs/<uuid:test_run_id>", testing.TestRunDetail.as_view()),

@@ -11,6 +11,7 @@ from pipelines.models.guide import DemoFault
 from pipelines.models.ledger import ChannelTotals, ComponentTotals, LedgerBatch, Position, Sample
 from pipelines.models.migration import ApprovalPolicy, Evacuation, FreezeWindow, Migration, MigrationApproval
 from pipelines.models.output import OutputVerdict
+from pipelines.models.peek import Peek
 from pipelines.models.positions import LogIdentity, PositionInspection
 from pipelines.models.preview import CaseRun, Preview, PreviewDifference
 from pipelines.models.purged import Purged
@@ -68,6 +69,7 @@ __all__ = [
     "Operation",
     "OutputVerdict",
     "Passkey",
+    "Peek",
     "PendingTrace",
     "Pipeline",
     "Position",

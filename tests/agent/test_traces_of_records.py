@@ -65,7 +65,7 @@ class InThisProcess:
     session: SparkSession
     tmp: Path
 
-    def make(self, owner: str, user: AgentUser | None, request: Any) -> Any:
+    def make(self, owner: str, user: AgentUser | None, request: Any, wanted: Any = None) -> Any:
         try:
             if isinstance(request, SearchRequest):
                 return search(self.session, request, self.tmp)

@@ -144,6 +144,8 @@ def fill(side: Side) -> None:
     asked = admin.ask(Question("POST", previews, f"/api/v1/{previews}", body=candidate))
     traces, place = f"pipelines/{name}/traces", {"at": {"topic": mark, "partition": 0, "offset": 1}}
     traced = admin.ask(Question("POST", traces, f"/api/v1/{traces}", body=place))
+    peeks = f"pipelines/{name}/peeks"
+    peeked = admin.ask(Question("POST", peeks, f"/api/v1/{peeks}", body={"of": "sources.numbers.selector"}))
     given = {"name": mark, "given": [{"body": mark}], "expect": [{"channels": ["main"]}]}
     candidate = {"definition": {**definition(name, mark), "tests": [given]}}
     tests = admin.ask(Question("POST", "test-runs", "/api/v1/test-runs", body=candidate))
@@ -156,6 +158,7 @@ def fill(side: Side) -> None:
         "pipelines.inspection_id": str(uuid4()),
         "pipelines.request_id": str(uuid4()),
         "pipelines.preview_id": str(json.loads(asked.text).get("id", uuid4())),
+        "pipelines.peek_id": str(json.loads(peeked.text).get("id", uuid4())),
         "pipelines.trace_id": str(json.loads(traced.text).get("id", uuid4())),
         "test-runs.test_run_id": str(json.loads(tests.text).get("id", uuid4())),
         "archived-pipelines.pipeline_id": str(archived),

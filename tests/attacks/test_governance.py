@@ -261,6 +261,8 @@ CHANGES_NOTHING_THAT_RUNS = {
     "pipelines/<name:name>/positions/plan": "a question",
     "pipelines/<name:name>/previews": "records are read, and nothing is delivered or committed",
     "pipelines/<name:name>/traces": "a record is read, and nothing is delivered or committed",
+    "pipelines/<name:name>/peeks": "records are read, and nothing is delivered or committed",
+    "pipelines/<name:name>/peeks/<uuid:peek_id>": "a peek is cancelled",
     "pipelines/<name:name>/guide": "a fault of the demo's own pipeline, which undoes itself",
     "test-runs": "nothing is stored of the definition, and no record is read",
     "pipelines/<name:name>/range-replays/plan": "a question",

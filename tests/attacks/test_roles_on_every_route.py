@@ -81,6 +81,7 @@ def _with_ids(path: str) -> str:
         "request",
         "preview",
         "trace",
+        "peek",
         "test_run",
     )
     for name in kinds:

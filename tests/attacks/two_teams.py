@@ -40,6 +40,7 @@ from pipelines.models import (
     Host,
     LagPoint,
     Migration,
+    Peek,
     PositionInspection,
     Preview,
     Quarantine,
@@ -179,6 +180,14 @@ def fill(found: Side, host: Host) -> None:
         deadline=now,
         expires_at=now + timedelta(days=1),
     )
+    peek = Peek.objects.create(
+        pipeline=pipeline,
+        question={"of": "sources.shop", "contains": mark},
+        requested_by=mark,
+        requested_at=now,
+        deadline=now,
+        expires_at=now + timedelta(days=1),
+    )
     tests = CaseRun.objects.create(
         team=found.team,
         host=host,
@@ -256,7 +265,17 @@ def fill(found: Side, host: Host) -> None:
     audit.record(actor=Actor(mark), action="pipeline.start", pipeline_name=name, after={"t": mark})
     audit.record(actor=Actor(f"{mark}-admin"), action="session.login", after={"t": mark})
     token = access.create_token(user=found.users["admin"], name=mark, expires=None)
-    named = (pipeline.id, archived.id, operation.pk, migration.pk, inspection.pk, preview.pk, trace.pk, request.pk)
+    named = (
+        pipeline.id,
+        archived.id,
+        operation.pk,
+        migration.pk,
+        inspection.pk,
+        preview.pk,
+        trace.pk,
+        peek.pk,
+        request.pk,
+    )
     found.ids = [str(each) for each in (*named, tests.pk)]
     found.values = {
         "pipelines.name": name,
@@ -265,6 +284,7 @@ def fill(found: Side, host: Host) -> None:
         "pipelines.inspection_id": str(inspection.pk),
         "pipelines.preview_id": str(preview.pk),
         "pipelines.trace_id": str(trace.pk),
+        "pipelines.peek_id": str(peek.pk),
         "pipelines.request_id": str(request.pk),
         "test-runs.test_run_id": str(tests.pk),
         "archived-pipelines.pipeline_id": str(archived.pk),

@@ -28,6 +28,7 @@ from pipelines.models import (
     FreezeWindow,
     Migration,
     Passkey,
+    Peek,
     PositionInspection,
     Preview,
     Receiver,
@@ -97,6 +98,14 @@ def world() -> dict[str, dict[str, str]]:
         deadline=now() + timedelta(hours=1),
         expires_at=now() + timedelta(days=1),
     )
+    peek = Peek.objects.create(
+        pipeline=pipeline,
+        question={"of": "sources.shop"},
+        requested_by="eve",
+        requested_at=now(),
+        deadline=now() + timedelta(hours=1),
+        expires_at=now() + timedelta(days=1),
+    )
     tests = CaseRun.objects.create(
         team=pipeline.team,
         host=host,
@@ -145,6 +154,7 @@ def world() -> dict[str, dict[str, str]]:
             "inspection_id": str(inspection.pk),
             "preview_id": str(preview.pk),
             "trace_id": str(trace.pk),
+            "peek_id": str(peek.pk),
             "request_id": str(request.pk),
         },
         "test-runs": {"test_run_id": str(tests.pk)},

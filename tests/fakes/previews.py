@@ -8,6 +8,7 @@ from typing import Any
 
 from pipelines.domain.preview.protocol import AnswerT, HostRequest
 from pipelines.domain.runs.protocol import AgentUser
+from workers.ports import PreviewInterrupted
 
 
 @dataclass
@@ -18,10 +19,18 @@ class FakePreviews:
     requests: list[Any] = field(default_factory=list)
     owners: list[str] = field(default_factory=list)
 
-    def make(self, owner: str, user: AgentUser | None, request: HostRequest[AnswerT]) -> AnswerT:
+    def make(
+        self,
+        owner: str,
+        user: AgentUser | None,
+        request: HostRequest[AnswerT],
+        wanted: Callable[[], bool] = lambda: True,
+    ) -> AnswerT:
         self.requests.append(request)
         self.owners.append(owner)
         answered: AnswerT = self.answer(request)
+        if not wanted():
+            raise PreviewInterrupted
         return answered
 
     def tidy(self) -> None:

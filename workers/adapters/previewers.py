@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import IO, Any
@@ -32,6 +33,8 @@ _KEPT_WORDS = 64 * 1024
 _GRACE = 5.0
 """Seconds in which a child that is late ends by itself."""
 _DRAIN = 1.0
+_ASKED_EVERY = 0.5
+"""Seconds between questions whether an answer is still wanted."""
 _AT_A_TIME = 1 << 20
 
 
@@ -78,11 +81,17 @@ class ChildPreviews:
         self._lock = threading.Lock()
         self._closed = False
 
-    def make(self, owner: str, user: AgentUser | None, request: HostRequest[AnswerT]) -> AnswerT:
+    def make(
+        self,
+        owner: str,
+        user: AgentUser | None,
+        request: HostRequest[AnswerT],
+        wanted: Callable[[], bool] = lambda: True,
+    ) -> AnswerT:
         child = self._child_for(owner, user)
         done = False
         try:
-            answer = _asked(child, request)
+            answer = _asked(child, request, wanted)
             done = True
             return answer
         except PreviewFailed:
@@ -151,11 +160,11 @@ def _started(argv: tuple[str, ...], owner: str, user: AgentUser | None) -> _Chil
     return _Child(owner, user, process, os.fdopen(requests, "wb"), os.fdopen(answers, "rb"), words)
 
 
-def _asked(child: _Child, request: HostRequest[AnswerT]) -> AnswerT:
+def _asked(child: _Child, request: HostRequest[AnswerT], wanted: Callable[[], bool]) -> AnswerT:
     deadline = time.monotonic() + request.seconds + _GRACE
     try:
         _send(child, request.model_dump_json().encode() + b"\n", deadline)
-        return request.answer_of(_line(child, deadline))
+        return request.answer_of(_line(child, deadline, wanted))
     except TimeoutError:
         raise _timed_out(request) from None
     except (OSError, ValueError):
@@ -172,15 +181,20 @@ def _send(child: _Child, data: bytes, deadline: float) -> None:
         left = left[os.write(descriptor, left[:_AT_A_TIME]) :]
 
 
-def _line(child: _Child, deadline: float) -> bytes:
-    """The next line of its answers. Raises TimeoutError, OSError where it ends before, ValueError for too long a
-    one."""
+def _line(child: _Child, deadline: float, wanted: Callable[[], bool]) -> bytes:
+    """The next line of its answers. Raises TimeoutError, OSError where it ends before, ValueError for too long a one,
+    and PreviewInterrupted where it is not wanted any more."""
     descriptor = child.answers.fileno()
     parts: list[bytes] = []
     size = 0
     while not parts or not parts[-1].endswith(b"\n"):
-        if not select.select([descriptor], [], [], max(0.0, deadline - time.monotonic()))[0]:
-            raise TimeoutError
+        left = max(0.0, deadline - time.monotonic())
+        if not select.select([descriptor], [], [], min(left, _ASKED_EVERY))[0]:
+            if left <= _ASKED_EVERY:
+                raise TimeoutError
+            if not wanted():
+                raise PreviewInterrupted
+            continue
         part = os.read(descriptor, _AT_A_TIME)
         parts.append(part)
         size += len(part)

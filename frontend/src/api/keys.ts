@@ -62,6 +62,7 @@ export const keys = {
   preview: (name: string, id: string) => ['preview', name, id] as const,
   previewDifferences: (name: string, id: string, filter: object) =>
     ['preview', name, id, 'differences', filter] as const,
+  peek: (name: string, id: string) => ['peek', name, id] as const,
   trace: (name: string, id: string) => ['trace', name, id] as const,
   quarantine: (name: string) => ['pipeline', name, 'quarantine'] as const,
   rangeReplays: (name: string) => ['pipeline', name, 'range-replays'] as const,

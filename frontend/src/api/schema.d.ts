@@ -1401,6 +1401,49 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/pipelines/{name}/peeks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description List your peeks that are kept, newest first. */
+        get: operations["list_peeks"];
+        put?: never;
+        /**
+         * @description Look at records of a topic that the pipeline reads or writes. They are read beside the pipeline: no group is
+         *     joined, and nothing is committed. The audit says which records were shown to you. The address of the peek is in
+         *     Location.
+         */
+        post: operations["create_peek"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/pipelines/{name}/peeks/{peek_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * @description Show one of your peeks: records, and of each partition what was looked at and which offsets have none.
+         *     `state` is PENDING or RUNNING until then.
+         */
+        get: operations["get_peek"];
+        put?: never;
+        post?: never;
+        /** @description Cancel one of your peeks. The host stops reading. */
+        delete: operations["cancel_peek"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/pipelines/{name}/positions": {
         parameters: {
             query?: never;
@@ -5457,6 +5500,24 @@ export interface components {
             since: string;
         };
         /**
+         * Hole
+         * @description [start, end) without a record.
+         */
+        Hole: {
+            /** Start */
+            start: number;
+            /** End */
+            end: number;
+            kind: components["schemas"]["HoleKind"];
+        };
+        /**
+         * HoleKind
+         * @description Why offsets have no record. ABORTED: a transaction wrote it and was aborted; MARKERS: the markers with which
+         *     transactions end; COMPACTED: compaction has removed it, or it is such a marker; UNKNOWN: not found out in time.
+         * @enum {string}
+         */
+        HoleKind: "aborted" | "markers" | "compacted" | "unknown";
+        /**
          * Host
          * @description A machine with a worker. LOST: not seen for 30 s; supervised: seen within 5 s. `agents` live there; `promised`
          *     and `memory_promised` (bytes) also count pipelines that are about to have one. `slots` and `memory_limit`
@@ -7220,6 +7281,258 @@ export interface components {
         /** @enum {string} */
         PauseOnTimeout: "abort" | "stay";
         /**
+         * Peek
+         * @description A peek at records of a topic.
+         */
+        Peek: {
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            state: components["schemas"]["HostTaskState"];
+            /** Requested By */
+            requested_by: string;
+            /**
+             * Requested At
+             * Format: date-time
+             */
+            requested_at: string;
+            /** Started At */
+            started_at: string | null;
+            /** Ended At */
+            ended_at: string | null;
+            /**
+             * Expires At
+             * Format: date-time
+             */
+            expires_at: string;
+            error: components["schemas"]["HostTaskError"] | null;
+            /** Pipeline */
+            pipeline: string;
+            question: components["schemas"]["PeekQuestion"];
+            result: components["schemas"]["PeekResult"] | null;
+        };
+        /**
+         * PeekBody
+         * @description Which records: `of` a component by its path, such as `sources.shop`, `sinks.lake` or `errors.dead_letter`; the
+         *     newest, or those from an `offset` or a `time` on; with a `key` or what they hold. Of an interceptor or a selector,
+         *     those of the newest records of its source that it takes out of the stream.
+         */
+        PeekBody: {
+            /** Of */
+            of: string;
+            /**
+             * Topic
+             * @default
+             */
+            topic: string;
+            /**
+             * Partition
+             * @default null
+             */
+            partition: number | null;
+            /**
+             * Offset
+             * @default null
+             */
+            offset: number | null;
+            /**
+             * Time
+             * @default null
+             */
+            time: string | null;
+            /**
+             * Key
+             * @default null
+             */
+            key: string | null;
+            /**
+             * Contains
+             * @default null
+             */
+            contains: string | null;
+            /**
+             * Limit
+             * @default 20
+             */
+            limit: number;
+        };
+        /** PeekPage */
+        PeekPage: {
+            /** Results */
+            results: components["schemas"]["Peek"][];
+            /** Next */
+            next: string | null;
+        };
+        /**
+         * PeekQuestion
+         * @description Records of what a component reads or writes: `of` its path. The newest `limit`, or those from an `offset` or a
+         *     `time` on, of one `partition` or all, with this `key` or with this text in key, headers or body. Of an interceptor
+         *     or a selector: those of the newest records of its source that it takes out of the stream.
+         */
+        PeekQuestion: {
+            /** Of */
+            of: string;
+            /**
+             * Topic
+             * @default
+             */
+            topic: string;
+            /**
+             * Partition
+             * @default null
+             */
+            partition: number | null;
+            /**
+             * Offset
+             * @default null
+             */
+            offset: number | null;
+            /**
+             * Time
+             * @default null
+             */
+            time: string | null;
+            /**
+             * Key
+             * @default null
+             */
+            key: string | null;
+            /**
+             * Contains
+             * @default null
+             */
+            contains: string | null;
+            /**
+             * Limit
+             * @default 20
+             */
+            limit: number;
+        };
+        /**
+         * PeekResult
+         * @description Records of a topic. `searched`: records that were looked at; `more`: there are others beyond `limit`;
+         *     `compacted`: the topic is; `notes`: what of the question was not looked at, and why.
+         */
+        PeekResult: {
+            /** Topic */
+            topic: string;
+            /** Records */
+            records: components["schemas"]["PeekedRecord"][];
+            /** Partitions */
+            partitions: components["schemas"]["PeekedPartition"][];
+            /** Searched */
+            searched: number;
+            /**
+             * More
+             * @default false
+             */
+            more: boolean;
+            /**
+             * Compacted
+             * @default false
+             */
+            compacted: boolean;
+            /**
+             * Notes
+             * @default []
+             */
+            notes: string[];
+            /**
+             * Seconds
+             * @default 0
+             */
+            seconds: number;
+        };
+        /**
+         * PeekedPartition
+         * @description A partition of a topic, and [since, until) of it that was looked at. `start`, `end`: what can be read of its log;
+         *     `open`: offsets behind `end` that belong to transactions which are not over; `holes`: the first ones in what was
+         *     looked at, of `missing` offsets in all.
+         */
+        PeekedPartition: {
+            /** Topic */
+            topic: string;
+            /** Partition */
+            partition: number;
+            /** Start */
+            start: number;
+            /** End */
+            end: number;
+            /**
+             * Open
+             * @default 0
+             */
+            open: number;
+            /** Since */
+            since: number;
+            /** Until */
+            until: number;
+            /** Shown */
+            shown: number;
+            /**
+             * Holes
+             * @default []
+             */
+            holes: components["schemas"]["Hole"][];
+            /**
+             * Missing
+             * @default 0
+             */
+            missing: number;
+        };
+        /**
+         * PeekedRecord
+         * @description A record. `timestamp`: milliseconds; `by_broker`: the broker has set it; `tombstone`: it has no value; `event`:
+         *     key, headers and body, masked; `origin`: where a sink has written it or it is a dead letter; `component`, `cause`:
+         *     what took it out of the stream.
+         */
+        PeekedRecord: {
+            /** Topic */
+            topic: string;
+            /** Partition */
+            partition: number;
+            /** Offset */
+            offset: number;
+            /**
+             * Timestamp
+             * @default null
+             */
+            timestamp: number | null;
+            /**
+             * By Broker
+             * @default false
+             */
+            by_broker: boolean;
+            /**
+             * Tombstone
+             * @default false
+             */
+            tombstone: boolean;
+            /** Event */
+            event: {
+                [key: string]: unknown;
+            };
+            /** @default null */
+            origin: components["schemas"]["RecordOrigin"] | null;
+            /**
+             * Outcome
+             * @default
+             */
+            outcome: string;
+            /**
+             * Component
+             * @default
+             */
+            component: string;
+            /**
+             * Cause
+             * @default
+             */
+            cause: string;
+        };
+        /**
          * Phase
          * @description What the supervisor observed of a pipeline.
          *
@@ -8352,6 +8665,45 @@ export interface components {
          */
         Reconciled: {
             source_of_truth: components["schemas"]["SourceOfTruth"];
+        };
+        /**
+         * RecordOrigin
+         * @description What a record says that it was made of, and the batch that the ledger has of it. `first_batch` and `last_batch`
+         *     differ where the ledger has merged batches.
+         */
+        RecordOrigin: {
+            /** Pipeline */
+            pipeline: string;
+            /** Source */
+            source: string;
+            /** Channel */
+            channel: string;
+            place: components["schemas"]["Place"];
+            /**
+             * Copy Number
+             * @default 0
+             */
+            copy_number: number;
+            /**
+             * Run
+             * @default null
+             */
+            run: number | null;
+            /**
+             * First Batch
+             * @default null
+             */
+            first_batch: number | null;
+            /**
+             * Last Batch
+             * @default null
+             */
+            last_batch: number | null;
+            /**
+             * Delivered At
+             * @default null
+             */
+            delivered_at: string | null;
         };
         /**
          * RecoveryCodes
@@ -13593,6 +13945,139 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Operation"];
                 };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_peeks: {
+        parameters: {
+            query?: {
+                cursor?: string;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PeekPage"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    create_peek: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated request with the same key and body is answered by the first answer; kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PeekBody"];
+            };
+        };
+        responses: {
+            202: {
+                headers: {
+                    /** @description Address of the created object. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Peek"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_peek: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                peek_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Peek"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    cancel_peek: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                peek_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description A problem. */
             default: {

@@ -120,6 +120,18 @@ const deadLetters = createRoute({
   }),
 })
 
+const records = createRoute({
+  getParentRoute: () => pipeline,
+  path: 'records',
+  component: lazyRouteComponent(() => import('@/features/pipeline/records/RecordsTab'), 'RecordsTab'),
+  validateSearch: (search): { of?: string; topic?: string; partition?: string; offset?: string } => ({
+    of: text(search.of),
+    topic: text(search.topic),
+    partition: text(search.partition),
+    offset: text(search.offset),
+  }),
+})
+
 const trace = createRoute({
   getParentRoute: () => pipeline,
   path: 'trace',
@@ -386,6 +398,7 @@ const pipelineTabs = pipeline.addChildren([
   ledgerTotals,
   positions,
   deadLetters,
+  records,
   trace,
   runs,
   pipelineEvents,

@@ -63,6 +63,7 @@ export const PIPELINE_TABS = [
   { to: '/pipelines/$name/ledger', label: 'Ledger', exact: false },
   { to: '/pipelines/$name/positions', label: 'Positions', exact: false },
   { to: '/pipelines/$name/dead-letters', label: 'Dead letters', exact: false },
+  { to: '/pipelines/$name/records', label: 'Records', exact: false },
   { to: '/pipelines/$name/trace', label: 'Trace', exact: false },
   { to: '/pipelines/$name/runs', label: 'Runs', exact: false },
   { to: '/pipelines/$name/events', label: 'Events', exact: false },

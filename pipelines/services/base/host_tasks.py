@@ -86,6 +86,17 @@ def fail(task: HostTask, error: Mapping[str, Any]) -> bool:
     return _close(task, HostTaskState.FAILED, error=dict(error))
 
 
+def cancel(task: HostTask, error: Mapping[str, Any]) -> bool:
+    """End it for a user, whoever makes it. False where it has ended."""
+    rows = _rows(type(task)).filter(pk=task.pk, state__in=OPEN_HOST_TASK_STATES)
+    return bool(rows.update(state=HostTaskState.FAILED, ended_at=clock.now(), error=dict(error)))
+
+
+def is_wanted(task: HostTask) -> bool:
+    """Whether its answer is still waited for."""
+    return bool(_open(task).exists())
+
+
 def _close(task: HostTask, state: HostTaskState, **fields: Any) -> bool:
     return bool(_open(task).update(state=state, ended_at=clock.now(), **fields))
 

@@ -1,7 +1,7 @@
-"""`python -m workers.agent.evaluation.previewer`: previews, traces and tests, one after the other, in a warm JVM.
+"""`python -m workers.agent.evaluation.previewer`: previews, traces, tests and peeks, one by one, in a warm JVM.
 
 Each line of standard input is a request, each line of standard output its answer: the protocols of
-`pipelines.domain.preview` and `pipelines.domain.trace`.
+`pipelines.domain.preview`, `pipelines.domain.trace` and `pipelines.domain.peek`.
 It ends with the worker, when it has been idle, after a number of previews, and when it has grown; a preview
 that takes longer than it may ends it, too. It has a directory of its own and no other, and commits and writes nothing.
 """
@@ -29,11 +29,12 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
     from pyspark.sql import SparkSession
 
+    from pipelines.domain.peek.protocol import PeekRequest
     from pipelines.domain.preview.protocol import CasesRequest, PreviewRequest
     from pipelines.domain.preview.shadowing import ShadowRequest
     from pipelines.domain.trace.protocol import FollowRequest, SearchRequest
 
-    Asked = PreviewRequest | CasesRequest | FollowRequest | SearchRequest | ShadowRequest
+    Asked = PreviewRequest | CasesRequest | FollowRequest | SearchRequest | ShadowRequest | PeekRequest
 
 IDLE_SECONDS = 600.0
 MOST_PREVIEWS = 50
@@ -54,7 +55,7 @@ _PREFIX = "headgate-preview-"
 
 
 class Previewer:
-    """Starts its JVM with the first request, whose settings it keeps."""
+    """Starts its JVM with the first request that needs one, whose settings it keeps."""
 
     def __init__(self, tmp: Path) -> None:
         self._tmp = tmp
@@ -64,8 +65,8 @@ class Previewer:
 
     def answer(self, line: bytes) -> bytes:
         """Answer one request; what a failed one leaves behind ends with the process."""
-        if self._jvm is None:
-            asked = json.loads(line)
+        asked = json.loads(line)
+        if self._jvm is None and asked["kind"] != "peek":
             spark = asked["spark"]
             if asked["kind"] == "shadow":
                 _give_way()
@@ -87,7 +88,7 @@ class Previewer:
         masking.hide(request.masked)
         directory = Path(tempfile.mkdtemp(prefix="preview-", dir=self._tmp))
         try:
-            return _made(request, self._connected(), directory)
+            return self._made(request, directory)
         except Refused as refused:
             findings = [finding.model_dump() for finding in refused.findings]
         except Exception as error:
@@ -97,6 +98,15 @@ class Previewer:
         finally:
             shutil.rmtree(directory, ignore_errors=True)
         return request.refused(masking.prose(findings))
+
+    def _made(self, request: Asked, directory: Path) -> BaseModel:
+        """Records of a topic as they are need no Spark."""
+        from pipelines.domain.peek.protocol import PeekAnswer
+        from workers.agent.evaluation import peek
+
+        if request.kind == "peek":
+            return PeekAnswer(result=peek.peek(request, directory))
+        return _made(request, self._connected(), directory)
 
     def _connected(self) -> SparkSession:
         from workers.agent.spark import session
@@ -134,6 +144,7 @@ def _give_way() -> None:
 
 
 def _request(line: bytes) -> Asked:
+    from pipelines.domain.peek.protocol import PeekRequest
     from pipelines.domain.preview.protocol import CasesRequest, PreviewRequest
     from pipelines.domain.preview.shadowing import ShadowRequest
     from pipelines.domain.trace.protocol import FollowRequest, SearchRequest
@@ -144,15 +155,18 @@ def _request(line: bytes) -> Asked:
         "follow": FollowRequest,
         "search": SearchRequest,
         "shadow": ShadowRequest,
+        "peek": PeekRequest,
+        "sample": PeekRequest,
     }
     return kinds[json.loads(line)["kind"]].model_validate_json(line)
 
 
 def _made(request: Asked, spark: SparkSession, directory: Path) -> BaseModel:
+    from pipelines.domain.peek.protocol import PeekAnswer, PeekRequest
     from pipelines.domain.preview.protocol import CasesAnswer, CasesRequest, PreviewAnswer, PreviewRequest
     from pipelines.domain.preview.shadowing import ShadowAnswer, ShadowRequest
     from pipelines.domain.trace.protocol import SearchRequest
-    from workers.agent.evaluation import preview, search, shadow, testing, trace
+    from workers.agent.evaluation import preview, sample, search, shadow, testing, trace
 
     if isinstance(request, PreviewRequest):
         return PreviewAnswer(result=preview.preview(spark, request, directory))
@@ -162,6 +176,8 @@ def _made(request: Asked, spark: SparkSession, directory: Path) -> BaseModel:
         return ShadowAnswer(result=shadow.shadow(spark, request, directory))
     if isinstance(request, SearchRequest):
         return search.search(spark, request, directory)
+    if isinstance(request, PeekRequest):
+        return PeekAnswer(result=sample.sample(spark, request, directory))
     return trace.follow(spark, request, directory)
 
 

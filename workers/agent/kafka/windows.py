@@ -26,20 +26,25 @@ _CLIENT = {
     "auto.offset.reset": "error",
     "isolation.level": "read_committed",
     "fetch.wait.max.ms": 20,
+    # What is fetched ahead of the ranges is thrown away.
+    "queued.max.messages.kbytes": 8192,
 }
 
 Ranges = Mapping[TopicPartition, tuple[int, int]]
 """The first offset of each partition, and the one behind the last."""
 
 
-def messages(cluster: KafkaCluster, ranges: Ranges) -> Iterator[Message]:
-    """Every committed record of the ranges; of each partition in order. Raises KafkaException, also where it takes too
-    long."""
+def messages(
+    cluster: KafkaCluster, ranges: Ranges, *, seconds: float = SECONDS, committed: bool = True
+) -> Iterator[Message]:
+    """Every record of the ranges, or every committed one; of each partition in order. Raises KafkaException, also where
+    it takes longer than `seconds`."""
     left = {key: end for key, (start, end) in ranges.items() if end > start}
     if not left:
         return
-    deadline = time.monotonic() + SECONDS
-    consumer = Consumer({**cluster.settings, **_CLIENT})
+    deadline = time.monotonic() + seconds
+    level = {} if committed else {"isolation.level": "read_uncommitted"}
+    consumer = Consumer({**cluster.settings, **_CLIENT, **level})
     try:
         consumer.assign([ClientPartition(*key, ranges[key][0]) for key in left])
         while left:

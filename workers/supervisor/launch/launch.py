@@ -192,7 +192,7 @@ class Launcher:
         return PreviewRequest(
             source=preview.source,
             selection=PreviewSelection.model_validate(preview.selection),
-            state=str(self._data_root(preview)),
+            state=str(self.data_root(preview.pipeline, preview.base.definition)),
             **found,
         )
 
@@ -223,9 +223,9 @@ class Launcher:
         base, candidate = sides
         return {"base": base, "candidate": candidate, **self.of_host(pipeline.team_id, masked, seconds)}
 
-    def _data_root(self, preview: Preview) -> Path:
-        storage = self._storage(Definition.model_validate(preview.base.definition))
-        return data_root(storage, preview.pipeline.name, str(preview.pipeline.pk))
+    def data_root(self, pipeline: Pipeline, data: dict[str, Any]) -> Path:
+        """Where agents of a pipeline with this definition keep what outlives their runs."""
+        return data_root(self._storage(Definition.model_validate(data)), pipeline.name, str(pipeline.pk))
 
     def to_test(self, run: CaseRun, seconds: float) -> CasesRequest | list[Finding]:
         """What a previewer is asked, or what keeps the tests from being run here. References are not resolved, and

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -63,9 +63,11 @@ class TaskContext(ABC, Generic[TaskT]):
     def _make(self, task: TaskT) -> None:
         """Have it answered and end it. Raises PreviewFailed, PreviewInterrupted or NotProvisioned."""
 
-    def _asked(self, pipeline: Pipeline, request: HostRequest[AnswerT]) -> AnswerT:
+    def _asked(
+        self, pipeline: Pipeline, request: HostRequest[AnswerT], wanted: Callable[[], bool] = lambda: True
+    ) -> AnswerT:
         user = self.launcher.user(pipeline.name, str(pipeline.pk))
-        return self.previews.make(str(pipeline.pk), user, request)
+        return self.previews.make(str(pipeline.pk), user, request, wanted)
 
     def _refuse(self, task: HostTask, findings: list[dict[str, Any]]) -> None:
         """End it without a result, for these reasons."""

@@ -1,0 +1,1 @@
+"""Peeks as the API shows them, and the batches that delivered their records."""

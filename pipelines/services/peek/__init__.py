@@ -1,0 +1,1 @@
+"""Peeks at records: requested, cancelled, carried out."""

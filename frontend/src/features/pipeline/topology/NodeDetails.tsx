@@ -4,7 +4,9 @@ import type { Topology } from '@/api/types'
 import { Table } from '@/components/ui/Table'
 import { capitalized, count, rate } from '@/lib/format'
 import { kindOf, State, titleOf } from './Figures'
+import { subjectsOf } from '../records/subjects'
 import { configuration, seconds, taken, type NodeView } from './nodes'
+import { Sample } from './Sample'
 import classes from './topology.module.css'
 
 interface DetailsProps {
@@ -54,8 +56,14 @@ export function NodeDetails({ name, view, topology, definition, onClose }: Detai
             </tr>
           ))}
         </Table>
+        {(node.kind === 'interceptor' || node.kind === 'selector') && <Sample name={name} path={node.path} />}
         <Configuration own={configuration(definition, node.path)} />
-        <Next name={name} path={node.path} dead={node.dead_lettered + node.unrouted > 0} />
+        <Next
+          name={name}
+          path={node.path}
+          dead={node.dead_lettered + node.unrouted > 0}
+          records={subjectsOf(definition).some(({ of }) => of === node.path)}
+        />
       </Stack>
     </Drawer>
   )
@@ -86,10 +94,25 @@ function Configuration({ own }: { own: Record<string, unknown> }) {
   )
 }
 
-function Next({ name, path, dead }: { name: string; path: string; dead: boolean }) {
+interface NextProps {
+  name: string
+  path: string
+  dead: boolean
+  /** Whether it reads or writes a topic. */
+  records: boolean
+}
+
+function Next({ name, path, dead, records }: NextProps) {
   const params = { name }
   return (
     <ul className={classes.next}>
+      {records && (
+        <li>
+          <Link to="/pipelines/$name/records" params={params} search={{ of: path }}>
+            Records of its topic
+          </Link>
+        </li>
+      )}
       {dead && (
         <li>
           <Link to="/pipelines/$name/dead-letters" params={params} search={{ component: path }}>

@@ -2,8 +2,9 @@ import { screen, within } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
 import { vi } from 'vitest'
 import type { QueryStatus, Topology, TopologyNode } from '@/api/types'
-import { status } from '@/testing/factories'
+import { session, status } from '@/testing/factories'
 import { showRouted } from '@/testing/render'
+import { given } from '@/testing/server'
 import { places } from './layout'
 import { NodeDetails } from './NodeDetails'
 import { configuration, nodeViews, taken } from './nodes'
@@ -163,8 +164,47 @@ it('the details say what became of the events, how it is configured, and where t
   expect(within(events).getByRole('row', { name: 'Delivered 2,940 49' })).toBeVisible()
   expect(within(events).getByRole('row', { name: 'Dead-lettered 60 1.0' })).toBeVisible()
   expect(screen.getByRole('row', { name: 'topic orders.clean' })).toBeVisible()
+  expect(screen.getByRole('link', { name: 'Records of its topic' })).toHaveAttribute(
+    'href',
+    '/pipelines/orders/records?of=sinks.lake',
+  )
+  expect(screen.queryByRole('button', { name: 'Show a sample' })).toBeNull()
   expect(screen.getByRole('link', { name: 'Dead letters of this component' })).toHaveAttribute(
     'href',
     '/pipelines/orders/dead-letters?component=sinks.lake',
   )
+})
+
+it('shows a sample of what a filter takes out', async () => {
+  const asked = vi.fn()
+  const peek = {
+    ...{ id: 'p-1', pipeline: 'orders', state: 'PENDING', error: null, result: null, requested_by: 'ana' },
+    question: { of: FIRST, limit: 10 },
+  }
+  const record = {
+    ...{
+      topic: 'orders-in',
+      partition: 0,
+      offset: 9,
+      timestamp: null,
+      outcome: 'filtered',
+      component: FIRST,
+    },
+    event: { key: null, headers: [], bytes: 7, body: '9 DEBUG', note: '' },
+  }
+  const result = {
+    ...{ topic: 'orders-in', records: [record], partitions: [], searched: 1_000, more: false, notes: [] },
+  }
+  given.get('/session', () => session())
+  given.post('/pipelines/orders/peeks', async (request) => {
+    asked(await request.json())
+    return peek
+  })
+  given.get('/pipelines/orders/peeks/p-1', () => ({ ...peek, state: 'DONE', result }))
+  const view = nodeViews(TOPOLOGY, undefined, NOW)[1]!
+  showRouted(<NodeDetails name="orders" view={view} topology={TOPOLOGY} definition={{}} onClose={() => {}} />)
+  await userEvent.click(await screen.findByRole('button', { name: 'Show a sample' }))
+  expect(await screen.findByText('9 DEBUG')).toBeInTheDocument()
+  expect(screen.getByText('1 record shown, 1,000 read of orders-in.')).toBeInTheDocument()
+  expect(asked).toHaveBeenCalledWith(expect.objectContaining({ of: FIRST, limit: 10 }))
 })

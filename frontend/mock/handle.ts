@@ -84,6 +84,7 @@ function session(world: World, method: string, body: Record<string, unknown>): R
     passkeys: false,
     enrolment_required: false,
     proof: 'password',
+    everywhere: world.session?.role ?? null,
     ...world.session,
   })
 }

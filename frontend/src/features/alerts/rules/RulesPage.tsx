@@ -114,7 +114,7 @@ function RuleRow({ rule, onChange }: { rule: AlertRule; onChange: (changed: Chan
         </a>
       </td>
       <td>{settingWords(rule, rule.defaults)}</td>
-      <td>
+      <td className={classes.settings}>
         {rule.overrides.map((override) => (
           <Override
             key={scopeWords(override)}
@@ -128,7 +128,7 @@ function RuleRow({ rule, onChange }: { rule: AlertRule; onChange: (changed: Chan
           variant="default"
           size="compact-xs"
           reason={refused}
-          aria-label={`Set ${ruleWords(rule.rule)}`}
+          aria-label={`Set rule: ${ruleWords(rule.rule)}`}
           onClick={() => onChange({ rule, override: null })}
         >
           Set rule

@@ -64,7 +64,7 @@ describe('alert rules', () => {
       return override({ label: '', pipeline: 'orders' })
     })
     open([])
-    const button = await screen.findByRole('button', { name: 'Set lag' })
+    const button = await screen.findByRole('button', { name: 'Set rule: lag' })
     await waitFor(() => expect(button).not.toHaveAttribute('aria-disabled'))
     await userEvent.click(button)
     await userEvent.click(await screen.findByRole('radio', { name: 'One pipeline' }))
@@ -105,7 +105,7 @@ describe('alert rules', () => {
   it('tell a viewer why nothing can be set', async () => {
     open([override()], 'viewer')
     await waitFor(() =>
-      expect(screen.getByRole('button', { name: 'Set lag' })).toHaveAttribute('aria-disabled', 'true'),
+      expect(screen.getByRole('button', { name: 'Set rule: lag' })).toHaveAttribute('aria-disabled', 'true'),
     )
     expect(screen.queryByRole('button', { name: /^Change/ })).toBeNull()
   })

@@ -1,8 +1,9 @@
 import type { ActionKind, Finding } from '../src/api/types'
+import { planned, planOf, positions } from './positions.ts'
 import { batches, diff, fleet, flow, hosts, revisions, statusOf, summary, topology } from './answers.ts'
 import { charts, partitionCharts } from './charts.ts'
 import { CLUSTERS, installation, INTERCEPTORS, RULES, SETTINGS } from './installation.ts'
-import { iso } from './seed.ts'
+import { iso, type Simulated } from './seed.ts'
 import { World } from './world.ts'
 
 const json = (body: unknown, code = 200) => Response.json(body, { status: code })
@@ -168,6 +169,7 @@ function onPipeline(world: World, path: string, request: Request, body: Record<s
   const [, , name = '', part, number, sub] = path.split('/')
   const sim = world.pipelines.get(decodeURIComponent(name))
   if (!sim) return problem(404, 'not_found', `There is no pipeline named ${name}.`)
+  if (request.method === 'POST' && part === 'positions') return changePositions(sim, number, body)
   if (request.method === 'POST' && part && part !== 'revisions') {
     const answer = world.request(sim, part as ActionKind)
     return 'refused' in answer ? problem(409, 'not_possible', answer.refused) : json(answer, 202)
@@ -201,7 +203,7 @@ function onPipeline(world: World, path: string, request: Request, body: Record<s
       return json(number === 'partitions' ? partitionCharts(sim, query) : charts(sim, query))
     }
     case 'positions':
-      return json({ taken_at: null, fresh: false, error: null, findings: [], partitions: [], choices: [] })
+      return json(positions(sim))
     case 'runs':
       return page(sim.runs)
     case 'revisions':
@@ -213,6 +215,12 @@ function onPipeline(world: World, path: string, request: Request, body: Record<s
     default:
       return json({ ...sim.pipeline, definition: { name }, definition_yaml: sim.yaml, as_written: true })
   }
+}
+
+function changePositions(sim: Simulated, verb: string | undefined, body: Record<string, unknown>): Response {
+  if (verb === 'plan') return json(planOf(sim, String(body.to)))
+  const plan = planned(String(body.hash))
+  return plan ? json({ ...plan, state: 'APPLIED' }) : problem(409, 'plan_stale', 'The pipeline has changed.')
 }
 
 function runLog(url: URL): Response {

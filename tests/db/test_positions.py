@@ -157,6 +157,8 @@ def test_a_host_that_does_not_answer_is_not_waited_for_without_end(
         ("ledger", 100, 0, 0),
         ("group", 90, 0, 10),
         ("offsets=orders-in/0:150", 150, 50, 0),
+        ("offsets=orders-in/0:earliest", 0, 0, 100),
+        ("offsets=orders-in/0:latest", 300, 200, 0),
         ({"offsets": {"orders-in": {"0": 20}}}, 20, 0, 80),
     ],
 )

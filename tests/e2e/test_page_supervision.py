@@ -101,13 +101,17 @@ def test_nothing_is_wrong_with_any_page_on_which_people_decide(browser: Browser,
 def test_a_position_is_decided_by_the_plan_that_was_shown(browser: Browser, asking: Place) -> None:
     with logged_in(browser, asking.stack, ORDERS) as page:
         page.get_by_role("link", name="Choose start position").click()
-        page.get_by_role("button", name="Plan: Log start").click()
-        dialog = page.get_by_role("dialog", name="Resume at: Log start?")
+        page.get_by_role("button", name="Choose: Log start").click()
+        page.get_by_role("button", name="Review change").click()
+        dialog = page.get_by_role("dialog", name="Change positions of orders?")
         row = dialog.get_by_role("row", name="orders-in/0")
         expect(row).to_contain_text("1,204")
-        confirm(page, dialog, "orders", "Apply position")
+        confirm(page, dialog, "orders", "Apply positions")
+        result = page.get_by_role("dialog", name="Positions of orders applied")
+        expect(result.get_by_role("row", name="orders-in/0")).to_contain_text("Applied")
+        result.get_by_role("button", name="Close", exact=True).last.click()
         ledger = page.get_by_role("table", name="Positions by partition").get_by_role("row", name="orders-in/0")
-        expect(ledger.get_by_role("cell").first).to_have_text("49,414")
+        expect(ledger.get_by_role("cell").nth(1)).to_have_text("49,414")
 
 
 def test_what_cannot_be_taken_back_is_asked_for_by_name(browser: Browser, asking: Place) -> None:

@@ -76,7 +76,8 @@ def plan(
         typer.Option(
             "--to",
             help="unread, ledger, checkpoint, group, earliest, latest, timestamp=-30m, timestamp=TIME, "
-            "before=EVENT-30m, or offsets=TOPIC/PARTITION:OFFSET,… (other partitions keep the ledger's position).",
+            "before=EVENT-30m, or offsets=TOPIC/PARTITION:OFFSET,… (earliest, latest, -30m or TIME in place of OFFSET; "
+            "other partitions keep the ledger's position).",
         ),
     ],
     source: Annotated[str | None, typer.Option("--source", help="Only this source; others keep theirs.")] = None,

@@ -58,7 +58,8 @@ export const keys = {
   deadLettersSummary: (name: string) => ['pipeline', name, 'dead-letters', 'summary'] as const,
   deadLetter: (name: string, id: string) => ['pipeline', name, 'dead-letter', id] as const,
   positions: (name: string) => ['pipeline', name, 'positions'] as const,
-  positionsPlan: (name: string, to: string) => ['positions-plan', name, to] as const,
+  positionsPlan: (name: string, to: string, source: string | null, basis: string) =>
+    ['positions-plan', name, to, source, basis] as const,
   preview: (name: string, id: string) => ['preview', name, id] as const,
   previewDifferences: (name: string, id: string, filter: object) =>
     ['preview', name, id, 'differences', filter] as const,

@@ -17,15 +17,15 @@ export const positionsQuery = (name: string) =>
     },
   })
 
-/** What going on at `to` would do; nothing is changed by asking. */
-export const planQuery = (name: string, to: string) =>
+/** What going on at `to` would do; nothing is changed by asking. `basis`: the positions that it is counted from. */
+export const planQuery = (name: string, to: string, source: string | null, basis: string) =>
   queryOptions({
-    queryKey: keys.positionsPlan(name, to),
+    queryKey: keys.positionsPlan(name, to, source, basis),
     queryFn: ({ signal }) =>
       take(
         api.POST('/api/v1/pipelines/{name}/positions/plan', {
           params: named(name),
-          body: { to, source: null },
+          body: { to, source },
           fetch: patiently,
           signal,
         }),

@@ -7949,8 +7949,9 @@ export interface components {
         /**
          * PositionsPlanBody
          * @description Where to continue: `to` is ledger, checkpoint, group, earliest or latest, `timestamp=-30m`, `timestamp=` and a
-         *     time, `offsets=TOPIC/PARTITION:OFFSET,…`, `before=EVENT-30m`, or an object with the key timestamp or offsets.
-         *     `source`: only of this one.
+         *     time, `offsets=TOPIC/PARTITION:OFFSET,…`, `before=EVENT-30m`, or an object with the key timestamp or offsets. In
+         *     place of an OFFSET stands earliest, latest or another of these words, `-30m` or a time. `source`: only of this
+         *     one.
          */
         PositionsPlanBody: {
             /** To */

@@ -93,32 +93,6 @@ class Survey(Frozen):
     reads: list[list[str]] = []
 
 
-class InspectionRequest(Frozen):
-    """What a look is about: the launch that the next run would get, and the values of its references.
-
-    `masked`: texts that no answer may show. `live`: a run goes on. `timestamp`: wall milliseconds, where it matters.
-    `move`: asked is what becomes of positions on another cluster, and nothing else.
-    """
-
-    launch: dict[str, Any]
-    values: dict[str, str] = Field(default={}, repr=False)
-    masked: list[str] = Field(default=[], repr=False)
-    live: bool = False
-    timestamp: int | None = None
-    move: ClusterMove | None = None
-
-
-class InspectionResult(Frozen):
-    """What was found; `survey` is None where a source is away, which is among the findings. `at_time`: by source,
-    topic, partition and the first offset that is not older than the question's timestamp. `translation`: the answer to
-    a question with a move; None where a cluster is away."""
-
-    survey: Survey | None
-    findings: list[dict[str, Any]] = []
-    at_time: dict[str, list[tuple[str, int, int]]] = {}
-    translation: Translation | None = None
-
-
 class Goal(StrEnum):
     """Where to go on. UNREAD: at the first record that nobody has read, which is the ledger's position, or the
     beginning of another log."""
@@ -134,13 +108,56 @@ class Goal(StrEnum):
 
 
 class Target(Frozen):
-    """A choice. `at`: wall milliseconds of a timestamp; `offsets`: topic -> partition -> offset; `source`: only of this
-    one. What is not named stays where it is: UNREAD."""
+    """A choice. `at`: wall milliseconds of a timestamp. Of OFFSETS, each by topic and partition: `offsets`, `goals` of
+    those that go on elsewhere, and `times`, wall milliseconds. `source`: only of this one. What is not named stays
+    where it is: UNREAD."""
 
     goal: Goal
     at: int | None = Field(default=None, ge=0)
     offsets: dict[str, dict[int, Offset]] = {}
+    goals: dict[str, dict[int, Goal]] = {}
+    times: dict[str, dict[int, Offset]] = {}
     source: str | None = None
+
+    def goal_of(self, key: TopicPartition) -> Goal:
+        """Where one partition goes on; OFFSETS where its offset is given."""
+        if self.goal is not Goal.OFFSETS or key.partition in self.offsets.get(key.topic, {}):
+            return self.goal
+        if key.partition in self.times.get(key.topic, {}):
+            return Goal.TIMESTAMP
+        return self.goals.get(key.topic, {}).get(key.partition, Goal.UNREAD)
+
+    def time_of(self, key: TopicPartition) -> int | None:
+        """The time from which one partition goes on; None where that is not by time."""
+        if self.goal_of(key) is not Goal.TIMESTAMP:
+            return None
+        return self.at if self.goal is Goal.TIMESTAMP else self.times[key.topic][key.partition]
+
+
+class InspectionRequest(Frozen):
+    """What a look is about: the launch that the next run would get, and the values of its references.
+
+    `masked`: texts that no answer may show. `live`: a run goes on. `target`: whose times are looked up.
+    `move`: asked is what becomes of positions on another cluster, and nothing else.
+    """
+
+    launch: dict[str, Any]
+    values: dict[str, str] = Field(default={}, repr=False)
+    masked: list[str] = Field(default=[], repr=False)
+    live: bool = False
+    target: Target | None = None
+    move: ClusterMove | None = None
+
+
+class InspectionResult(Frozen):
+    """What was found; `survey` is None where a source is away, which is among the findings. `at_time`: by source,
+    topic, partition and the first offset that is not older than the time of the question's target. `translation`: the
+    answer to a question with a move; None where a cluster is away."""
+
+    survey: Survey | None
+    findings: list[dict[str, Any]] = []
+    at_time: dict[str, list[tuple[str, int, int]]] = {}
+    translation: Translation | None = None
 
 
 class PlannedMove(Frozen):
@@ -226,13 +243,10 @@ def _place(row: PartitionSurvey) -> dict[str, str | int]:
 
 def _wanted(row: PartitionSurvey, target: Target, at_time: Mapping[str, Mapping[TopicPartition, int]]) -> int | str:
     """Where the partition is to go on, or why nobody can say."""
-    goal = target.goal if target.source in (None, row.source) else Goal.UNREAD
+    goal = target.goal_of(row.key) if target.source in (None, row.source) else Goal.UNREAD
     start, end = row.log_start or 0, row.log_end or 0
     if goal is Goal.OFFSETS:
-        given = target.offsets.get(row.topic, {}).get(row.partition)
-        if given is not None:
-            return given
-        goal = Goal.UNREAD
+        return target.offsets[row.topic][row.partition]
     if goal is Goal.UNREAD:
         goal = Goal.EARLIEST if row.on_new_log else Goal.LEDGER
     if goal is Goal.EARLIEST:

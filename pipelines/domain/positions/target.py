@@ -14,10 +14,11 @@ from pipelines.domain.positions.plan import Goal, Target
 _SIMPLE = {goal.value: goal for goal in Goal if goal not in (Goal.TIMESTAMP, Goal.OFFSETS)}
 _AGO = re.compile(r"-\s*(\d{1,12})(ms|s|m|h|d|w)")
 _MILLISECONDS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
-_OFFSET = re.compile(r"\s*([A-Za-z0-9._-]{1,249})[/:](\d{1,18})[:=@](\d{1,18})\s*")
+_PARTITION = re.compile(r"\s*([A-Za-z0-9._-]{1,249})[/:](\d{1,18})[:=@](\S+)\s*")
+_OFFSET = re.compile(r"[0-9]{1,18}")
 FORMS = (
     f"{', '.join(_SIMPLE)}, timestamp=-30m, timestamp=2026-01-31T12:00:00Z, before=EVENT-30m, "
-    "offsets=TOPIC/PARTITION:OFFSET,…"
+    "offsets=TOPIC/PARTITION:OFFSET,… (also earliest, latest, -30m or a time in place of an offset)"
 )
 
 
@@ -33,7 +34,7 @@ def target(written: Any, *, now: datetime, source: str | None = None) -> Target:
     if name == Goal.TIMESTAMP and value is not None:
         return Target(goal=Goal.TIMESTAMP, at=_moment(value, now), source=source)
     if name == Goal.OFFSETS and value is not None:
-        return Target(goal=Goal.OFFSETS, offsets=_offsets(value), source=source)
+        return _partitions(value, now).model_copy(update={"source": source})
     raise BadTarget(f"{written!r} is not a position to continue from. Write one of: {FORMS}.")
 
 
@@ -63,21 +64,29 @@ def _moment(value: Any, now: datetime) -> int:
     return max(0, round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000))
 
 
-def _offsets(value: Any) -> dict[str, dict[int, int]]:
+def _partitions(value: Any, now: datetime) -> Target:
     if isinstance(value, str) and not value.lstrip().startswith("{"):
-        return _listed(value)
+        return _listed(value, now)
     try:
-        found = json.loads(value) if isinstance(value, str) else value
-        return Target(goal=Goal.OFFSETS, offsets=found).offsets
+        return Target(goal=Goal.OFFSETS, offsets=json.loads(value) if isinstance(value, str) else value)
     except (ValidationError, ValueError, RecursionError):
         raise BadTarget('offsets are {"TOPIC": {"PARTITION": OFFSET}}, each a number that is zero or more.') from None
 
 
-def _listed(text: str) -> dict[str, dict[int, int]]:
-    found: dict[str, dict[int, int]] = {}
+def _listed(text: str, now: datetime) -> Target:
+    """Of each partition its offset, a word such as `latest`, or a time."""
+    offsets: dict[str, dict[int, int]] = {}
+    goals: dict[str, dict[int, Goal]] = {}
+    times: dict[str, dict[int, int]] = {}
     for part in text.split(","):
-        match = _OFFSET.fullmatch(part)
+        match = _PARTITION.fullmatch(part)
         if match is None:
             raise BadTarget(f"{part.strip()!r} is not TOPIC/PARTITION:OFFSET.")
-        found.setdefault(match[1], {})[int(match[2])] = int(match[3])
-    return found
+        topic, partition, at = match[1], int(match[2]), match[3]
+        if _OFFSET.fullmatch(at):
+            offsets.setdefault(topic, {})[partition] = int(at)
+        elif at in _SIMPLE:
+            goals.setdefault(topic, {})[partition] = _SIMPLE[at]
+        else:
+            times.setdefault(topic, {})[partition] = _moment(at, now)
+    return Target(goal=Goal.OFFSETS, offsets=offsets, goals=goals, times=times)

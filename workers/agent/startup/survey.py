@@ -14,7 +14,7 @@ from pathlib import Path
 from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.definitions.document.references import substituted
 from pipelines.domain.definitions.document.spec import Definition, Read
-from pipelines.domain.positions.plan import InspectionRequest, InspectionResult
+from pipelines.domain.positions.plan import InspectionRequest, InspectionResult, Target
 from pipelines.domain.runs.protocol import AgentFinding, Launch
 from workers.agent.base import masking
 from workers.agent.base.findings import Refused
@@ -36,7 +36,7 @@ def answer(launch: Launch, definition: Definition, question: InspectionRequest) 
     findings = list({(each.path, each.code, each.message): each for each in findings}.values())
     checkpoints = {read: Checkpoint(Path(launch.checkpoint_root) / read.name) for read in reads}
     found = survey(known, checkpoints, findings)
-    at_time = _at_time(known, reads, question.timestamp) if found and question.timestamp is not None else {}
+    at_time = _at_time(known, reads, question.target) if found and question.target else {}
     reported = [each.model_dump(mode="json") for each in advised(findings, found)]
     return InspectionResult(survey=found, findings=reported, at_time=at_time)
 
@@ -67,14 +67,23 @@ def _of_channel(known: Found, read: Read, channel: str, *, live: bool) -> list[A
     return [*guard.compare(head, known.state(read.name, checkpoint, head)), *outside]
 
 
-def _at_time(known: Found, reads: list[Read], timestamp: int) -> dict[str, list[tuple[str, int, int]]]:
-    """By source, where the records begin that are not older; a source that cannot tell is left out."""
-    found = {}
+def _at_time(known: Found, reads: list[Read], target: Target) -> dict[str, list[tuple[str, int, int]]]:
+    """By source, where the records begin that are not older than the time of each partition; a source that cannot tell
+    is left out."""
+    found: dict[str, list[tuple[str, int, int]]] = {}
     for source in dict.fromkeys(read.source for read in reads):
-        partitions: list[TopicPartition] = sorted(known.log(source))
-        at = known.graph.sources[source].at_time(partitions, timestamp)
-        if at is not None:
-            found[source] = [(topic, number, offset) for (topic, number), offset in at.items()]
+        for time, partitions in _by_time(sorted(known.log(source)), target).items():
+            at = known.graph.sources[source].at_time(partitions, time)
+            if at is not None:
+                found.setdefault(source, []).extend((topic, number, offset) for (topic, number), offset in at.items())
+    return found
+
+
+def _by_time(partitions: list[TopicPartition], target: Target) -> dict[int, list[TopicPartition]]:
+    found: dict[int, list[TopicPartition]] = {}
+    for key in partitions:
+        if (time := target.time_of(key)) is not None:
+            found.setdefault(time, []).append(key)
     return found
 
 

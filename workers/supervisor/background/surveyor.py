@@ -23,7 +23,7 @@ from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.definitions.document.references import substituted
 from pipelines.domain.migration.progress import MigrationStepState
 from pipelines.domain.positions.cluster_move import ClusterMove
-from pipelines.domain.positions.plan import Goal, InspectionRequest, InspectionResult, Plan, Target, plan
+from pipelines.domain.positions.plan import InspectionRequest, InspectionResult, Plan, Target, plan
 from pipelines.models import PositionInspection
 from pipelines.selectors.access.secrets import user_of
 from pipelines.selectors.lifecycle.situations import live_run
@@ -124,7 +124,7 @@ class InspectionContext:
             values=handover.values,
             masked=handover.masked,
             live=live,
-            timestamp=target.at if target and target.goal is Goal.TIMESTAMP else None,
+            target=target,
         )
 
 

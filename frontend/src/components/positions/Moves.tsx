@@ -1,13 +1,21 @@
+import { IconCheck } from '@tabler/icons-react'
 import type { PositionMove } from '@/api/types'
 import { SourceToChannel } from '@/components/ui/SourceToChannel'
 import { Table } from '@/components/ui/Table'
+import { ToneBadge } from '@/components/ui/ToneBadge'
 import { count } from '@/lib/format'
 
-/** What a decision about positions does to each partition. */
-export function Moves({ moves }: { moves: PositionMove[] }) {
+interface MovesProps {
+  moves: PositionMove[]
+  /** Whether it was done, rather than planned. */
+  applied?: boolean
+}
+
+/** What a decision about positions does to each partition, or has done. */
+export function Moves({ moves, applied = false }: MovesProps) {
   return (
     <Table
-      label="Effect on each partition"
+      label={applied ? 'Result of each partition' : 'Effect on each partition'}
       maxHeight={320}
       head={
         <>
@@ -17,6 +25,7 @@ export function Moves({ moves }: { moves: PositionMove[] }) {
           <th className="num">Skips</th>
           <th className="num">Of these deleted</th>
           <th className="num">Rereads</th>
+          {applied && <th>Result</th>}
         </>
       }
     >
@@ -33,6 +42,13 @@ export function Moves({ moves }: { moves: PositionMove[] }) {
           <td className="num">{count(move.skip)}</td>
           <td className="num">{count(move.gone)}</td>
           <td className="num">{count(move.replay)}</td>
+          {applied && (
+            <td>
+              <ToneBadge tone="ok" icon={IconCheck} plain>
+                Applied
+              </ToneBadge>
+            </td>
+          )}
         </tr>
       ))}
     </Table>

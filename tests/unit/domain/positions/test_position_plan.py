@@ -68,6 +68,23 @@ def test_explicit_offsets_leave_the_other_partitions_where_they_are() -> None:
     assert [(move.new, move.skip) for move in made.moves] == [(100, 0), (150, 50)]
 
 
+def test_each_partition_may_go_on_elsewhere() -> None:
+    chosen = target("offsets=in/0:250,in/1:earliest,in/2:-30m,in/3:latest", now=NOW)
+    at_time = {"shop": {TopicPartition("in", 2): 40}}
+    made = plan(survey(*(row(number) for number in range(5))), chosen, at_time)
+    assert [(move.new, move.skip, move.replay) for move in made.moves] == [
+        (250, 150, 0),
+        (0, 0, 100),
+        (40, 0, 60),
+        (300, 200, 0),
+        (100, 0, 0),
+    ]
+    assert (made.skip, made.replay) == (350, 160)
+    assert [chosen.time_of(TopicPartition("in", number)) for number in range(3)] == [None, None, 1769859000000]
+    assert Target(goal=Goal.TIMESTAMP, at=7).time_of(TopicPartition("in", 4)) == 7
+    assert Target.model_validate_json(chosen.model_dump_json()) == chosen
+
+
 def test_a_time_is_the_first_record_that_is_not_older_and_the_end_where_there_is_none() -> None:
     target = Target(goal=Goal.TIMESTAMP, at=5)
     made = plan(survey(row(0), row(1)), target, {"shop": {TopicPartition("in", 0): 40}})
@@ -162,6 +179,8 @@ def test_targets_are_read_as_people_write_them(written: Any, expected: Target) -
         "offsets",
         "offsets=a/0:-1",
         "offsets=a",
+        "offsets=a/0:soon",
+        "offsets=a/0:",
         7,
         None,
         {},

@@ -1,89 +1,106 @@
-import { Modal, Stack, Text } from '@mantine/core'
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { Group, Modal, Stack, Text } from '@mantine/core'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { keys } from '@/api/keys'
-import { applyPositions, planQuery } from '@/api/positions'
+import { applyPositions } from '@/api/positions'
+import { Problem } from '@/api/problem'
 import type { PositionPlan } from '@/api/types'
 import { ConfirmByName } from '@/components/actions/ConfirmByName'
 import { ShowCall } from '@/components/actions/ShowCall'
-import { Moves } from '@/components/positions/Moves'
 import { ChangeError } from '@/components/governance/ChangeError'
+import { Moves } from '@/components/positions/Moves'
+import { Sums } from '@/components/positions/Sums'
 import { announce } from '@/components/ui/Announcer'
-import { ErrorNote, Loading } from '@/components/ui/Feedback'
+import { ReasonButton } from '@/components/ui/ReasonButton'
 import { applyPositionsCall } from '@/domain/calls'
-import { count, plural } from '@/lib/format'
-import { inWords } from './words'
-import classes from './positions.module.css'
+import { plural } from '@/lib/format'
 
 interface DecideProps {
   name: string
-  to: string
+  plan: PositionPlan
   onClose: () => void
+  /** The plan no longer holds; it has to be counted again. */
+  onStale: () => void
+  onApplied: () => void
 }
 
-/** The plan of one choice, to the record, and its confirmation: it is applied exactly as it was shown. */
-export function DecideDialog({ name, to, onClose }: DecideProps) {
+/** What a counted change does, its confirmation, and its result: it is applied exactly as it was counted. */
+export function DecideDialog({ name, plan, onClose, onStale, onApplied }: DecideProps) {
   const client = useQueryClient()
-  const plan = useQuery(planQuery(name, to))
+  const hash = plan.hash ?? ''
   const decision = useMutation({
-    mutationFn: (hash: string) => applyPositions(name, hash),
+    mutationFn: () => applyPositions(name, hash),
     onSuccess: () => {
-      announce(`${name} starts next at: ${inWords(to)}.`)
-      onClose()
+      announce(`Positions of ${name} applied.`)
+      onApplied()
     },
     onSettled: () => client.invalidateQueries({ queryKey: keys.pipeline(name) }),
   })
-  const hash = plan.data?.hash ?? null
+  if (decision.data) {
+    return (
+      <Modal opened onClose={onClose} title={`Positions of ${name} applied`} size="xl">
+        <Stack gap="md">
+          <Text size="sm">
+            The next start continues in {plural(decision.data.partitions.length, 'partition')} as below.
+          </Text>
+          <Moves moves={decision.data.partitions} applied />
+          <Group justify="flex-end">
+            <ReasonButton variant="default" onClick={onClose}>
+              Close
+            </ReasonButton>
+          </Group>
+        </Stack>
+      </Modal>
+    )
+  }
+  const stale = decision.error instanceof Problem && decision.error.code === 'plan_stale'
+  const confirm = {
+    keep: 'Cancel',
+    act: 'Apply positions',
+    blocked: stale ? 'The count is out of date. Count again.' : null,
+    pending: decision.isPending,
+    onAct: () => decision.mutate(),
+    onClose,
+  }
   return (
-    <Modal opened onClose={onClose} title={`Resume at: ${inWords(to)}?`} size="xl">
+    <Modal opened onClose={onClose} title={`Change positions of ${name}?`} size="xl">
       <Stack gap="md">
-        {plan.isPending && <Loading />}
-        {plan.error && <ErrorNote error={plan.error} onRetry={() => void plan.refetch()} />}
-        {plan.data && <Consequences plan={plan.data} />}
-        {decision.error && hash && (
+        <Sums plan={plan} />
+        <Text size="sm">
+          {plan.skip > 0 && 'Skipped records are never delivered; this cannot be undone. '}
+          {plan.replay > 0 &&
+            'Reread records reach the sinks again; sinks without deduplication keep them twice. '}
+          The next start creates a new lineage in {plural(plan.partitions.length, 'partition')}.
+        </Text>
+        <Moves moves={plan.partitions} />
+        {decision.error && (
           <ChangeError error={decision.error} name={name} kind="positions" arguments={{ hash }} />
         )}
-        {hash && <ShowCall call={applyPositionsCall(name, hash)} subject="Apply position" />}
-        <ConfirmByName
-          name={name}
-          keep="Cancel"
-          act="Apply position"
-          blocked={hash ? null : 'There is no plan to apply.'}
-          pending={decision.isPending}
-          onAct={() => hash && decision.mutate(hash)}
-          onClose={onClose}
-        />
+        {stale && (
+          <Group>
+            <ReasonButton variant="default" onClick={onStale}>
+              Count again
+            </ReasonButton>
+          </Group>
+        )}
+        <ShowCall call={applyPositionsCall(name, hash)} subject="Apply positions" />
+        {plan.skip > 0 ? <ConfirmByName name={name} {...confirm} /> : <Confirm {...confirm} />}
       </Stack>
     </Modal>
   )
 }
 
-function Consequences({ plan }: { plan: PositionPlan }) {
-  if (plan.state === 'PENDING') {
-    return <Text size="sm">The host did not respond within 30 s. Plan again when its worker runs.</Text>
-  }
-  return (
-    <>
-      <dl className={classes.sums} aria-label="Expected impact">
-        <Sum label="Skipped" value={plan.skip} />
-        <Sum label="Reread" value={plan.replay} />
-        <Sum label="Deleted from the log" value={plan.gone} />
-        <Sum label="Possible duplicates" value={plan.possible_duplicates} />
-      </dl>
-      <Text size="sm">
-        The next start creates a new lineage in {plural(plan.partitions.length, 'partition')}. Skipped records
-        are never delivered. Reread records reach the sinks again; sinks without deduplication keep them
-        twice.
-      </Text>
-      <Moves moves={plan.partitions} />
-    </>
-  )
-}
+type ConfirmProps = Omit<Parameters<typeof ConfirmByName>[0], 'name' | 'children'>
 
-function Sum({ label, value }: { label: string; value: number }) {
+/** What can be undone is confirmed by a click. */
+function Confirm({ keep, act, blocked, pending, onAct, onClose }: ConfirmProps) {
   return (
-    <div>
-      <dt>{label}</dt>
-      <dd>{count(value)}</dd>
-    </div>
+    <Group justify="flex-end" gap="xs">
+      <ReasonButton variant="default" onClick={onClose}>
+        {keep}
+      </ReasonButton>
+      <ReasonButton reason={blocked} loading={pending} onClick={onAct} data-autofocus>
+        {act}
+      </ReasonButton>
+    </Group>
   )
 }

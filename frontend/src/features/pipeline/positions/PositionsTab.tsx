@@ -1,6 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
 import { useParams } from '@tanstack/react-router'
-import { useState } from 'react'
 import { pipelineQuery } from '@/api/pipelines'
 import { positionsQuery } from '@/api/positions'
 import { sessionQuery } from '@/api/session'
@@ -10,9 +9,7 @@ import { Panel } from '@/components/ui/Panel'
 import { Moment } from '@/components/ui/Time'
 import { cannotWrite } from '@/domain/roles'
 import { ReplaysPanel } from '../replays/ReplaysPanel'
-import { Choices } from './Choices'
-import { DecideDialog } from './DecideDialog'
-import { Partitions } from './Partitions'
+import { ChangePanel } from './ChangePanel'
 import classes from '../pipeline.module.css'
 
 const POLL_MS = 15_000
@@ -23,26 +20,29 @@ export function PositionsTab() {
   const { data: pipeline } = useQuery(pipelineQuery(name))
   const { data, error, refetch } = useQuery({ ...positionsQuery(name), refetchInterval: POLL_MS })
   const readOnly = cannotWrite(useQuery(sessionQuery).data)
-  const [to, setTo] = useState<string | null>(null)
   if (error && !data) return <ErrorNote error={error} onRetry={() => void refetch()} />
   if (!data) return <Loading />
   return (
     <div className={classes.stack}>
-      <Choices choices={data.choices} reason={readOnly ?? restingReason(pipeline?.phase)} onPlan={setTo} />
-      <Panel title="Partitions" note={<Age positions={data} />} flush>
-        {data.partitions.length === 0 ? (
+      {data.partitions.length === 0 ? (
+        <Panel title="Partitions" note={<Age positions={data} />} flush>
           <Empty title="No position yet">The first start uses start_from.</Empty>
-        ) : (
-          <Partitions partitions={data.partitions} />
-        )}
-      </Panel>
+        </Panel>
+      ) : (
+        <ChangePanel
+          name={name}
+          positions={data}
+          note={<Age positions={data} />}
+          readOnly={readOnly}
+          resting={restingReason(pipeline?.phase)}
+        />
+      )}
       <ReplaysPanel
         name={name}
         partitions={data.partitions}
         readOnly={readOnly}
         resting={notRunningReason(pipeline)}
       />
-      {to !== null && <DecideDialog name={name} to={to} onClose={() => setTo(null)} />}
     </div>
   )
 }

@@ -49,7 +49,7 @@ async function bounded(request: Request, ms: number): Promise<Response> {
     return await fetch(request, { signal: AbortSignal.any([request.signal, AbortSignal.timeout(ms)]) })
   } catch (error) {
     if (request.signal.aborted) throw error
-    throw new Unreachable({ cause: error })
+    throw new Unreachable({ cause: error, ofChange: request.method !== 'GET' })
   }
 }
 

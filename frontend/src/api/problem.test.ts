@@ -11,6 +11,13 @@ describe('an error on the page', () => {
     expect(explain(error).text).toBe('The server cannot be reached.')
   })
 
+  it('does not say that a change without an answer was refused', async () => {
+    vi.stubGlobal('fetch', () => Promise.reject(new TypeError('Failed to fetch')))
+    const error: unknown = await take(api.DELETE('/api/v1/session')).catch((raised: unknown) => raised)
+    expect(explain(error).text).toBe('The server did not answer.')
+    expect(explain(error).hint).toContain('The change may have been made.')
+  })
+
   it('names a defect of the page as one, with what to report', () => {
     const error = new TypeError("Cannot destructure property 'before'")
     expect(explain(error).text).toBe('The dashboard has a defect here.')

@@ -35,11 +35,20 @@ export function refusal(told: { code: string; detail: string; hint: string }): P
   return new Problem(403, told)
 }
 
-/** A request without an answer: the connection failed, or the time was up. */
+/** A request without an answer: the connection failed, or the time was up. A change may have been made all the same. */
 export class Unreachable extends Error {
-  constructor(options?: ErrorOptions) {
-    super('The server cannot be reached.', options)
+  readonly ofChange: boolean
+
+  constructor(options?: ErrorOptions & { ofChange?: boolean }) {
+    super(options?.ofChange ? 'The server did not answer.' : 'The server cannot be reached.', options)
     this.name = 'Unreachable'
+    this.ofChange = options?.ofChange ?? false
+  }
+
+  get hint(): string {
+    return this.ofChange
+      ? 'The change may have been made. Try again only if the page does not show it once it is live again.'
+      : 'Check that Headgate is running. The page retries automatically.'
   }
 }
 
@@ -53,7 +62,7 @@ export function explain(error: unknown): { text: string; hint: string; requestId
     return { text: error.message, hint: error.hint, requestId: error.body.request_id }
   }
   if (error instanceof Unreachable) {
-    return { text: error.message, hint: 'Check that Headgate is running. The page retries automatically.' }
+    return { text: error.message, hint: error.hint }
   }
   const reason = error instanceof Error ? error.message : String(error)
   return {

@@ -17,6 +17,11 @@ export function freshness(pipeline: Pick<Pipeline, 'phase' | 'live'>, now: numbe
   return { stale: pipeline.live.stale || (ageMs > STALE_AFTER_MS && mayReport(pipeline.phase)), ageMs }
 }
 
+/** The same for figures that the page itself has not read for a while; null where it has. */
+export function older(fresh: Freshness, unreadMs: number | null): Freshness {
+  return unreadMs === null ? fresh : { stale: true, ageMs: Math.max(unreadMs, fresh.ageMs ?? 0) }
+}
+
 function mayReport(phase: Pipeline['phase']): boolean {
   return reportsFigures(phase) || phase === 'UNKNOWN'
 }

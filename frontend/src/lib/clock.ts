@@ -18,6 +18,11 @@ export function serverNow(): number {
   return Date.now() + offsetMs
 }
 
+/** A moment of this machine's clock by the server's. */
+export function atServer(localMs: number): number {
+  return localMs + offsetMs
+}
+
 function subscribe(listener: () => void): () => void {
   listeners.add(listener)
   timer ??= setInterval(tick, TICK_MS)
@@ -38,6 +43,11 @@ function tick(): void {
 function snapshot(): number {
   if (!timer) current = serverNow()
   return current
+}
+
+/** What is read from the server's time once a second. A component is drawn again only when that changes. */
+export function useAtTime(read: (now: number) => boolean): boolean {
+  return useSyncExternalStore(subscribe, () => read(snapshot()))
 }
 
 /** The server's time, refreshed once a second. */

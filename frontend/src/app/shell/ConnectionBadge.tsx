@@ -27,6 +27,12 @@ const LOOKS: Record<BadgeState, { tone: Tone; icon: Icon; word: string; meaning:
     word: 'Stale since',
     meaning: 'The server does not respond. The data is from the time shown. The page keeps retrying.',
   },
+  'no-database': {
+    tone: 'bad',
+    icon: IconAlertTriangle,
+    word: 'Stale since',
+    meaning: 'The database is unavailable. The data is from the time shown. The page keeps retrying.',
+  },
 }
 
 /** Says whether what is on the screen is current. */
@@ -39,7 +45,7 @@ export function ConnectionBadge() {
       <span className={badge.badge} data-tone={tone} role="status" tabIndex={0}>
         <Shape size={13} stroke={2} aria-hidden />
         {word}
-        {state === 'stale' && ` ${clock(lastMessageAt)}`}
+        {(state === 'stale' || state === 'no-database') && ` ${clock(lastMessageAt)}`}
       </span>
     </Tooltip>
   )

@@ -1,6 +1,7 @@
 import { Outlet } from '@tanstack/react-router'
 import { Announcer } from '@/components/ui/Announcer'
 import { DatabaseBanner } from '@/components/ui/DatabaseBanner'
+import { ServerBanner } from './ServerBanner'
 import { Sidebar } from './Sidebar'
 import { TopBar } from './TopBar'
 import { useAlertNotifications } from './useAlertNotifications'
@@ -20,6 +21,7 @@ export function Shell() {
       <div className={classes.column}>
         <TopBar />
         <DatabaseBanner />
+        <ServerBanner />
         <main id="content" className={classes.main} tabIndex={-1}>
           <Outlet />
         </main>

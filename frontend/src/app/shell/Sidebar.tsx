@@ -2,6 +2,8 @@ import { useQuery } from '@tanstack/react-query'
 import { Link, useLocation } from '@tanstack/react-router'
 import { IconApi, IconBook2 } from '@tabler/icons-react'
 import { alertCountsQuery } from '@/api/alerts'
+import { useStaleSince } from '@/components/ui/StaleFigures'
+import { useClockTime } from '@/components/ui/Time'
 import icon from '@/assets/icon.svg'
 import { usePlaces } from '@/lib/places'
 import classes from './shell.module.css'
@@ -18,7 +20,10 @@ const DOCUMENTS = [
 export function Sidebar() {
   const { pathname } = useLocation()
   const places = usePlaces()
-  const { data: alerts } = useQuery({ ...alertCountsQuery, refetchInterval: COUNTS_MS })
+  const counts = useQuery({ ...alertCountsQuery, refetchInterval: COUNTS_MS })
+  const alerts = counts.data
+  const since = useStaleSince(counts, COUNTS_MS)
+  const clock = useClockTime()
   const open = alerts?.open ?? 0
   return (
     <nav className={classes.sidebar} aria-label="Main">
@@ -40,9 +45,16 @@ export function Sidebar() {
               <span>{label}</span>
             </Link>
             {to === '/alerts' && open > 0 && (
-              <span className={classes.count} data-tone={alerts?.severities.critical ? 'bad' : 'warn'}>
+              <span
+                className={classes.count}
+                data-tone={alerts?.severities.critical ? 'bad' : 'warn'}
+                data-stale={since !== null || undefined}
+              >
                 {open > MOST_SHOWN ? `${MOST_SHOWN}+` : open}
-                <span className="visually-hidden"> open alerts</span>
+                <span className="visually-hidden">
+                  {' '}
+                  open alerts{since !== null && ` as of ${clock(since)}`}
+                </span>
               </span>
             )}
           </li>

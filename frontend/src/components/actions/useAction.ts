@@ -2,7 +2,7 @@ import { notifications } from '@mantine/notifications'
 import { useMutation, useQueryClient, type QueryClient } from '@tanstack/react-query'
 import { keys } from '@/api/keys'
 import { act } from '@/api/operations'
-import { explain, type Problem } from '@/api/problem'
+import { explain, Unreachable, type Problem } from '@/api/problem'
 import type { Operation, ActionKind, Pipeline, RestartBody, StopBody } from '@/api/types'
 import type { Change } from '@/components/governance/useGovernedDialog'
 import { announce } from '@/components/ui/Announcer'
@@ -47,7 +47,7 @@ export function showRefusal(title: string, error: unknown): void {
   const { text, hint } = explain(error)
   notifications.show({
     color: 'red',
-    title,
+    title: error instanceof Unreachable ? 'No answer' : title,
     message: [text, hint].filter(Boolean).join(' '),
     autoClose: 12_000,
   })

@@ -8,6 +8,7 @@ import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
 import { FilterInput } from '@/components/ui/FilterInput'
 import { LoadMore } from '@/components/ui/LoadMore'
 import { PageHeader } from '@/components/ui/PageHeader'
+import { StaleFigures } from '@/components/ui/StaleFigures'
 import { Panel } from '@/components/ui/Panel'
 import { ruleWords } from '@/domain/matchers'
 import { SEVERITIES } from '@/domain/severities'
@@ -173,12 +174,14 @@ interface AlertListProps {
 }
 
 function AlertList({ title, empty, filter, group, silenced = false, ...cards }: AlertListProps) {
-  const query = useInfiniteQuery({ ...alertsQuery(filter), refetchInterval: usePollInterval() })
+  const every = usePollInterval()
+  const query = useInfiniteQuery({ ...alertsQuery(filter), refetchInterval: every })
   const found = query.data?.pages.flatMap(({ results }) => results) ?? []
   const alerts = silenced ? found.filter(({ silence }) => silence !== null) : found
   return (
     <Panel title={title} note="newest first" flush>
       {query.error && !query.data && <ErrorNote error={query.error} onRetry={() => void query.refetch()} />}
+      <StaleFigures query={query} every={every} />
       {query.isPending && <Loading />}
       {query.data && alerts.length === 0 && (
         <Empty title={empty}>

@@ -17,6 +17,7 @@ import { CodeBlock } from '@/components/ui/CodeBlock'
 import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
 import { PageHeader } from '@/components/ui/PageHeader'
 import { Panel } from '@/components/ui/Panel'
+import { StaleFigures } from '@/components/ui/StaleFigures'
 import { Table } from '@/components/ui/Table'
 import { Ago } from '@/components/ui/Time'
 import { ToneBadge } from '@/components/ui/ToneBadge'
@@ -33,7 +34,8 @@ import classes from './hosts.module.css'
 const POLL_MS = 5_000
 
 export function HostsPage() {
-  const { data: hosts, error, refetch } = useQuery({ ...hostsQuery, refetchInterval: POLL_MS })
+  const query = useQuery({ ...hostsQuery, refetchInterval: POLL_MS })
+  const { data: hosts, error, refetch } = query
   return (
     <div className={classes.page}>
       <PageHeader
@@ -45,6 +47,7 @@ export function HostsPage() {
       {!hosts && !error && <Loading />}
       {hosts && (
         <Panel title="Hosts with a worker" flush>
+          <StaleFigures query={query} every={POLL_MS} />
           {hosts.length === 0 ? <NoHosts /> : <HostTable hosts={hosts} />}
         </Panel>
       )}

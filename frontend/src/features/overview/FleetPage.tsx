@@ -8,7 +8,10 @@ import type { FleetPipeline, Pipeline } from '@/api/types'
 import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
 import { PageHeader } from '@/components/ui/PageHeader'
 import { plural } from '@/lib/format'
+import { freshness } from '@/domain/freshness'
+import { useAtTime } from '@/lib/clock'
 import { usePollInterval } from '@/lib/live/LiveProvider'
+import { useRereadWhile } from '@/lib/live/useRereadWhile'
 import { useFavourites } from './favourites'
 import { filterPipelines, sortPipelines, withoutFilter, type OverviewSearch } from './filter'
 import { FirstPipeline } from './FirstPipeline'
@@ -24,6 +27,10 @@ const HISTORY_MS = 60_000
 /** Every pipeline at a glance: what requires action first, each with its last 24 hours. */
 export function FleetPage() {
   const { data, error, refetch } = useQuery({ ...pipelinesQuery, refetchInterval: usePollInterval() })
+  useRereadWhile(
+    useAtTime((now) => data?.some((each) => freshness(each, now).stale) ?? false),
+    pipelinesQuery.queryKey,
+  )
   const past = useQuery({ ...fleetQuery, refetchInterval: HISTORY_MS })
   return (
     <div className={classes.page}>

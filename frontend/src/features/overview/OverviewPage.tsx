@@ -8,7 +8,10 @@ import type { Pipeline } from '@/api/types'
 import { ErrorNote, Loading } from '@/components/ui/Feedback'
 import { PageHeader } from '@/components/ui/PageHeader'
 import { count, plural } from '@/lib/format'
+import { freshness } from '@/domain/freshness'
+import { useAtTime } from '@/lib/clock'
 import { usePollInterval } from '@/lib/live/LiveProvider'
+import { useRereadWhile } from '@/lib/live/useRereadWhile'
 import { useSession } from '@/lib/session'
 import { AttentionList } from './AttentionList'
 import { BulkBar } from './BulkBar'
@@ -23,6 +26,10 @@ import classes from './overview.module.css'
 
 export function OverviewPage() {
   const { data, error, refetch } = useQuery({ ...pipelinesQuery, refetchInterval: usePollInterval() })
+  useRereadWhile(
+    useAtTime((now) => data?.some((each) => freshness(each, now).stale) ?? false),
+    pipelinesQuery.queryKey,
+  )
   return (
     <div className={classes.page}>
       <PageHeader

@@ -3,7 +3,7 @@ import type { Pipeline } from '@/api/types'
 import { ToneBadge } from '@/components/ui/ToneBadge'
 import { PHASES } from '@/domain/phases'
 import { plural } from '@/lib/format'
-import { useBadge } from '@/lib/live/LiveProvider'
+import { useIsCurrent } from '@/lib/live/LiveProvider'
 import { needingAttention } from './attention'
 
 /** What was observed to be bad, and is not just unknown. */
@@ -12,9 +12,9 @@ const isSeenBad = ({ phase, supervised }: Pipeline) =>
 
 /** Whether everything is well, as far as is known now. */
 export function Verdict({ pipelines }: { pipelines: Pipeline[] }) {
-  const { state } = useBadge()
+  const current = useIsCurrent()
   const urgent = needingAttention(pipelines)
-  if (state === 'stale') {
+  if (!current) {
     return (
       <ToneBadge tone="warn" icon={IconClockExclamation}>
         Not current

@@ -14,6 +14,11 @@ import { ActionButtons } from '@/components/actions/ActionButtons'
 import { ChangeRequests } from './ChangeRequests'
 import { Decisions } from './decisions/Decisions'
 import { DrainFigures } from './DrainFigures'
+import { freshness } from '@/domain/freshness'
+import { useAtTime } from '@/lib/clock'
+import { useRereadWhile } from '@/lib/live/useRereadWhile'
+import { keys } from '@/api/keys'
+import { SilentAgent } from './SilentAgent'
 import { Headline } from './Headline'
 import { untold } from './told'
 import { MigrationNote } from './MigrationNote'
@@ -37,6 +42,11 @@ export function PipelinePage() {
     ...operationQuery(name),
     refetchInterval: ({ state }) => (isOpen(state.data) ? OPERATION_POLL_MS : poll),
   })
+  const shown = pipeline.data
+  useRereadWhile(
+    useAtTime((now) => shown !== undefined && freshness(shown, now).stale),
+    keys.pipeline(name),
+  )
   usePhaseAnnouncements(pipeline.data)
   if (pipeline.error && !pipeline.data)
     return <Missing name={name} error={pipeline.error} onRetry={pipeline.refetch} />
@@ -77,6 +87,7 @@ export function PipelinePage() {
       {status.data && <OutdatedSecrets status={status.data} />}
       {status.data && <Decisions pipeline={pipeline.data} status={status.data} />}
       <Stats pipeline={pipeline.data} status={status.data} />
+      <SilentAgent pipeline={pipeline.data} />
       <TabBar name={name} />
       <Outlet />
     </div>

@@ -2,10 +2,11 @@ import { IconAlertTriangle, IconCheck } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { ledgerTotalsQuery } from '@/api/ledger'
 import type { LedgerSummary, Pipeline, PipelineStatus } from '@/api/types'
+import { useStaleSince } from '@/components/ui/StaleFigures'
 import { Stat } from '@/components/ui/Stat'
 import { Ago } from '@/components/ui/Time'
 import { ToneBadge } from '@/components/ui/ToneBadge'
-import { freshness } from '@/domain/freshness'
+import { freshness, older } from '@/domain/freshness'
 import { useNow } from '@/lib/clock'
 import { between, catchUp, count, duration, NONE, rate } from '@/lib/format'
 import { usePollInterval } from '@/lib/live/LiveProvider'
@@ -19,10 +20,10 @@ interface StatsProps {
 /** The figures that answer "is it well": rate, lag, what is in flight, the ledger totals, the run. */
 export function Stats({ pipeline, status }: StatsProps) {
   const now = useNow()
-  const { data: ledgerTotals } = useQuery({
-    ...ledgerTotalsQuery(pipeline.name),
-    refetchInterval: usePollInterval() / 3,
-  })
+  const every = usePollInterval() / 3
+  const totals = useQuery({ ...ledgerTotalsQuery(pipeline.name), refetchInterval: every })
+  const ledgerTotals = totals.data
+  const readAt = useStaleSince(totals, every)
   const fresh = freshness(pipeline, now)
   const { live } = pipeline
   const behind = catchUp(live.lag_records, live.records_per_second)
@@ -40,12 +41,14 @@ export function Stats({ pipeline, status }: StatsProps) {
         label="In flight"
         value={count(live.in_flight)}
         unit={live.in_flight === 1 ? 'batch' : 'batches'}
+        fresh={fresh}
       />
       <Stat label="Last batch" value={<Ago at={live.last_batch_at} />} />
       <Stat
         label="Delivered"
         value={count(ledgerTotals?.delivered)}
         detail={<LedgerStatus ledgerTotals={ledgerTotals} />}
+        fresh={older(fresh, readAt === null ? null : now - readAt)}
       />
       <RunStat status={status} now={now} />
       <RestartStat pipeline={pipeline} now={now} />

@@ -2,13 +2,14 @@ import { useQueryClient } from '@tanstack/react-query'
 import { createContext, useContext, useEffect, useState, useSyncExternalStore, type ReactNode } from 'react'
 import { hooks } from '@/api/client'
 import { serverNow, setServerTime, useNow } from '@/lib/clock'
+import { useDatabaseAwaySince } from '@/api/database'
 import { badgeState, type BadgeState } from './badge'
 import { LiveConnection, type ConnectionState } from './connection'
 import { LiveSync } from './sync'
 
 const Context = createContext<LiveConnection | null>(null)
 
-const POLL_MS = 3_000
+export const POLL_MS = 3_000
 /** Even with a working stream the list is read now and then, so that a frame that never came cannot mislead for long. */
 const SAFETY_NET_MS = 30_000
 
@@ -47,12 +48,22 @@ function useConnectionStatus(connection: LiveConnection | null): ConnectionState
   )
 }
 
+/** What the badge says, and of when the page is at least. A server without its database answers, and has no figures. */
 export function useBadge(): { state: BadgeState; lastMessageAt: number | null } {
   const connection = useContext(Context)
   useConnectionStatus(connection)
   const now = useNow()
-  const state = connection?.state ?? { status: 'hidden', lastMessageAt: null }
-  return { state: badgeState(state, now), lastMessageAt: state.lastMessageAt }
+  const databaseAwaySince = useDatabaseAwaySince()
+  const { status, lastMessageAt } = connection?.state ?? { status: 'hidden', lastMessageAt: null }
+  const state = badgeState({ status, lastMessageAt }, now)
+  if (state === 'stale' || databaseAwaySince === null) return { state, lastMessageAt }
+  return { state: 'no-database', lastMessageAt: databaseAwaySince }
+}
+
+/** Whether what the page shows is current, as far as the server is concerned. */
+export function useIsCurrent(): boolean {
+  const { state } = useBadge()
+  return state !== 'stale' && state !== 'no-database'
 }
 
 /** How often a query polls: rarely beside a working stream, often without one. */

@@ -56,6 +56,14 @@ describe('the stream in the cache', () => {
     expect(invalidate).not.toHaveBeenCalled()
   })
 
+  it('reads alerts and their count again when one opens', () => {
+    const { client, sync } = setUp()
+    const invalidate = vi.spyOn(client, 'invalidateQueries')
+    sync.onEvent(event({ kind: 'alert.opened', pipeline: null }))
+    sync.flush()
+    expect(invalidate).toHaveBeenCalledWith({ queryKey: keys.anyAlert })
+  })
+
   it('reads the list once when many pipelines changed at once', () => {
     const { client, sync } = setUp()
     const invalidate = vi.spyOn(client, 'invalidateQueries')

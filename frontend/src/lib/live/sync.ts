@@ -20,6 +20,7 @@ export class LiveSync {
   private readonly changed = new Set<string>()
   private listChanged = false
   private migrationsChanged = false
+  private alertsChanged = false
   private timer: ReturnType<typeof setTimeout> | undefined
 
   constructor(client: QueryClient) {
@@ -34,6 +35,7 @@ export class LiveSync {
   onEvent = (event: HeadgateEvent): void => {
     if (CHANGES_LIST.includes(event.kind)) this.listChanged = true
     if (/^(migration|host\.evacuation)/.test(event.kind)) this.migrationsChanged = true
+    if (event.kind.startsWith('alert.')) this.alertsChanged = true
     if (event.pipeline) this.changed.add(event.pipeline)
     else this.refreshEvents()
     this.schedule()
@@ -58,6 +60,7 @@ export class LiveSync {
     this.frames.clear()
     this.readAgain()
     this.readMigrationsAgain()
+    this.readAlertsAgain()
   }
 
   private noteMeaning(): void {
@@ -124,6 +127,12 @@ export class LiveSync {
     this.migrationsChanged = false
     void this.client.invalidateQueries({ queryKey: keys.anyMigration })
     void this.client.invalidateQueries({ queryKey: keys.evacuations })
+  }
+
+  private readAlertsAgain(): void {
+    if (!this.alertsChanged) return
+    this.alertsChanged = false
+    void this.client.invalidateQueries({ queryKey: keys.anyAlert })
   }
 
   private refreshEvents(): void {

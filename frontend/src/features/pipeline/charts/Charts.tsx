@@ -5,6 +5,7 @@ import { useCallback, useMemo } from 'react'
 import { chartsQuery } from '@/api/charts'
 import type { Charts as ChartsData } from '@/api/types'
 import { ErrorNote, Loading } from '@/components/ui/Feedback'
+import { StaleFigures } from '@/components/ui/StaleFigures'
 import { Panel } from '@/components/ui/Panel'
 import { useShortTime } from '@/components/ui/Time'
 import { serverNow } from '@/lib/clock'
@@ -21,11 +22,12 @@ import classes from './charts.module.css'
 /** Rate, lag, batch time and restarts over one axis of time, with one crosshair. */
 export function Charts({ name }: { name: string }) {
   const { search, set } = useChartSearch()
-  const { data, error, refetch, isPlaceholderData } = useQuery({
+  const query = useQuery({
     ...chartsQuery(name, queryOf(search)),
     placeholderData: keepPreviousData,
     refetchInterval: ({ state }) => pollOf(search, state.data?.step),
   })
+  const { data, error, refetch, isPlaceholderData } = query
   const range = useRange(search, set)
   return (
     <Panel
@@ -40,6 +42,7 @@ export function Charts({ name }: { name: string }) {
         onKey={range.onKey}
       />
       {error && <ErrorNote error={error} onRetry={() => void refetch()} />}
+      <StaleFigures query={query} every={pollOf(search, data?.step)} />
       {!data && !error && <Loading rows={10} label="Loading charts" />}
       {data && (
         <div

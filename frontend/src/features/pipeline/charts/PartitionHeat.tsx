@@ -3,6 +3,7 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useMemo } from 'react'
 import { partitionChartsQuery } from '@/api/charts'
 import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
+import { StaleFigures } from '@/components/ui/StaleFigures'
 import { Panel } from '@/components/ui/Panel'
 import { Table } from '@/components/ui/Table'
 import { useShortTime } from '@/components/ui/Time'
@@ -43,11 +44,12 @@ const records = (value: number | null) => (value === null ? NONE : plural(value,
 /** The lag of every partition over the same range as the charts. */
 export function PartitionHeat({ name }: { name: string }) {
   const { search, set } = useChartSearch()
-  const { data, error, refetch } = useQuery({
+  const query = useQuery({
     ...partitionChartsQuery(name, queryOf(search)),
     placeholderData: keepPreviousData,
     refetchInterval: ({ state }) => pollOf(search, Math.max(30, state.data?.step ?? 0)),
   })
+  const { data, error, refetch } = query
   const choose = (change: ChartSearch) => set({ ...search, ...change })
   const controls = (
     <Group gap={8} mb={8}>
@@ -75,6 +77,7 @@ export function PartitionHeat({ name }: { name: string }) {
     <Panel title="Lag by partition" note="over the range of the charts">
       {controls}
       {error && !data && <ErrorNote error={error} onRetry={() => void refetch()} />}
+      <StaleFigures query={query} every={pollOf(search, Math.max(30, data?.step ?? 0))} />
       {!data && !error && <Loading rows={6} />}
       {data && <Partitions charts={data} search={search} />}
     </Panel>

@@ -6,7 +6,7 @@ import { lazy, Suspense, useCallback, useMemo } from 'react'
 import { flowQuery } from '@/api/ledger'
 import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
 import { Panel } from '@/components/ui/Panel'
-import { StaleFigures } from '../StaleFigures'
+import { StaleFigures } from '@/components/ui/StaleFigures'
 import { pollOf } from '../windows'
 import { WindowSelect } from '../WindowSelect'
 import { FlowDetails } from './FlowDetails'
@@ -26,11 +26,12 @@ export function FlowPanel({ name }: { name: string }) {
   const { minutes = 15, view, flow } = useSearch({ from: '/pipelines/$name/ledger' })
   const navigate = useNavigate({ from: '/pipelines/$name/ledger' })
   const narrow = useMediaQuery('(max-width: 899px)')
-  const { data, error, refetch } = useQuery({
+  const query = useQuery({
     ...flowQuery(name, minutes),
     refetchInterval: pollOf(minutes),
-    placeholderData: (before, query) => (query?.queryKey[1] === name ? before : undefined),
+    placeholderData: (before, last) => (last?.queryKey[1] === name ? before : undefined),
   })
+  const { data, error, refetch } = query
   const ways = useMemo(() => (data ? waysOf(data) : []), [data])
   const set = useCallback(
     (change: { minutes?: number; view?: 'graph' | 'table'; flow?: string }) =>
@@ -59,7 +60,7 @@ export function FlowPanel({ name }: { name: string }) {
     >
       {error && !data && <ErrorNote error={error} onRetry={() => void refetch()} />}
       {!data && !error && <Loading rows={6} />}
-      {error && data && <StaleFigures until={data.until} />}
+      <StaleFigures query={query} every={pollOf(minutes)} />
       {data && ways.length === 0 && (
         <Empty title="No batch was finished in this time">Choose a longer time, or start the pipeline.</Empty>
       )}

@@ -11,6 +11,7 @@ import { Table } from '@/components/ui/Table'
 import { Moment } from '@/components/ui/Time'
 import { ToneBadge } from '@/components/ui/ToneBadge'
 import { between, bytes, count, plural } from '@/lib/format'
+import { StaleFigures } from '@/components/ui/StaleFigures'
 import { usePollInterval } from '@/lib/live/LiveProvider'
 import { partsText } from './parts'
 import { batchNumbers } from './words'
@@ -20,9 +21,10 @@ import classes from './ledger.module.css'
 export function Batches({ name, channels }: { name: string; channels: string[] }) {
   const { channel, run } = useSearch({ from: '/pipelines/$name/ledger' })
   const navigate = useNavigate({ from: '/pipelines/$name/ledger' })
+  const every = usePollInterval() / 3
   const query = useInfiniteQuery({
     ...batchesQuery(name, { channel, run }),
-    refetchInterval: usePollInterval() / 3,
+    refetchInterval: every,
   })
   const batches = query.data?.pages.flatMap(({ results }) => results) ?? []
   return (
@@ -51,6 +53,7 @@ export function Batches({ name, channels }: { name: string; channels: string[] }
       }
     >
       {query.error && !query.data && <ErrorNote error={query.error} onRetry={() => void query.refetch()} />}
+      <StaleFigures query={query} every={every} />
       {query.isPending && <Loading />}
       {query.data && batches.length === 0 && <Empty title="No batches" />}
       {batches.length > 0 && <BatchTable batches={batches} />}

@@ -10,7 +10,7 @@ import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
 import { Panel } from '@/components/ui/Panel'
 import { useNow } from '@/lib/clock'
 import { NodeDetails } from './NodeDetails'
-import { StaleFigures } from '../StaleFigures'
+import { StaleFigures } from '@/components/ui/StaleFigures'
 import { WindowSelect } from '../WindowSelect'
 import { pollOf } from '../windows'
 import { factsOf, nodeViews, type Facts, type NodeView } from './nodes'
@@ -31,11 +31,12 @@ export function TopologyTab() {
   const { minutes = 1, node, view } = useSearch({ from: '/pipelines/$name/' })
   const navigate = useNavigate({ from: '/pipelines/$name/' })
   const narrow = useMediaQuery('(max-width: 899px)')
-  const { data, error, refetch } = useQuery({
+  const query = useQuery({
     ...topologyQuery(name, minutes),
     refetchInterval: pollOf(minutes),
-    placeholderData: (before, query) => (query?.queryKey[1] === name ? before : undefined),
+    placeholderData: (before, last) => (last?.queryKey[1] === name ? before : undefined),
   })
+  const { data, error, refetch } = query
   const { data: facts } = useQuery({ ...statusQuery(name), select: factsOf })
   const { data: definition } = useQuery({ ...pipelineQuery(name), select: definitionOf })
   const views = useNodeViews(data, facts)
@@ -67,7 +68,7 @@ export function TopologyTab() {
       }
       flush
     >
-      {error && <StaleFigures until={data.until} />}
+      <StaleFigures query={query} every={pollOf(minutes)} />
       {shown === 'graph' ? (
         <Suspense fallback={<Loading rows={6} />}>
           <TopologyGraph topology={data} views={views} selected={node} onSelect={select} />

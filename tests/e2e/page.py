@@ -29,7 +29,9 @@ TWO_FRAMES = "() => new Promise(done => requestAnimationFrame(() => requestAnima
 Scheme = Literal["light", "dark"]
 LOOKS: list[tuple[int, Scheme, dict[str, Any]]] = [
     (1440, "dark", COLOURS),
+    (1024, "dark", ALL_BUT_COLOURS),
     (768, "light", ALL_BUT_COLOURS),
+    (390, "light", EVERYTHING),
     (1440, "light", EVERYTHING),
 ]
 """Widths of the window and schemes of colours, with what axe looks for: rules of colours once in each scheme, the

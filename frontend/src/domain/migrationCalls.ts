@@ -12,7 +12,7 @@ import { changedRules } from './observationRules'
 import { definitionText, writtenPosition } from './written'
 
 type Named = Pick<MigrationDetail, 'id' | 'plan_hash'>
-type Deed = 'plan' | 'approve' | 'advance' | 'abort' | 'close' | 'rollback' | 'revert'
+type Deed = 'plan' | 'approve' | 'begin' | 'advance' | 'abort' | 'close' | 'rollback' | 'revert'
 
 const FLAGS: Record<string, (spec: Record<string, unknown>) => string | null> = {
   revision: ({ revision, definition }) =>
@@ -98,7 +98,9 @@ export function timelineCall({ id }: Pick<MigrationDetail, 'id'>): Call {
 const VERBS: Record<string, string> = { plan: 'replan', abort: 'cancel' }
 
 /** What is requested of a migration. Closing one that requires action is the same request as cancelling it. */
-export function deedCall({ id, plan_hash }: Named, deed: Deed, reason = '', acknowledge?: number): Call {
+export function deedCall(named: Named, deed: Deed, reason = '', acknowledge?: number): Call {
+  if (deed === 'begin') return both(deedCall(named, 'approve'), deedCall(named, 'advance', '', acknowledge))
+  const { id, plan_hash } = named
   const name = deed === 'close' ? 'abort' : deed
   const number = acknowledge === undefined ? {} : { acknowledge }
   const body =
@@ -119,6 +121,10 @@ export function deedCall({ id, plan_hash }: Named, deed: Deed, reason = '', ackn
     curl: curl('POST', `/api/v1/migrations/{migration_id}/${name}`, { path: { migration_id: id }, body }),
     cli: command(['migrations', verb, shellWord(id), ...flags].join(' ')),
   }
+}
+
+function both(first: Call, second: Call): Call {
+  return { curl: `${first.curl}\n${second.curl}`, cli: `${first.cli}\n${second.cli}` }
 }
 
 export function evacuateCall(body: EvacuationRequest): Call {

@@ -197,7 +197,27 @@ describe('approval', () => {
     showRouted(<ApprovePage migration={migration()} readOnly={null} />)
     await userEvent.click(await pressable('Approve plan'))
     await waitFor(() => expect(sent).toHaveBeenCalledWith({ hash: 'abc123' }))
-    expect(screen.getByRole('button', { name: 'Start migration' })).toHaveAccessibleDescription(
+  })
+
+  it('and start are one press where nobody else has to approve', async () => {
+    const sent = vi.fn()
+    for (const deed of ['approve', 'advance'])
+      given.post(`/migrations/${ID}/${deed}`, async (request) => {
+        sent(deed, await request.json())
+        return migration({ stage: deed === 'approve' ? 'APPROVED' : 'PREFLIGHT' })
+      })
+    showRouted(<ApprovePage migration={migration()} readOnly={null} />)
+    await userEvent.click(await pressable('Approve and start'))
+    await waitFor(() => expect(sent).toHaveBeenCalledTimes(2))
+    expect(sent.mock.calls).toEqual([
+      ['approve', { hash: 'abc123' }],
+      ['advance', { hash: 'abc123' }],
+    ])
+  })
+
+  it('is waited for where others have to approve', async () => {
+    showRouted(<ApprovePage migration={migration({ approvers_needed: 1 })} readOnly={null} />)
+    expect(await screen.findByRole('button', { name: 'Start migration' })).toHaveAccessibleDescription(
       '1 more must approve it.',
     )
   })

@@ -25,8 +25,8 @@ export function useMigration(id: string) {
   })
 }
 
-/** What can be asked for: the choices that REST offers, and planning anew. */
-export type Deed = MigrationAction | 'plan'
+/** What can be asked for: the choices that REST offers, planning anew, and approving and starting the plan in sight. */
+export type Deed = MigrationAction | 'plan' | 'begin'
 
 export interface Request {
   deed: Deed
@@ -60,6 +60,8 @@ function ask(
       return planMigration(id)
     case 'approve':
       return approveMigration(id, plan_hash)
+    case 'begin':
+      return approveMigration(id, plan_hash).then(() => advanceMigration(id, plan_hash, acknowledge))
     case 'advance':
       return advanceMigration(id, plan_hash, acknowledge)
     case 'rollback':

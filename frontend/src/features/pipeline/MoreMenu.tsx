@@ -3,7 +3,6 @@ import { useNavigate } from '@tanstack/react-router'
 import {
   IconDots,
   IconFileZip,
-  IconFileUpload,
   IconPencil,
   IconPinned,
   IconPinnedOff,
@@ -23,7 +22,7 @@ import { ANY_HOST, pinnedTo } from '@/domain/placement'
 import { cannotWrite } from '@/domain/roles'
 import { EditDialog } from './EditDialog'
 
-/** What is done rarely: migrate, publish a revision, pin to a host, describe, diagnose, kill, delete. */
+/** What is done rarely: migrate, pin to a host, describe, diagnose, kill, delete. */
 export function MoreMenu({ pipeline }: { pipeline: PipelineDetail }) {
   const navigate = useNavigate()
   const { session } = useSession()
@@ -43,12 +42,6 @@ export function MoreMenu({ pipeline }: { pipeline: PipelineDetail }) {
             label="New migration"
             reason={cannotWrite(session)}
             onClick={() => void navigate({ to: '/migrations/new', search: { pipeline: name } })}
-          />
-          <ReasonItem
-            icon={IconFileUpload}
-            label="Publish new revision"
-            reason={refusal(pipeline, 'edit')}
-            onClick={() => void navigate({ to: '/pipelines/$name/edit', params: { name } })}
           />
           <PinItem pipeline={pipeline} />
           <ReasonItem

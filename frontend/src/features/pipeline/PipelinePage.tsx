@@ -11,6 +11,7 @@ import { usePollInterval } from '@/lib/live/LiveProvider'
 import { Panel } from '@/components/ui/Panel'
 import { Findings } from '@/components/ui/Findings'
 import { ActionButtons } from '@/components/actions/ActionButtons'
+import { ChangeButton } from './ChangeButton'
 import { ChangeRequests } from './ChangeRequests'
 import { Decisions } from './decisions/Decisions'
 import { DrainFigures } from './DrainFigures'
@@ -60,6 +61,7 @@ export function PipelinePage() {
         actions={
           <>
             <ActionButtons pipeline={pipeline.data} />
+            <ChangeButton pipeline={pipeline.data} />
             <MoreMenu pipeline={pipeline.data} />
           </>
         }

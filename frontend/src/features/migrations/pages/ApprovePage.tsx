@@ -64,6 +64,7 @@ function Start({ migration, readOnly }: StepProps) {
   const [typed, setTyped] = useState('')
   const number = migration.plan?.to_acknowledge ?? null
   const isTyped = number === null || typed === String(number)
+  const approves = migration.approvers_needed === 0 && refusalOf(migration, 'approve') === null
   return (
     <Panel title="Start migration" note="the old agent keeps running until the pause">
       <div className={classes.form}>
@@ -84,16 +85,16 @@ function Start({ migration, readOnly }: StepProps) {
         )}
         <DeedButton
           migration={migration}
-          deed="advance"
+          deed={approves ? 'begin' : 'advance'}
           reason={
             readOnly ??
-            refusalOf(migration, 'advance') ??
+            (approves ? null : refusalOf(migration, 'advance')) ??
             (isTyped ? null : 'Type the number of records first.')
           }
           acknowledge={number ?? undefined}
           onDone={() => dropDraft(migration.pipeline)}
         >
-          Start migration
+          {approves ? 'Approve and start' : 'Start migration'}
         </DeedButton>
       </div>
     </Panel>

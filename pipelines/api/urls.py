@@ -6,7 +6,7 @@ from django.urls import include, path, register_converter
 from django.urls.converters import StringConverter
 
 from pipelines.api.access import clusters, oidc, passkeys, reach, second_factor, secrets, session, teams, tokens, users
-from pipelines.api.definitions import catalogue, rehearsals, revisions
+from pipelines.api.definitions import catalogue, imports, rehearsals, revisions
 from pipelines.api.diagnostics import bundles, installation
 from pipelines.api.governance import change_requests
 from pipelines.api.guide import guide
@@ -89,6 +89,8 @@ v1 = [
     path("fleet", fleet.Fleet.as_view()),
     path("pipelines", pipelines.PipelineList.as_view()),
     path("pipelines/validate", pipelines.Validate.as_view()),
+    path("imports/flume", imports.ImportFlume.as_view()),
+    path("imports/connect", imports.ImportConnect.as_view()),
     path("pipelines/rehearse", rehearsals.Rehearse.as_view()),
     path(f"{one}/rehearse", rehearsals.RehearsePipeline.as_view()),
     path(one, pipelines.PipelineDetail.as_view()),

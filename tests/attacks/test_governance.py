@@ -254,6 +254,8 @@ CHANGES_NOTHING_THAT_RUNS = {
     "pipelines": "a new pipeline is stopped, and its start is governed",
     "pipelines/validate": "nothing is stored",
     "pipelines/<name:name>/diff": "nothing is stored",
+    "imports/flume": "nothing is stored",
+    "imports/connect": "nothing is stored",
     "pipelines/rehearse": "nothing is stored",
     "pipelines/<name:name>/rehearse": "nothing is stored",
     "pipelines/<name:name>": "description and labels; labels that govern are refused",

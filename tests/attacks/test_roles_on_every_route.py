@@ -34,7 +34,12 @@ ROUTES = [(method.upper(), path) for path, item in PATHS.items() for method in i
 HEADS = [("HEAD", path) for method, path in ROUTES if method == "GET"]
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "TRACE")
 PASSWORD = "correct horse battery"
-READING = {"/api/v1/pipelines/validate", "/api/v1/pipelines/{name}/diff"}
+READING = {
+    "/api/v1/pipelines/validate",
+    "/api/v1/pipelines/{name}/diff",
+    "/api/v1/imports/flume",
+    "/api/v1/imports/connect",
+}
 """What a token for reading may POST."""
 OUTSIDE = {
     "healthz": "open",

@@ -643,6 +643,43 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/imports/connect": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description Turn a Kafka Connect connector into a definition, with a finding for everything that differs. Nothing is
+         *     stored.
+         */
+        post: operations["import_connect"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/imports/flume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Turn a Flume agent into a definition, with a finding for everything that differs. Nothing is stored. */
+        post: operations["import_flume"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/installation": {
         parameters: {
             query?: never;
@@ -3932,6 +3969,24 @@ export interface components {
          */
         ConditionType: "Stable" | "PositionsSafe" | "LedgerBalanced" | "Output" | "Supervised" | "DiskSpace" | "Standby";
         /**
+         * ConnectImportBody
+         * @description The configuration of a connector, its name where the text has several, and the brokers of the Connect worker.
+         */
+        ConnectImportBody: {
+            /** Text */
+            text: string;
+            /**
+             * Connector
+             * @default null
+             */
+            connector: string | null;
+            /**
+             * Bootstrap Servers
+             * @default null
+             */
+            bootstrap_servers: string | null;
+        };
+        /**
          * Consequence
          * @description What a change costs, from light to heavy.
          *
@@ -5224,6 +5279,19 @@ export interface components {
             channels: components["schemas"]["ChannelFlow"][];
         };
         /**
+         * FlumeImportBody
+         * @description A properties file of Flume, and the agent where it has several.
+         */
+        FlumeImportBody: {
+            /** Text */
+            text: string;
+            /**
+             * Agent
+             * @default null
+             */
+            agent: string | null;
+        };
+        /**
          * Freeze
          * @description When no migration begins, of what.
          */
@@ -5642,6 +5710,66 @@ export interface components {
          * @description All hosts.
          */
         Hosts: components["schemas"]["Host"][];
+        /**
+         * Import
+         * @description What a configuration of another system became. A finding has the setting (`key`) with its line, what was found,
+         *     what was done about it, and what to do; `valid`: none of them is an error, and the definition can be stored.
+         */
+        Import: {
+            /** Definition */
+            definition: {
+                [key: string]: unknown;
+            };
+            /** Definition Yaml */
+            definition_yaml: string;
+            /** Findings */
+            findings: components["schemas"]["ImportFinding"][];
+            /** Valid */
+            valid: boolean;
+        };
+        /**
+         * ImportFinding
+         * @description A finding about a file of Flume. `key` is its property, `line` the line of the file, `path` the place in the
+         *     definition, where there is one; `done` says what the import did about it.
+         */
+        ImportFinding: {
+            /** Path */
+            path: string;
+            /** Code */
+            code: string;
+            /** Message */
+            message: string;
+            /**
+             * Suggestion
+             * @default
+             */
+            suggestion: string;
+            /**
+             * Severity
+             * @default error
+             */
+            severity: components["schemas"]["SeverityEnum"];
+            /**
+             * Line
+             * @default null
+             */
+            line: number | null;
+            /**
+             * Column
+             * @default null
+             */
+            column: number | null;
+            /**
+             * Key
+             * @default
+             */
+            key: string;
+            /**
+             * Done
+             * @default
+             */
+            done: string;
+        };
         /**
          * Impossible
          * @description A partition that cannot continue there, and why.
@@ -12293,6 +12421,70 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["HostDetail"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    import_connect: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ConnectImportBody"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Import"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    import_flume: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FlumeImportBody"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Import"];
                 };
             };
             /** @description A problem. */

@@ -13,6 +13,7 @@ from pipelines.domain.base.roles import RoleWord
 from pipelines.domain.base.states import DesiredState, OperationKind, OperationState, Phase, StopReason
 from pipelines.domain.definitions.document.consequences import Consequence, EvaluatedChange
 from pipelines.domain.definitions.document.guarantees import ChannelGuarantee
+from pipelines.domain.flume.reading.report import ImportFinding
 from pipelines.domain.lifecycle.conditions import ConditionStatus, ConditionType
 from pipelines.domain.lifecycle.reconciling import SourceOfTruth
 from pipelines.selectors.access.schemas import OutdatedSecretSchema
@@ -169,6 +170,16 @@ class DefinitionDiffSchema(Schema):
     revision: int | None
     changes: list[EvaluatedChange]
     consequence: Consequence | None
+
+
+class ImportSchema(Schema):
+    """What a configuration of another system became. A finding has the setting (`key`) with its line, what was found,
+    what was done about it, and what to do; `valid`: none of them is an error, and the definition can be stored."""
+
+    definition: dict[str, Any]
+    definition_yaml: str
+    findings: list[ImportFinding]
+    valid: bool
 
 
 class ValidationSchema(Schema):

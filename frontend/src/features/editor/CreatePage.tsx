@@ -1,3 +1,5 @@
+import { Button } from '@mantine/core'
+import { IconFileImport } from '@tabler/icons-react'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -19,6 +21,7 @@ import { cannotWrite } from '@/domain/roles'
 import { useSession } from '@/lib/session'
 import { DefinitionEditor } from '@/components/editor/DefinitionEditor'
 import { dropDraft, keepDraft, readDraft } from '@/components/editor/draft'
+import { ImportDialog } from './ImportDialog'
 import { RestoreButton } from './RestoreButton'
 import { TEMPLATE } from './template'
 import { notReady, useValidation } from '@/components/editor/useValidation'
@@ -31,6 +34,7 @@ export function CreatePage() {
   const navigate = useNavigate()
   const { session } = useSession()
   const [text, setText] = useState(() => readDraft(DRAFT) ?? TEMPLATE)
+  const [importing, setImporting] = useState(false)
   const state = useValidation(text)
   const owner = usePipelineTeam()
   const tests = useTests(text, state, owner.team)
@@ -54,11 +58,20 @@ export function CreatePage() {
       <PageHeader
         title="New pipeline"
         actions={
-          <RestoreButton
-            label="Restore template"
-            changed={text !== TEMPLATE}
-            onRestore={() => change(TEMPLATE)}
-          />
+          <>
+            <Button
+              variant="default"
+              leftSection={<IconFileImport size={14} aria-hidden />}
+              onClick={() => setImporting(true)}
+            >
+              Import configuration
+            </Button>
+            <RestoreButton
+              label="Restore template"
+              changed={text !== TEMPLATE}
+              onRestore={() => change(TEMPLATE)}
+            />
+          </>
         }
       />
       <DefinitionEditor text={text} onChange={change} state={state}>
@@ -87,6 +100,15 @@ export function CreatePage() {
         </div>
       </DefinitionEditor>
       <TestsPanel tests={tests} notYet={reason} />
+      {importing && (
+        <ImportDialog
+          onUse={(next) => {
+            change(next)
+            setImporting(false)
+          }}
+          onClose={() => setImporting(false)}
+        />
+      )}
     </div>
   )
 }

@@ -1,0 +1,1 @@
+"""What becomes of the settings of a connector."""

@@ -1,0 +1,1 @@
+"""Configurations of connectors as Kafka Connect reads them."""

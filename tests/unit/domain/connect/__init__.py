@@ -1,0 +1,1 @@
+"""Connectors of Kafka Connect as definitions."""

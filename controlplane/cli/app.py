@@ -12,7 +12,7 @@ from controlplane.cli.access import clusters, reach, secrets, teams, tokens, use
 from controlplane.cli.base.commands import Group
 from controlplane.cli.base.errors import MEANINGS, CommandError, ExitCode
 from controlplane.cli.base.session import Session
-from controlplane.cli.definitions import components, connect, definitions, flume, rehearsing
+from controlplane.cli.definitions import components, connect, definitions, flume, rehearsing, templates
 from controlplane.cli.diagnostics import diagnose, installation
 from controlplane.cli.governance import requests
 from controlplane.cli.guide import guide
@@ -135,6 +135,7 @@ app.verb("test", panel=Panel.DEFINITIONS)(testing.run)
 app.noun(components.app, "components", panel=Panel.DEFINITIONS)
 app.noun(flume.app, "flume", panel=Panel.DEFINITIONS)
 app.noun(connect.app, "connect", panel=Panel.DEFINITIONS)
+app.noun(templates.app, "templates", panel=Panel.DEFINITIONS)
 app.noun(reach.roots, "allowed-roots", panel=Panel.DEFINITIONS)
 app.noun(reach.networks, "allowed-networks", panel=Panel.DEFINITIONS)
 app.noun(secrets.app, "secrets", panel=Panel.DEFINITIONS)

@@ -197,6 +197,8 @@ v1 = [
     path("clusters", clusters.ClusterList.as_view()),
     path("clusters/<name:name>", clusters.ClusterDetail.as_view()),
     path("components", catalogue.ComponentList.as_view()),
+    path("templates", catalogue.TemplateList.as_view()),
+    path("templates/<name:name>", catalogue.TemplateDetail.as_view()),
     path("allowed-roots", reach.AllowedRootList.as_view()),
     path("allowed-roots/<number:rule_id>", reach.AllowedRootDetail.as_view()),
     path("allowed-networks", reach.AllowedNetworkList.as_view()),

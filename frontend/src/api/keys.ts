@@ -20,6 +20,7 @@ export const keys = {
   users: ['users'] as const,
   teams: ['teams'] as const,
   componentTypes: ['component-types'] as const,
+  templates: ['templates'] as const,
   bindings: (team: string) => ['teams', team, 'bindings'] as const,
   receivers: ['receivers'] as const,
   deliveries: (receiver: number, state?: string) =>

@@ -2572,6 +2572,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/templates": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description List the templates: a definition for each common job, with comments that say what to fill in. */
+        get: operations["list_templates"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/templates/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Show a template. */
+        get: operations["get_template"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/test-runs": {
         parameters: {
             query?: never;
@@ -10259,6 +10293,39 @@ export interface components {
             role: components["schemas"]["RoleEnum"];
         };
         /**
+         * Template
+         * @description A definition to start from: what it is for, what has to be filled in, and the types of its parts in the order in
+         *     which events pass them.
+         */
+        Template: {
+            /** Name */
+            name: string;
+            /** Title */
+            title: string;
+            /** Description */
+            description: string;
+            /**
+             * Fill In
+             * @description Keys whose values are examples.
+             */
+            fill_in: string[];
+            /** Sources */
+            sources: string[];
+            /** Interceptors */
+            interceptors: string[];
+            /** Channels */
+            channels: string[];
+            /** Sinks */
+            sinks: string[];
+            /** Definition Yaml */
+            definition_yaml: string;
+        };
+        /**
+         * Templates
+         * @description Every template.
+         */
+        Templates: components["schemas"]["Template"][];
+        /**
          * TestRun
          * @description A run of the tests of the definition with this `digest`. `passed`: all did; None until it is done. `tests`: how
          *     each ended, passed without failures.
@@ -16984,6 +17051,64 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_templates: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Templates"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_template: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Template"];
+                };
             };
             /** @description A problem. */
             default: {

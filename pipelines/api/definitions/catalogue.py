@@ -1,4 +1,4 @@
-"""What there is to build with: types of components."""
+"""What there is to build with: types of components, and definitions to start from."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from rest_framework.response import Response
 from pipelines.api.http.base import View, answer
 from pipelines.domain.definitions.parts import registry
 from pipelines.domain.definitions.parts.component import ComponentSpec
+from pipelines.selectors.lifecycle.gallery import TemplateSchema, TemplatesSchema, get_template, templates
 from pipelines.selectors.lifecycle.schemas import ComponentTypeSchema, ComponentTypesSchema
 
 
@@ -19,6 +20,24 @@ class ComponentList(View):
     def get(self, request: Request) -> Response:
         """List every type of component with its JSON Schema."""
         return answer(ComponentTypesSchema([_component(spec) for spec in registry.all()]))
+
+
+class TemplateList(View):
+    """Definitions to start from."""
+
+    @extend_schema(operation_id="list_templates", responses=TemplatesSchema)
+    def get(self, request: Request) -> Response:
+        """List the templates: a definition for each common job, with comments that say what to fill in."""
+        return answer(TemplatesSchema(templates()))
+
+
+class TemplateDetail(View):
+    """One definition to start from."""
+
+    @extend_schema(operation_id="get_template", responses=TemplateSchema)
+    def get(self, request: Request, name: str) -> Response:
+        """Show a template."""
+        return answer(get_template(name))
 
 
 def _component(spec: type[ComponentSpec]) -> ComponentTypeSchema:

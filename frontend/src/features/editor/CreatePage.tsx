@@ -1,5 +1,5 @@
 import { Button } from '@mantine/core'
-import { IconFileImport } from '@tabler/icons-react'
+import { IconFileImport, IconTemplate } from '@tabler/icons-react'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -24,6 +24,7 @@ import { dropDraft, keepDraft, readDraft } from '@/components/editor/draft'
 import { ImportDialog } from './ImportDialog'
 import { RestoreButton } from './RestoreButton'
 import { TEMPLATE } from './template'
+import { TemplateDialog } from './TemplateDialog'
 import { notReady, useValidation } from '@/components/editor/useValidation'
 import classes from './editor.module.css'
 
@@ -34,7 +35,7 @@ export function CreatePage() {
   const navigate = useNavigate()
   const { session } = useSession()
   const [text, setText] = useState(() => readDraft(DRAFT) ?? TEMPLATE)
-  const [importing, setImporting] = useState(false)
+  const [open, setOpen] = useState<'import' | 'templates' | null>(null)
   const state = useValidation(text)
   const owner = usePipelineTeam()
   const tests = useTests(text, state, owner.team)
@@ -50,6 +51,10 @@ export function CreatePage() {
     setText(next)
     keepDraft(DRAFT, next)
   }
+  const use = (next: string) => {
+    change(next)
+    setOpen(null)
+  }
   const send = (start: boolean) => tests.whenPassed(() => create.mutate({ start }))
   const reason = cannotWrite(session) ?? notReady(text, state) ?? owner.missing
   const name = String(state.validation?.definition?.name ?? '')
@@ -61,8 +66,15 @@ export function CreatePage() {
           <>
             <Button
               variant="default"
+              leftSection={<IconTemplate size={14} aria-hidden />}
+              onClick={() => setOpen('templates')}
+            >
+              Templates
+            </Button>
+            <Button
+              variant="default"
               leftSection={<IconFileImport size={14} aria-hidden />}
-              onClick={() => setImporting(true)}
+              onClick={() => setOpen('import')}
             >
               Import configuration
             </Button>
@@ -100,15 +112,8 @@ export function CreatePage() {
         </div>
       </DefinitionEditor>
       <TestsPanel tests={tests} notYet={reason} />
-      {importing && (
-        <ImportDialog
-          onUse={(next) => {
-            change(next)
-            setImporting(false)
-          }}
-          onClose={() => setImporting(false)}
-        />
-      )}
+      {open === 'import' && <ImportDialog onUse={use} onClose={() => setOpen(null)} />}
+      {open === 'templates' && <TemplateDialog onUse={use} onClose={() => setOpen(null)} />}
     </div>
   )
 }

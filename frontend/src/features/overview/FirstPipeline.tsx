@@ -11,7 +11,7 @@ export function FirstPipeline() {
       <div className={classes.ways}>
         <div className={classes.way}>
           <h3>Write a definition</h3>
-          <p>The editor starts with a template and checks every line as you type.</p>
+          <p>Start from a template, or import a configuration of Flume or Kafka Connect.</p>
           <Button component={Link} to="/pipelines/new">
             New pipeline
           </Button>

@@ -1,3 +1,4 @@
+import definitionSchema from '../definition-schema.json' with { type: 'json' }
 import type { ActionKind, Finding } from '../src/api/types'
 import { planned, planOf, positions } from './positions.ts'
 import { batches, diff, fleet, flow, hosts, revisions, statusOf, summary, topology } from './answers.ts'
@@ -55,6 +56,7 @@ export async function handle(world: World, request: Request): Promise<Response> 
   if (path === '/clusters') return page(CLUSTERS)
   if (path === '/alert-rules') return json(RULES)
   if (path === '/teams') return page([])
+  if (path === '/definition-schema') return json(definitionSchema)
   if (UNMOVED.includes(path))
     return request.method === 'GET' ? page([]) : problem(409, 'nothing_moves', NONE_WORKS)
   if (path.startsWith('/secrets')) return onSecret(world, decodeURIComponent(path.slice(9)), request.method)

@@ -199,6 +199,7 @@ v1 = [
     path("components", catalogue.ComponentList.as_view()),
     path("templates", catalogue.TemplateList.as_view()),
     path("templates/<name:name>", catalogue.TemplateDetail.as_view()),
+    path("definition-schema", catalogue.DefinitionSchema.as_view()),
     path("allowed-roots", reach.AllowedRootList.as_view()),
     path("allowed-roots/<number:rule_id>", reach.AllowedRootDetail.as_view()),
     path("allowed-networks", reach.AllowedNetworkList.as_view()),

@@ -119,7 +119,7 @@ def test_findings_lead_to_their_line_and_a_repaired_definition_becomes_a_pipelin
         text = page.get_by_role("textbox", name="Definition")
         definition = VALID.replace("topics:", "topicz:")
         text.fill(definition)
-        finding = page.get_by_role("button", name=re.compile("topicz"))
+        finding = page.get_by_role("button", name=re.compile(r"^sources\.\S*topicz$"))
         expect(finding).to_be_visible()
         expect(page.get_by_role("button", name="Create pipeline", exact=True)).to_have_attribute(
             "aria-disabled", "true"

@@ -9,7 +9,7 @@ import typer
 
 from controlplane.cli.base.commands import Group
 from controlplane.cli.base.errors import CommandError
-from controlplane.cli.base.session import Session
+from controlplane.cli.base.session import Format, Session
 
 if TYPE_CHECKING:
     from pipelines.domain.definitions.parts.component import ComponentSpec
@@ -46,6 +46,16 @@ def show(
     if not session.printed([_document(spec) for spec in found]):
         for spec in found:
             _print(spec)
+
+
+@app.verb()
+def schema(session: Session) -> None:
+    """Print the JSON Schema of a whole definition, for editors that complete and check YAML."""
+    from controlplane.cli.base import output
+    from pipelines.domain.definitions.document.json_schema import definition_schema
+
+    if not session.printed(definition_schema()):
+        output.write_document(definition_schema(), Format.JSON)
 
 
 def _found(words: list[str]) -> list[type[ComponentSpec]]:

@@ -446,6 +446,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/definition-schema": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Get the JSON Schema of a whole definition, from which forms are drawn and editors complete. */
+        get: operations["get_definition_schema"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/diagnostics": {
         parameters: {
             query?: never;
@@ -5922,6 +5939,14 @@ export interface components {
          * @enum {string}
          */
         IsolationState: "USER" | "NONE";
+        /**
+         * Json
+         * @description A JSON Schema, draft 2020-12. Beside its own keywords a key has `unit`, `secret` (its value may refer to a
+         *     secret), `refers` (what its texts name) and `reach`; a component has `kind`.
+         */
+        Json: {
+            [key: string]: unknown;
+        };
         /** @enum {string} */
         KindEnum: "pause" | "stop" | "restart" | "migration";
         /**
@@ -12002,6 +12027,34 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["GroupPlan"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_definition_schema: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Json"];
                 };
             };
             /** @description A problem. */

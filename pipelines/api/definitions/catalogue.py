@@ -1,4 +1,4 @@
-"""What there is to build with: types of components, and definitions to start from."""
+"""What there is to build with: types of components, the schema of a whole definition, and definitions to start from."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from pipelines.api.http.base import View, answer
+from pipelines.domain.definitions.document.json_schema import definition_schema
 from pipelines.domain.definitions.parts import registry
 from pipelines.domain.definitions.parts.component import ComponentSpec
 from pipelines.selectors.lifecycle.gallery import TemplateSchema, TemplatesSchema, get_template, templates
-from pipelines.selectors.lifecycle.schemas import ComponentTypeSchema, ComponentTypesSchema
+from pipelines.selectors.lifecycle.schemas import ComponentTypeSchema, ComponentTypesSchema, JsonSchema
 
 
 class ComponentList(View):
@@ -38,6 +39,15 @@ class TemplateDetail(View):
     def get(self, request: Request, name: str) -> Response:
         """Show a template."""
         return answer(get_template(name))
+
+
+class DefinitionSchema(View):
+    """The schema of definitions."""
+
+    @extend_schema(operation_id="get_definition_schema", responses=JsonSchema)
+    def get(self, request: Request) -> Response:
+        """Get the JSON Schema of a whole definition, from which forms are drawn and editors complete."""
+        return answer(JsonSchema(definition_schema()))
 
 
 def _component(spec: type[ComponentSpec]) -> ComponentTypeSchema:

@@ -291,6 +291,11 @@ class ComponentTypesSchema(RootModel[list[ComponentTypeSchema]]):
     """All types of components."""
 
 
+class JsonSchema(RootModel[dict[str, Any]]):
+    """A JSON Schema, draft 2020-12. Beside its own keywords a key has `unit`, `secret` (its value may refer to a
+    secret), `refers` (what its texts name) and `reach`; a component has `kind`."""
+
+
 class SessionSchema(Schema):
     """Who is asking; `csrf_token` goes into the header X-CSRFToken of every write with a session. `provider`: where one
     can sign in without a password; `problem`: why that failed the last time. `waits_for_code`: the password was right;

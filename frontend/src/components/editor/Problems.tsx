@@ -13,16 +13,17 @@ interface ProblemsProps {
   state: ValidationState
   text: string
   onShow: (finding: Finding) => void
+  onShowField: (finding: Finding) => void
 }
 
-/** Every finding of the last check; each leads to its place in the text. */
-export function Problems({ state, text, onShow }: ProblemsProps) {
+/** Every finding of the last check; each leads to its place in the text and to its field. */
+export function Problems({ state, text, onShow, onShowField }: ProblemsProps) {
   const { findings = [], guarantees = [] } = state.validation ?? {}
   return (
     <Panel title="Findings" actions={<Verdict state={state} />} flush>
       {state.error && <ErrorNote error={state.error} onRetry={() => void state.retry()} />}
       <div className={classes.findings} aria-live="polite">
-        {findings.length > 0 && <FindingList findings={findings} onShow={onShow} />}
+        {findings.length > 0 && <FindingList findings={findings} onShow={onShow} onShowField={onShowField} />}
         {findings.length === 0 && !state.error && <p className={classes.fine}>{quiet(state, text)}</p>}
       </div>
       {guarantees.length > 0 && <Guarantees guarantees={guarantees} />}

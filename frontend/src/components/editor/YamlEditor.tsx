@@ -1,19 +1,23 @@
+import { autocompletion } from '@codemirror/autocomplete'
 import { yaml } from '@codemirror/lang-yaml'
 import { HighlightStyle, syntaxHighlighting } from '@codemirror/language'
 import { lintGutter, setDiagnostics, type Diagnostic } from '@codemirror/lint'
-import { EditorView } from '@codemirror/view'
+import { EditorView, hoverTooltip } from '@codemirror/view'
 import { tags } from '@lezer/highlight'
-import { useQuery } from '@tanstack/react-query'
 import CodeMirror, { type ReactCodeMirrorRef } from '@uiw/react-codemirror'
 import { useEffect, useImperativeHandle, useMemo, useRef, type Ref } from 'react'
-import { sqlFunctionsQuery } from '@/api/componentTypes'
 import type { Finding } from '@/api/types'
-import { locate } from './locate'
-import { sqlCompletion } from './sqlCompletion'
+import { definitionCompletions, type Names } from './schema/completion'
+import { hoverAt, type Hover } from './schema/hover'
+import type { SchemaTree } from './schema/schema'
+import { sqlCompletions } from './schema/sqlCompletion'
+import { locate } from './text/locate'
 import classes from './editor.module.css'
 
 export interface EditorHandle {
   show: (finding: Finding) => void
+  /** Writes what another text has differently, as a step that can be undone. False where there is no editor yet. */
+  write: (text: string) => boolean
 }
 
 interface YamlEditorProps {
@@ -21,6 +25,9 @@ interface YamlEditorProps {
   onChange: (value: string) => void
   findings: Finding[]
   label: string
+  /** Null until it has been loaded. */
+  tree: SchemaTree | null
+  names: Names
   ref?: Ref<EditorHandle>
 }
 
@@ -48,16 +55,28 @@ const theme = EditorView.theme({
     border: '1px solid var(--hg-line)',
     color: 'var(--hg-text)',
   },
+  '.cm-tooltip.cm-completionInfo': { maxWidth: '340px', padding: '6px 9px' },
+  '.cm-completionDetail': { color: 'var(--hg-dim)', fontStyle: 'normal' },
+  '.cm-tooltip-autocomplete > ul > li[aria-selected]': {
+    backgroundColor: 'var(--hg-selected)',
+    color: 'var(--hg-text)',
+  },
 })
 
 const EXTENSIONS = [yaml(), lintGutter(), theme, syntaxHighlighting(highlight)]
 
-/** The text with line numbers, colours and a mark at every finding. Tab leaves it, as everywhere else on the page. */
-export function YamlEditor({ value, onChange, findings, label, ref }: YamlEditorProps) {
+/** The text with line numbers, colours, a mark at every finding, completion and help. Tab leaves it, as everywhere else
+ * on the page. */
+export function YamlEditor({ value, onChange, findings, label, tree, names, ref }: YamlEditorProps) {
   const editor = useRef<ReactCodeMirrorRef>(null)
-  useImperativeHandle(ref, () => ({ show: (finding) => showFinding(editor.current?.view, finding) }))
-  const { data: functions } = useQuery({ ...sqlFunctionsQuery, enabled: value.includes('sql') })
-  const extensions = useMemo(() => [...EXTENSIONS, sqlCompletion(functions ?? [])], [functions])
+  useImperativeHandle(ref, () => ({
+    show: (finding) => showFinding(editor.current?.view, finding),
+    write: (text) => write(editor.current?.view, text),
+  }))
+  const extensions = useMemo(
+    () => [...EXTENSIONS, ...(tree ? schemaExtensions(tree, names) : [])],
+    [tree, names],
+  )
   useEffect(() => {
     const view = editor.current?.view
     if (view) view.dispatch(setDiagnostics(view.state, diagnostics(view.state.doc.toString(), findings)))
@@ -75,6 +94,49 @@ export function YamlEditor({ value, onChange, findings, label, ref }: YamlEditor
       extensions={[...extensions, EditorView.contentAttributes.of({ 'aria-label': label, tabindex: '0' })]}
     />
   )
+}
+
+function schemaExtensions(tree: SchemaTree, names: Names) {
+  const { functions = [] } = tree.root.$defs?.SqlInterceptor ?? {}
+  return [
+    autocompletion({ override: [sqlCompletions(functions), definitionCompletions(tree, names)] }),
+    hoverTooltip((view, position) => {
+      const found = hoverAt(tree, view.state.doc.toString(), position)
+      return (
+        found && { pos: found.from, end: found.to, above: true, create: () => ({ dom: hoverBox(found) }) }
+      )
+    }),
+  ]
+}
+
+function hoverBox({
+  title,
+  description,
+  type,
+  unit,
+  required,
+  default: without,
+  range,
+  example,
+}: Hover): HTMLElement {
+  const box = document.createElement('div')
+  box.className = classes.hover!
+  const add = (tag: string, text: string) => {
+    const part = document.createElement(tag)
+    part.textContent = text
+    box.append(part)
+  }
+  add('strong', title)
+  add('p', description)
+  const facts = [
+    `Type: ${type}`,
+    unit && `Unit: ${unit}`,
+    required ? 'Required' : without !== null && `Default: ${without}`,
+    range && `Range: ${range}`,
+    example && `Example: ${example}`,
+  ]
+  add('div', facts.filter(Boolean).join(' · '))
+  return box
 }
 
 function diagnostics(text: string, findings: Finding[]): Diagnostic[] {
@@ -95,4 +157,20 @@ function showFinding(view: EditorView | undefined, finding: Finding): void {
     effects: EditorView.scrollIntoView(from, { y: 'center' }),
   })
   view.focus()
+}
+
+/** Only what differs is exchanged, so that marks, selection and scrolling stay. */
+function write(view: EditorView | undefined, next: string): boolean {
+  if (!view) return false
+  const now = view.state.doc.toString()
+  let head = 0
+  while (head < Math.min(now.length, next.length) && now[head] === next[head]) head += 1
+  let tail = 0
+  while (tail < Math.min(now.length, next.length) - head && now.at(-1 - tail) === next.at(-1 - tail))
+    tail += 1
+  view.dispatch({
+    changes: { from: head, to: now.length - tail, insert: next.slice(head, next.length - tail) },
+    effects: EditorView.scrollIntoView(head, { y: 'nearest', yMargin: 60 }),
+  })
+  return true
 }

@@ -6,8 +6,10 @@ import classes from './findings.module.css'
 interface FindingsProps {
   findings: Finding[]
   title?: string
-  /** Called with the path of a finding that a user wants to see. */
+  /** Called with a finding that a user wants to see in the text. */
   onShow?: (finding: Finding) => void
+  /** Called with a finding that a user wants to see at its field. */
+  onShowField?: (finding: Finding) => void
 }
 
 /** Findings in a panel of their own; nothing when there are none. */
@@ -21,7 +23,7 @@ export function Findings({ findings, title = 'Findings' }: FindingsProps) {
 }
 
 /** Each finding: what is wrong, where, and what to do. */
-export function FindingList({ findings, onShow }: Pick<FindingsProps, 'findings' | 'onShow'>) {
+export function FindingList({ findings, onShow, onShowField }: Omit<FindingsProps, 'title'>) {
   return (
     <ul className={classes.list}>
       {findings.map((finding) => (
@@ -35,6 +37,11 @@ export function FindingList({ findings, onShow }: Pick<FindingsProps, 'findings'
             <Path finding={finding} onShow={onShow} />
             <div>{finding.message}</div>
             {finding.suggestion && <div className={classes.suggestion}>{finding.suggestion}</div>}
+            {onShowField && finding.path && (
+              <button type="button" className={classes.link} onClick={() => onShowField(finding)}>
+                Show in form<span className="visually-hidden">: {finding.path}</span>
+              </button>
+            )}
           </div>
           <span className={classes.code}>{finding.code}</span>
         </li>

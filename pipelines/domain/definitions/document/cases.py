@@ -97,7 +97,12 @@ class Expectation(_WithBody):
     """What becomes of one event: one of `channels`, `filtered_by`, `dead` and `unrouted`."""
 
     channels: list[ComponentName] | None = field(
-        "It is delivered to exactly these channels.", default=None, example=["lake"], min_length=1, max_length=100
+        "It is delivered to exactly these channels.",
+        default=None,
+        example=["lake"],
+        refers="channels",
+        min_length=1,
+        max_length=100,
     )
     headers: dict[HeaderName, Text] = field(
         "With these headers; it can have others, too.", default={}, example={"country": "CZ"}, max_length=100
@@ -132,6 +137,7 @@ class DefinitionTest(Spec):
         "The source whose interceptors and selector the events pass. Required where there are several.",
         default=None,
         example="shop",
+        refers="sources",
     )
     given: list[GivenEvent] = field(
         "The events, in their order.", example=[{"body": "DEBUG"}], min_length=1, max_length=MOST_EVENTS

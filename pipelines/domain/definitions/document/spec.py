@@ -52,7 +52,9 @@ DeadLetter = Annotated[DeadLetterSpec, OneOf("dead_letter")]
 class SinkGroup(Spec):
     """Sinks that share one channel, and the processor that chooses among them."""
 
-    sinks: list[ComponentName] = field("The sinks of the group.", example=["lake_a"], min_length=1, max_length=100)
+    sinks: list[ComponentName] = field(
+        "The sinks of the group.", example=["lake_a"], refers="sinks", min_length=1, max_length=100
+    )
     processor: Processor = field(
         "How the sink that takes a batch is chosen.",
         default=DefaultProcessor(type="default"),
@@ -256,7 +258,7 @@ class Masking(Spec):
 class Placement(Spec):
     """Where the agent runs."""
 
-    host: HostName = field("The name of a host, or `any`.", default=ANY_HOST, example="any")
+    host: HostName = field("The name of a host, or `any`.", default=ANY_HOST, example="any", refers="hosts")
     launcher: Launcher = field(
         "What runs the agent's Spark.",
         default=LocalLauncher(),

@@ -29,23 +29,28 @@ _CONSTANTS = {
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
 }
+_OF_KEYS = frozenset({"unknown_key", "belongs_to_cluster", "forbidden_option"})
 _TEXT_TAG = "tag:yaml.org,2002:str"
 
 
 @dataclass
 class Loaded:
-    """`data` is None where nothing could be read. `places` has the line and column, from 1, of every path."""
+    """`data` is None where nothing could be read. `places` has the line and column, from 1, of the value of every path,
+    `keys` that of its key."""
 
     data: Any
     findings: list[Finding]
     places: dict[str, Place] = field(default_factory=dict)
+    keys: dict[str, Place] = field(default_factory=dict)
 
     def located(self, finding: Finding) -> Finding:
-        """The finding with the line and column of its path, or of the nearest place above it."""
+        """The finding with the line and column of its path: of the key, where the key itself is wrong; of the nearest
+        place above, where the path is not in the text."""
         path = finding.path
         while path and path not in self.places:
             path = path[: max(path.rfind("."), path.rfind("["), 0)]
-        line, column = self.places.get(path, (None, None))
+        places = self.keys if finding.code in _OF_KEYS and path in self.keys else self.places
+        line, column = places.get(path, (None, None))
         return finding.model_copy(update={"line": line, "column": column})
 
 
@@ -118,13 +123,15 @@ def _duplicate(key: str, place: Place | None, path: PathParts) -> Finding:
 
 @dataclass
 class Open:
-    """A mapping or list whose end has not been reached. `key` is what the next value of a mapping belongs to."""
+    """A mapping or list whose end has not been reached. `key` is what the next value of a mapping belongs to, and
+    `key_place` where it is written."""
 
     value: Any
     path: PathParts
     anchor: str | None
     weight_before: int
     key: str | None = None
+    key_place: Place | None = None
 
 
 class Builder:
@@ -135,6 +142,7 @@ class Builder:
         self.root: Any = None
         self.findings: list[Finding] = []
         self.places: dict[str, Place] = {}
+        self.keys: dict[str, Place] = {}
         self.anchors: dict[str, tuple[Any, int]] = {}
         self.weight = 0
 
@@ -148,7 +156,7 @@ class Builder:
             if documents > 1:
                 raise RefusedError(_finding("two_documents", "There is a second document", "Keep one.", place))
             self._handle(event, place)
-        return Loaded(self.root, self.findings, self.places)
+        return Loaded(self.root, self.findings, self.places, self.keys)
 
     def _handle(self, event: Any, place: Place) -> None:
         if isinstance(event, yaml.AliasEvent):
@@ -168,7 +176,7 @@ class Builder:
             raise RefusedError(_finding("too_deep", f"Nested deeper than {MAX_DEPTH} levels", "Flatten it.", place))
         if self._expects_key():
             raise RefusedError(_finding("bad_key", "A key must be text", "Write a plain word as the key.", place))
-        path = self._add(value, 1, place)
+        path = self._add(value, 1, place, of_key=not event.flow_style)
         self.open.append(Open(value, path, event.anchor, self.weight))
 
     def _end(self) -> None:
@@ -206,13 +214,14 @@ class Builder:
             self.findings.append(_finding("merge_key", message, "Write the keys out.", place, owner.path))
         elif name in owner.value:
             self.findings.append(_duplicate(name, place, (*owner.path, name)))
-        owner.key = name
+        owner.key, owner.key_place = name, place
 
     def _expects_key(self) -> bool:
         return bool(self.open) and isinstance(self.open[-1].value, dict) and self.open[-1].key is None
 
-    def _add(self, value: Any, weight: int, place: Place) -> PathParts:
-        """Put a value where the innermost open collection expects one; returns its path."""
+    def _add(self, value: Any, weight: int, place: Place, *, of_key: bool = False) -> PathParts:
+        """Put a value where the innermost open collection expects one; returns its path. `of_key`: it begins below its
+        key, so a finding about it stands at the key."""
         self.weight += weight
         if self.weight > MAX_VALUES:
             suggestion = "Remove repetitions and aliases."
@@ -223,10 +232,14 @@ class Builder:
         owner = self.open[-1]
         part: str | int = len(owner.value) if owner.key is None else owner.key
         path = (*owner.path, part)
-        self.places[dotted(path)] = place
+        written = dotted(path)
+        self.places[written] = place
         if owner.key is None:
             owner.value.append(value)
         else:
+            if owner.key_place is not None:
+                self.keys[written] = owner.key_place
+                self.places[written] = owner.key_place if of_key else place
             owner.value[owner.key] = value
             owner.key = None
         return path

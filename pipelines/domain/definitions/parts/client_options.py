@@ -114,6 +114,10 @@ def _check_key(allowed: frozenset[str]) -> AfterValidator:
     return AfterValidator(check)
 
 
+def _named_in_schema(allowed: frozenset[str]) -> WithJsonSchema:
+    return WithJsonSchema({"type": "string", "enum": sorted(allowed)})
+
+
 OptionScalar = str | int | float | bool
 
 LONGEST_VALUE = 65_536
@@ -146,5 +150,5 @@ def value_problems(options: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]
 OptionValue = Annotated[
     OptionScalar, PlainValidator(_check_value), WithJsonSchema({"type": ["string", "number", "boolean"]})
 ]
-ConsumerOptions = dict[Annotated[str, _check_key(CONSUMER)], OptionValue]
-ProducerOptions = dict[Annotated[str, _check_key(PRODUCER)], OptionValue]
+ConsumerOptions = dict[Annotated[str, _check_key(CONSUMER), _named_in_schema(CONSUMER)], OptionValue]
+ProducerOptions = dict[Annotated[str, _check_key(PRODUCER), _named_in_schema(PRODUCER)], OptionValue]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler
 from pydantic.config import JsonDict
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from pipelines.domain.base.roles import Role
 from pipelines.domain.base.values import ComponentName, Duration
@@ -13,13 +15,20 @@ from pipelines.domain.base.values import ComponentName, Duration
 Kind = Literal["source", "interceptor", "selector", "channel", "sink", "processor", "dead_letter"]
 
 
+_ABBREVIATIONS = frozenset({"api", "ca", "dsn", "id", "json", "tls", "url"})
+
+
 def _field_title(name: str, _field: object) -> str:
-    return name.replace("_", " ").capitalize()
+    first, *others = (word.upper() if word in _ABBREVIATIONS else word for word in name.split("_"))
+    return " ".join([first[:1].upper() + first[1:], *others])
 
 
 ReachKind = Literal["read", "write", "completed", "servers", "url", "dsn", "bind"]
 """What a key reaches: a path that is read or written (`completed`: written unless completed files are kept), addresses
 of servers, or one that is listened on."""
+
+ReferredKind = Literal["sources", "channels", "sinks", "clusters", "hosts"]
+"""What a key names: components of the same definition, or what the installation has."""
 
 
 def field(
@@ -30,15 +39,17 @@ def field(
     unit: str | None = None,
     reach: ReachKind | None = None,
     secret: bool = False,
+    refers: ReferredKind | None = None,
     **rules: Any,
 ) -> Any:
     """A key of a definition, with what the form and the documentation show of it.
 
     Without `default` the key is required. `unit` says what a number counts, `reach` that the value is a path or an
     address, `secret` that it may refer to a secret, since it is never shown and goes to the component's server alone;
-    of client options, those of `SECRET_CAPABLE_OPTIONS` may. `rules` are pydantic's.
+    of client options, those of `SECRET_CAPABLE_OPTIONS` may. `refers` says what its texts name: those in a list or in a
+    mapping's values, or the mapping's keys where its values are numbers. `rules` are pydantic's.
     """
-    said: JsonDict = {"unit": unit, "reach": reach, "secret": secret}
+    said: JsonDict = {"unit": unit, "reach": reach, "secret": secret, "refers": refers}
     extra: JsonDict | None = {name: value for name, value in said.items() if value} or None
     return Field(default, description=description, examples=[example], json_schema_extra=extra, **rules)
 
@@ -69,6 +80,13 @@ class ComponentSpec(Spec):
         """The value of `type` that stands for this component."""
         (name,) = cls.model_fields["type"].annotation.__args__  # type: ignore[union-attr]
         return str(name)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """The keys, under the component's kind and its title for people."""
+        written = handler(schema)
+        handler.resolve_ref_schema(written).update(kind=cls.kind, title=cls.title)
+        return written
 
 
 class InterceptorSpec(ComponentSpec):
@@ -125,7 +143,7 @@ class SinkSpec(ComponentSpec):
     once: ClassVar[bool] = False
     deduplicates: ClassVar[bool] = False
     condition: ClassVar[str]
-    channel: ComponentName = field("The channel whose events this sink delivers.", example="lake")
+    channel: ComponentName = field("The channel whose events this sink delivers.", example="lake", refers="channels")
     write_deadline: Duration = field(
         "The longest a write of one batch may take. Then it is canceled and counts as failed: the next sink of a "
         "group is tried, and its records count as possible duplicates.",

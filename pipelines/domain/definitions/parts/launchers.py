@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, Discriminator, Tag
+from pydantic import AfterValidator, Discriminator, Tag, WithJsonSchema
 
 from pipelines.domain.base.findings import quote
 from pipelines.domain.base.values import DirectoryPath, DriverMemory, Duration, refuse
@@ -29,6 +29,7 @@ SETTINGS = frozenset(
         "spark.yarn.am.memory",
     }
 )
+_SETTING_SCHEMA = {"type": "string", "enum": sorted(SETTINGS)}
 _OF_CLUSTERS = (*clusters.SETTINGS, clusters.IMAGE, clusters.SERVICE_ACCOUNT)
 _FAMILIES_OF_CLUSTERS = (
     *clusters.SETTING_FAMILIES,
@@ -92,6 +93,7 @@ class SparkLauncher(Spec):
     cluster: ClusterName = field(
         "The name of the cluster. Administrators define clusters; `headgate clusters list` shows them.",
         example="analytics",
+        refers="clusters",
     )
     executors: Executors = field(
         "The executors of this pipeline. Their number does not change while it runs.",
@@ -128,7 +130,7 @@ class SparkLauncher(Spec):
         example="/mnt/headgate",
         reach="write",
     )
-    conf: dict[Annotated[str, AfterValidator(_setting)], SettingValue] = field(
+    conf: dict[Annotated[str, AfterValidator(_setting), WithJsonSchema(_SETTING_SCHEMA)], SettingValue] = field(
         "Further settings of Spark, out of a list of allowed ones.",
         default={},
         example={"spark.executor.memoryOverhead": "1g"},

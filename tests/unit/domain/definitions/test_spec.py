@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from pipelines.domain.base.findings import Finding
 from pipelines.domain.definitions import components
 from pipelines.domain.definitions.checks.validate import validate_data, validate_text
+from pipelines.domain.definitions.document.json_schema import definition_schema
 from pipelines.domain.definitions.document.references import references
 from pipelines.domain.definitions.document.spec import Definition, Delivery, Errors, Lifecycle, Placement, SinkGroup
 from pipelines.domain.definitions.document.text import dump
@@ -176,6 +177,19 @@ def errors_at(spec: type[ComponentSpec], data: dict[str, Any]) -> dict[object, s
     except ValidationError as error:
         return {details["loc"][0]: details["msg"] for details in error.errors() if details["loc"]}
     return {}
+
+
+def test_the_schema_of_a_definition_says_what_an_editor_offers() -> None:
+    schema = definition_schema()
+    parts = schema["$defs"]
+    assert {(part["kind"], part["title"]) for part in parts.values() if "kind" in part} == {
+        (spec.kind, spec.title) for spec in registry.all()
+    }
+    assert parts["KafkaSink"]["properties"]["channel"]["refers"] == "channels"
+    assert parts["FailoverProcessor"]["properties"]["priorities"]["refers"] == "sinks"
+    assert parts["KafkaSource"]["properties"]["group_id"]["title"] == "Group ID"
+    assert "security.protocol" in parts["KafkaSource"]["properties"]["options"]["propertyNames"]["enum"]
+    assert parts["SparkLauncher"]["properties"]["conf"]["propertyNames"]["enum"]
 
 
 def test_schemas_are_json() -> None:

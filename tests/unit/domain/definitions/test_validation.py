@@ -206,6 +206,49 @@ def test_text_and_data_give_the_same_definition() -> None:
     assert from_json == from_yaml == validate_data(ORDERS).definition
 
 
+LOCATED = """\
+api_version: headgate/v1
+name: orders
+sources:
+  # A comment.
+  shop:
+    type: kafka
+    bootstrap_servers: "b:9092"
+    "topics": [orders]
+    start_from: earliest
+    options:
+      "security.protocl": SSL
+    interceptors:
+      - type: regex_filter
+        regex: "("
+      - {type: static, key: a, valu: b}
+channels:
+  main:
+    type: direct
+    colour: blue
+sinks:
+  out: {type: logger, channel: other}
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "code", "line", "column"),
+    [
+        ("sources.shop.group_id", "missing_key", 5, 3),
+        ('sources.shop.options["security.protocl"]', "forbidden_option", 11, 7),
+        ("sources.shop.interceptors[0].regex", "regex_syntax", 14, 16),
+        ("sources.shop.interceptors[1].value", "missing_key", 15, 9),
+        ("sources.shop.interceptors[1].valu", "unknown_key", 15, 32),
+        ("channels.main", "channel_without_sink", 17, 3),
+        ("channels.main.colour", "unknown_key", 19, 5),
+        ("sinks.out.channel", "unknown_channel", 21, 32),
+    ],
+)
+def test_a_finding_stands_at_its_key_or_value(path: str, code: str, line: int, column: int) -> None:
+    places = {(each.path, each.code): (each.line, each.column) for each in validate_text(LOCATED).findings}
+    assert places.get((path, code)) == (line, column), places
+
+
 def test_a_finding_in_text_says_the_line() -> None:
     text = yaml.safe_dump(changed({"sources/shop/topixs": 1}), sort_keys=False)
     (finding,) = validate_text(text).findings

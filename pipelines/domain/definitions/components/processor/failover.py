@@ -20,6 +20,7 @@ class FailoverProcessor(ProcessorSpec):
     priorities: dict[ComponentName, Priority] = field(
         "A number for each sink of the group, all different. The highest that works takes the batches.",
         example={"lake_a": 10, "lake_b": 5},
+        refers="sinks",
         max_length=100,
     )
     max_penalty_ms: int = field(

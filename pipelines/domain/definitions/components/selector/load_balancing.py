@@ -20,6 +20,7 @@ class LoadBalancingSelector(SelectorSpec):
         "The channels to spread over; without it, all channels of the definition.",
         default=None,
         example=["lake_a", "lake_b"],
+        refers="channels",
         min_length=1,
         max_length=100,
     )

@@ -26,13 +26,20 @@ class MultiplexingSelector(SelectorSpec):
     type: Literal["multiplexing"] = field("Chooses this selector.", example="multiplexing")
     header: HeaderName = field("The header whose value decides.", default="flume.selector.header", example="country")
     mapping: dict[Value, Channels] = field(
-        "Channels by value.", default={}, example={"CZ": ["lake"], "US": ["lake", "audit"]}, max_length=10_000
+        "Channels by value.",
+        default={},
+        example={"CZ": ["lake"], "US": ["lake", "audit"]},
+        refers="channels",
+        max_length=10_000,
     )
-    default: list[ComponentName] = field("The channels of all other events.", default=[], example=["lake"])
+    default: list[ComponentName] = field(
+        "The channels of all other events.", default=[], example=["lake"], refers="channels"
+    )
     optional: dict[Value, Channels] = field(
         "Further channels by value, whose failures are counted and hold the others back in nothing.",
         default={},
         example={"US": ["audit"]},
+        refers="channels",
         max_length=10_000,
     )
 

@@ -17,9 +17,13 @@ class ReplicatingSelector(SelectorSpec):
         "The channels that get every event; without it, all channels of the definition.",
         default=None,
         example=["lake", "audit"],
+        refers="channels",
     )
     optional: list[ComponentName] = field(
-        "Those of them whose failures are counted and hold the others back in nothing.", default=[], example=["audit"]
+        "Those of them whose failures are counted and hold the others back in nothing.",
+        default=[],
+        example=["audit"],
+        refers="channels",
     )
 
     def targets(self, channels: list[str]) -> list[str]:

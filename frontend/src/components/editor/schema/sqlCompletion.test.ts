@@ -1,6 +1,6 @@
 import { CompletionContext } from '@codemirror/autocomplete'
 import { EditorState } from '@codemirror/state'
-import { completions } from './sqlCompletion'
+import { sqlCompletions } from './sqlCompletion'
 
 const UPPER = { name: 'upper', signature: 'upper(text)', description: 'In upper case.' }
 
@@ -8,7 +8,7 @@ const UPPER = { name: 'upper', signature: 'upper(text)', description: 'In upper 
 async function offered(marked: string, explicit = false) {
   const pos = marked.indexOf('¦')
   const state = EditorState.create({ doc: marked.replace('¦', '') })
-  return completions([UPPER])(new CompletionContext(state, pos, explicit))
+  return sqlCompletions([UPPER])(new CompletionContext(state, pos, explicit))
 }
 
 const interceptor = (lines: string) =>

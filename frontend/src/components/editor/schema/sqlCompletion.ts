@@ -1,5 +1,11 @@
-import { autocompletion, type Completion, type CompletionSource } from '@codemirror/autocomplete'
-import type { SqlFunction } from '@/api/componentTypes'
+import type { Completion, CompletionSource } from '@codemirror/autocomplete'
+
+/** A function that expressions in SQL may call. */
+export interface SqlFunction {
+  name: string
+  signature: string
+  description: string
+}
 
 const INPUTS: Completion[] = [
   { label: 'body', type: 'variable', detail: 'the body as text' },
@@ -10,11 +16,7 @@ const INPUTS: Completion[] = [
 ]
 
 /** Offers the inputs and functions of expressions within interceptors of the type sql, and nothing elsewhere. */
-export const sqlCompletion = (functions: SqlFunction[]) =>
-  autocompletion({ override: [completions(functions)] })
-
-/** What is offered where. */
-export function completions(functions: SqlFunction[]): CompletionSource {
+export function sqlCompletions(functions: readonly SqlFunction[]): CompletionSource {
   const options = [...INPUTS, ...functions.map(option)]
   return (context) => {
     const word = context.matchBefore(/[A-Za-z_]\w*/)

@@ -1,4 +1,4 @@
-import { Select, TextInput } from '@mantine/core'
+import { Select } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { hostsQuery } from '@/api/hosts'
 import { revisionsQuery } from '@/api/revisions'
@@ -49,34 +49,6 @@ function describe(host: Host, pipeline: PipelineDetail): string {
     host.drained_at !== null && 'drained',
   ].filter(Boolean)
   return notes.length > 0 ? `${host.name} (${notes.join(', ')})` : host.name
-}
-
-export function PositionFields({ pipeline, draft, onChange, findings }: FieldsProps) {
-  const sources = Object.keys((pipeline.definition.sources as object | undefined) ?? {})
-  return (
-    <Panel title="Start position" note="the host counts skipped and reread records">
-      <div className={classes.form}>
-        <TextInput
-          label="Resume at"
-          description="earliest, latest, ledger, checkpoint, group, timestamp=-30m, timestamp=2026-11-21T12:00:00Z, before=EVENT-30m, or offsets=TOPIC/PARTITION:OFFSET,…"
-          value={draft.to}
-          error={wordsAt(findings, PATHS.position)}
-          onChange={(event) => onChange({ to: event.currentTarget.value })}
-          autoComplete="off"
-          spellCheck={false}
-        />
-        {sources.length > 1 && (
-          <Select
-            label="Source"
-            data={[{ value: '', label: 'All sources' }, ...sources]}
-            value={draft.source ?? ''}
-            onChange={(source) => onChange({ source: source || null })}
-            maw={420}
-          />
-        )}
-      </div>
-    </Panel>
-  )
 }
 
 export function SoftwareFields({ pipeline }: FieldsProps) {

@@ -77,6 +77,26 @@ it('shows every finding of a spec that is refused', async () => {
   expect(screen.getByText('spec.rules is wrong.')).toBeInTheDocument()
 })
 
+it('has the position picked in the table as what is written, and counts it', async () => {
+  const place = { source: 'shop', channel: 'main', topic: 'orders', verdict: 'AGREES', codes: [] }
+  const known = { ledger: 50, checkpoint: 50, group: null, log_start: 0, log_end: 90 }
+  const partitions = [0, 1].map((partition) => ({ ...place, ...known, partition }))
+  given.get('/pipelines/orders/positions', () => ({
+    ...{ pipeline: 'orders', taken_at: null, fresh: true, error: null },
+    ...{ findings: [], choices: [], partitions },
+  }))
+  const asked = vi.fn()
+  given.post('/pipelines/orders/positions/plan', async (request) => {
+    asked(await request.json())
+    return { state: 'ANSWERED', skip: 40, replay: 0, gone: 0, possible_duplicates: 0, partitions: [] }
+  })
+  showRouted(<MigrationForm pipeline={detail()} kind="position" given={{}} />)
+  await userEvent.selectOptions(await screen.findByLabelText('New position of orders/1'), 'Log end')
+  expect(screen.getByLabelText('Resume at')).toHaveValue('offsets=orders/1:latest')
+  expect(await screen.findByLabelText('Expected impact')).toHaveTextContent('Skipped40')
+  expect(asked).toHaveBeenLastCalledWith({ to: 'offsets=orders/1:latest', source: null })
+})
+
 it('begins with what a link has filled in', async () => {
   given.get('/hosts', () => [])
   showRouted(<MigrationForm pipeline={detail()} kind="position" given={{ to: 'earliest' }} />)

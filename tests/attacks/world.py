@@ -177,6 +177,7 @@ def world() -> dict[str, dict[str, str]]:
         "clusters": {"name": "analytics"},
         "users": {"username": other.username},
         "teams": {"team": team.name, "binding_id": str(binding.pk)},
+        "templates": {"name": "kafka-to-kafka"},
     }
 
 

@@ -256,7 +256,7 @@ def test_a_database_that_is_away(screens: Screens, installation: Installation) -
         says_that_nothing_is_current(screens)
         for page in screens.pages.values():
             expect(page.get_by_role("alert").filter(has_text="The database is unavailable.")).to_be_visible()
-        act(screens["topology"], "Pause", re.compile("database"))
+        act(screens["topology"], "Pause", re.compile("Pause of demo was rejected.*database", re.DOTALL))
     finally:
         file.rmdir()
         moved.rename(file)

@@ -85,7 +85,8 @@ def _differs(name: str) -> bool:
 
 
 def _without(text: str, question: Question) -> str:
-    text = re.sub(r'"(request_id|csrf_token)": ?"[^"]*"', "", text)
+    text = re.sub(r'"(request_id|csrf_token|checked_at)": ?"[^"]*"', "", text)
+    text = re.sub(r'"milliseconds": ?[0-9.]+', "", text)
     for each in sorted(question.values, key=len, reverse=True):
         text = re.sub(rf"(?<![0-9A-Za-z]){re.escape(each)}(?![0-9A-Za-z])", "~", text)
     return text

@@ -211,7 +211,7 @@ describe('approval', () => {
     await waitFor(() => expect(sent).toHaveBeenCalledTimes(2))
     expect(sent.mock.calls).toEqual([
       ['approve', { hash: 'abc123' }],
-      ['advance', { hash: 'abc123' }],
+      ['advance', { hash: 'abc123', acknowledge: null }],
     ])
   })
 

@@ -33,9 +33,14 @@ def comments_hold_no_credentials(text: str) -> Iterator[Finding]:
 
 
 def comments(text: str) -> Iterator[tuple[int, str]]:
-    """The comments of a YAML text, each with its line from 1: what the scanner takes for no token, from a `#` on."""
+    """The comments of a definition, each with its line from 1: what the scanner takes for no token, from a `#` on. JSON
+    that is not YAML has none."""
     text, end = text.removeprefix("\ufeff"), 0
-    for token in yaml.scan(text, Loader=LOADER):
+    try:
+        tokens = list(yaml.scan(text, Loader=LOADER))
+    except yaml.YAMLError:
+        return
+    for token in tokens:
         yield from _between(text, end, token.start_mark.index)
         end = max(end, token.end_mark.index)
     yield from _between(text, end, len(text))

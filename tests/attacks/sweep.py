@@ -167,6 +167,7 @@ def fill(side: Side) -> None:
         "runs.run_id": admin.first(f"pipelines/{name}/runs", "id") or "1",
         "alerts.alert_id": admin.first("alerts", "id") or "1",
         "alert-rules.rule": "lag",
+        "templates.name": "kafka-to-kafka",
         "consumer-groups.group_id": str(group["id"]),
         "receivers.receiver_id": admin.first("receivers", "id") or "1",
         "receivers.delivery_id": "1",

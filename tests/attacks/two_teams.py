@@ -293,6 +293,7 @@ def fill(found: Side, host: Host) -> None:
         "runs.run_id": str(run.pk),
         "alerts.alert_id": str(alert.pk),
         "alert-rules.rule": "lag",
+        "templates.name": "kafka-to-kafka",
         "consumer-groups.group_id": str(group.pk),
         "receivers.receiver_id": str(receiver.pk),
         "receivers.delivery_id": str(delivery.pk),

@@ -2,14 +2,13 @@ import { NumberInput, SegmentedControl, Select, TextInput } from '@mantine/core'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { previewQuery, requestPreview } from '@/api/previews'
-import { sessionQuery } from '@/api/session'
 import type { PreviewRequest } from '@/api/types'
 import { ShowCall } from '@/components/actions/ShowCall'
 import { Empty, ErrorNote } from '@/components/ui/Feedback'
 import { Panel } from '@/components/ui/Panel'
 import { ReasonButton } from '@/components/ui/ReasonButton'
 import { previewCall } from '@/domain/previewCalls'
-import { cannotWrite } from '@/domain/roles'
+import { useReadOnly } from '@/components/teams/useReadOnly'
 import { MadeByHost } from './MadeByHost'
 import { Outcome } from './Outcome'
 import type { SavedTest } from './savedTest'
@@ -30,7 +29,7 @@ interface PreviewPanelProps {
 export function PreviewPanel({ name, candidate, sources, notYet, onSave }: PreviewPanelProps) {
   const [choice, setChoice] = useState(FIRST)
   const [source, setSource] = useState(sources[0] ?? '')
-  const readOnly = cannotWrite(useQuery(sessionQuery).data)
+  const readOnly = useReadOnly(name)
   const selection = selectionOf(choice)
   const request = useMutation({ mutationFn: (body: PreviewRequest) => requestPreview(name, body) })
   const id = request.data?.id

@@ -1,15 +1,13 @@
 import { Group } from '@mantine/core'
-import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { IconBell, IconBellOff, IconCheck, IconEye } from '@tabler/icons-react'
-import { sessionQuery } from '@/api/session'
 import type { Alert, AlertDelivery } from '@/api/types'
 import { Check } from '@/components/ui/Check'
 import { ReasonButton } from '@/components/ui/ReasonButton'
 import { Moment } from '@/components/ui/Time'
 import { ToneBadge } from '@/components/ui/ToneBadge'
 import { ruleWords } from '@/domain/matchers'
-import { cannotWrite } from '@/domain/roles'
+import { useReadOnly } from '@/components/teams/useReadOnly'
 import { SEVERITIES } from '@/domain/severities'
 import { outcome, receiverWords } from './words'
 import classes from './alerts.module.css'
@@ -81,7 +79,7 @@ function Actions({
   onAcknowledge,
   onSilence,
 }: { alert: Alert } & Pick<AlertCardsProps, 'onAcknowledge' | 'onSilence'>) {
-  const readOnly = cannotWrite(useQuery(sessionQuery).data)
+  const readOnly = useReadOnly(alert.pipeline)
   const look = { size: 'compact-xs', variant: 'default', reason: readOnly } as const
   return (
     <Group gap="xs">

@@ -1,8 +1,6 @@
-import { useQuery } from '@tanstack/react-query'
 import { Link, Navigate, useNavigate, useParams } from '@tanstack/react-router'
 import { useEffect, useRef } from 'react'
 import { Problem } from '@/api/problem'
-import { sessionQuery } from '@/api/session'
 import type { MigrationDetail } from '@/api/types'
 import { announce } from '@/components/ui/Announcer'
 import { ErrorNote, Loading } from '@/components/ui/Feedback'
@@ -10,7 +8,7 @@ import { Findings } from '@/components/ui/Findings'
 import { PageHeader } from '@/components/ui/PageHeader'
 import { useShortTime } from '@/components/ui/Time'
 import { durationOf, KINDS, movement, STAGES } from '@/domain/migrations'
-import { cannotWrite } from '@/domain/roles'
+import { useReadOnly } from '@/components/teams/useReadOnly'
 import { useNow } from '@/lib/clock'
 import { Footer } from './Footer'
 import { StageBadge } from '@/components/migrations/StageBadge'
@@ -42,7 +40,7 @@ export function MigrationPage() {
 
 function Wizard({ migration, step }: { migration: MigrationDetail; step: WizardStep }) {
   useFollowing(migration, step)
-  const readOnly = cannotWrite(useQuery(sessionQuery).data)
+  const readOnly = useReadOnly(migration.pipeline)
   const Content = STEP_PAGES[step]
   const started = migration.steps.length > 0
   return (

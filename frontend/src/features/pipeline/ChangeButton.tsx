@@ -3,14 +3,13 @@ import { useNavigate } from '@tanstack/react-router'
 import type { PipelineDetail } from '@/api/types'
 import { refusal } from '@/components/actions/allowed'
 import { ReasonButton } from '@/components/ui/ReasonButton'
-import { cannotWrite } from '@/domain/roles'
-import { useSession } from '@/lib/session'
+import { useReadOnly } from '@/components/teams/useReadOnly'
 
 /** Leads to where a definition is changed: by a migration while the pipeline runs, else by a revision. */
 export function ChangeButton({ pipeline }: { pipeline: PipelineDetail }) {
   const navigate = useNavigate()
-  const { session } = useSession()
   const { name } = pipeline
+  const readOnly = useReadOnly(name)
   const change = () =>
     refusal(pipeline, 'edit') === null
       ? navigate({ to: '/pipelines/$name/edit', params: { name } })
@@ -19,7 +18,7 @@ export function ChangeButton({ pipeline }: { pipeline: PipelineDetail }) {
     <ReasonButton
       variant="default"
       leftSection={<IconPencil size={14} aria-hidden />}
-      reason={cannotWrite(session)}
+      reason={readOnly}
       onClick={() => void change()}
     >
       Change

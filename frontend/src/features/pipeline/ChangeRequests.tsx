@@ -18,7 +18,7 @@ import { ReasonButton } from '@/components/ui/ReasonButton'
 import { Table } from '@/components/ui/Table'
 import { Moment } from '@/components/ui/Time'
 import { CHANGES, cannotApply, cannotApprove } from '@/domain/changes'
-import { cannotWrite } from '@/domain/roles'
+import { useReadOnly } from '@/components/teams/useReadOnly'
 import { usePollInterval } from '@/lib/live/LiveProvider'
 
 /** The open change requests of a governed pipeline; nothing where there is none. */
@@ -77,7 +77,7 @@ function Choices({ request }: { request: ChangeRequest }) {
   const client = useQueryClient()
   const session = useQuery(sessionQuery).data
   const [denying, setDenying] = useState(false)
-  const readOnly = cannotWrite(session)
+  const readOnly = useReadOnly(request.pipeline)
   const change = useMutation({
     mutationFn: ({ send }: { send: () => Promise<unknown>; words: string }) => send(),
     onSuccess: (_, { words }) => announce(words),

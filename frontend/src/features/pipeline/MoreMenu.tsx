@@ -17,17 +17,16 @@ import { refusal } from '@/components/actions/allowed'
 import { DeleteDialog } from '@/components/actions/DeleteDialog'
 import { ForceStopDialog } from '@/components/actions/ForceStopDialog'
 import { ReasonItem } from '@/components/ui/ReasonItem'
-import { useSession } from '@/lib/session'
 import { ANY_HOST, pinnedTo } from '@/domain/placement'
-import { cannotWrite } from '@/domain/roles'
+import { useReadOnly } from '@/components/teams/useReadOnly'
 import { EditDialog } from './EditDialog'
 
 /** What is done rarely: migrate, pin to a host, describe, diagnose, kill, delete. */
 export function MoreMenu({ pipeline }: { pipeline: PipelineDetail }) {
   const navigate = useNavigate()
-  const { session } = useSession()
   const [dialog, setDialog] = useState<'edit' | 'force' | 'delete' | null>(null)
   const { name } = pipeline
+  const readOnly = useReadOnly(name)
   return (
     <>
       <Menu position="bottom-end" width={270} withinPortal={false}>
@@ -40,14 +39,14 @@ export function MoreMenu({ pipeline }: { pipeline: PipelineDetail }) {
           <ReasonItem
             icon={IconTransfer}
             label="New migration"
-            reason={cannotWrite(session)}
+            reason={readOnly}
             onClick={() => void navigate({ to: '/migrations/new', search: { pipeline: name } })}
           />
           <PinItem pipeline={pipeline} />
           <ReasonItem
             icon={IconPencil}
             label="Edit description and labels"
-            reason={cannotWrite(session)}
+            reason={readOnly}
             onClick={() => setDialog('edit')}
           />
           <Menu.Item

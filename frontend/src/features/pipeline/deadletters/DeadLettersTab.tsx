@@ -3,12 +3,11 @@ import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
 import { deadLettersQuery, deadLettersSummaryQuery } from '@/api/deadLetters'
-import { sessionQuery } from '@/api/session'
 import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
 import { LoadMore } from '@/components/ui/LoadMore'
 import { Panel } from '@/components/ui/Panel'
 import { ReasonButton } from '@/components/ui/ReasonButton'
-import { cannotWrite } from '@/domain/roles'
+import { useReadOnly } from '@/components/teams/useReadOnly'
 import { usePollInterval } from '@/lib/live/LiveProvider'
 import { QuarantinePanel } from '../quarantine/QuarantinePanel'
 import { Causes } from './Causes'
@@ -29,7 +28,7 @@ export function DeadLettersTab() {
   const filter = useSearch({ from: '/pipelines/$name/dead-letters' })
   const navigate = useNavigate({ from: '/pipelines/$name/dead-letters' })
   const poll = usePollInterval() / 3
-  const readOnly = cannotWrite(useQuery(sessionQuery).data)
+  const readOnly = useReadOnly(name)
   const summary = useQuery({ ...deadLettersSummaryQuery(name), refetchInterval: poll })
   const query = useInfiniteQuery({ ...deadLettersQuery(name, filter), refetchInterval: poll })
   const [shown, setShown] = useState<string | null>(null)

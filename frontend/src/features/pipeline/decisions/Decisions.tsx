@@ -8,7 +8,8 @@ import type { Pipeline, PipelineStatus, PositionChoice } from '@/api/types'
 import { Panel } from '@/components/ui/Panel'
 import { ReasonButton } from '@/components/ui/ReasonButton'
 import { Moment } from '@/components/ui/Time'
-import { cannotAdminister, cannotWrite } from '@/domain/roles'
+import { useReadOnly } from '@/components/teams/useReadOnly'
+import { cannotAdminister } from '@/domain/roles'
 import { count } from '@/lib/format'
 import { inWords } from '../positions/words'
 import { QuarantineDialog } from '../quarantine/QuarantineDialog'
@@ -88,7 +89,7 @@ function inShort({ to, skip, replay, recommended, reason }: PositionChoice): str
 }
 
 function Crashes({ pipeline: { name } }: DecisionsProps) {
-  const readOnly = cannotWrite(useQuery(sessionQuery).data)
+  const readOnly = useReadOnly(name)
   const { data } = useQuery(quarantineQuery(name))
   const [asking, setAsking] = useState(false)
   const offered = data?.offered ?? []

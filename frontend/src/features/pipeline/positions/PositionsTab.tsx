@@ -2,12 +2,11 @@ import { useQuery } from '@tanstack/react-query'
 import { useParams } from '@tanstack/react-router'
 import { pipelineQuery } from '@/api/pipelines'
 import { positionsQuery } from '@/api/positions'
-import { sessionQuery } from '@/api/session'
 import type { Pipeline, Positions } from '@/api/types'
 import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
 import { Panel } from '@/components/ui/Panel'
 import { Moment } from '@/components/ui/Time'
-import { cannotWrite } from '@/domain/roles'
+import { useReadOnly } from '@/components/teams/useReadOnly'
 import { ReplaysPanel } from '../replays/ReplaysPanel'
 import { ChangePanel } from './ChangePanel'
 import classes from '../pipeline.module.css'
@@ -19,7 +18,7 @@ export function PositionsTab() {
   const { name } = useParams({ from: '/pipelines/$name' })
   const { data: pipeline } = useQuery(pipelineQuery(name))
   const { data, error, refetch } = useQuery({ ...positionsQuery(name), refetchInterval: POLL_MS })
-  const readOnly = cannotWrite(useQuery(sessionQuery).data)
+  const readOnly = useReadOnly(name)
   if (error && !data) return <ErrorNote error={error} onRetry={() => void refetch()} />
   if (!data) return <Loading />
   return (

@@ -1,14 +1,13 @@
 import { Select, SegmentedControl, TextInput } from '@mantine/core'
-import { useMutation, useQuery } from '@tanstack/react-query'
+import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { requestPeek } from '@/api/peeks'
-import { sessionQuery } from '@/api/session'
 import type { PeekRequest } from '@/api/types'
 import { ShowCall } from '@/components/actions/ShowCall'
 import { Empty, ErrorNote } from '@/components/ui/Feedback'
 import { Panel } from '@/components/ui/Panel'
 import { ReasonButton } from '@/components/ui/ReasonButton'
-import { cannotWrite } from '@/domain/roles'
+import { useReadOnly } from '@/components/teams/useReadOnly'
 import { Peeked } from './Peeked'
 import { peekCall, questionOf, type From, type Typed } from './question'
 import type { Subject } from './subjects'
@@ -36,7 +35,7 @@ export function PeekForm({ name, subjects, of, topic = '', partition = '', offse
     ...{ of: first.of, topic, partition, key: '', contains: '', limit: '20' },
     ...(offset ? { from: 'offset', start: offset } : { from: 'newest', start: '' }),
   })
-  const session = useQuery(sessionQuery).data
+  const readOnly = useReadOnly(name)
   const request = useMutation({ mutationFn: (body: PeekRequest) => requestPeek(name, body) })
   const set = (change: Partial<Typed>) => setTyped((before) => ({ ...before, ...change }))
   const subject = subjects.find((each) => each.of === typed.of) ?? first
@@ -104,7 +103,7 @@ export function PeekForm({ name, subjects, of, topic = '', partition = '', offse
           onChange={(value) => set({ limit: value })}
           narrow
         />
-        <ReasonButton type="submit" reason={cannotWrite(session) ?? wrong} loading={request.isPending}>
+        <ReasonButton type="submit" reason={readOnly ?? wrong} loading={request.isPending}>
           Show records
         </ReasonButton>
       </form>

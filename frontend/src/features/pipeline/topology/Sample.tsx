@@ -1,9 +1,8 @@
-import { useMutation, useQuery } from '@tanstack/react-query'
+import { useMutation } from '@tanstack/react-query'
 import { requestPeek } from '@/api/peeks'
-import { sessionQuery } from '@/api/session'
 import { ErrorNote } from '@/components/ui/Feedback'
 import { ReasonButton } from '@/components/ui/ReasonButton'
-import { cannotWrite } from '@/domain/roles'
+import { useReadOnly } from '@/components/teams/useReadOnly'
 import { Peeked } from '../records/Peeked'
 import classes from './topology.module.css'
 
@@ -11,7 +10,7 @@ const SHOWN = 10
 
 /** What an interceptor or a selector takes out of the newest records of its source, as they came to it. */
 export function Sample({ name, path }: { name: string; path: string }) {
-  const session = useQuery(sessionQuery).data
+  const readOnly = useReadOnly(name)
   const request = useMutation({ mutationFn: () => requestPeek(name, { of: path, limit: SHOWN }) })
   return (
     <section aria-label="Sample of what it takes out" className={classes.sample}>
@@ -22,7 +21,7 @@ export function Sample({ name, path }: { name: string; path: string }) {
       <ReasonButton
         variant="default"
         size="xs"
-        reason={cannotWrite(session)}
+        reason={readOnly}
         loading={request.isPending}
         onClick={() => request.mutate()}
       >

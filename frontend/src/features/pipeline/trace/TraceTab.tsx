@@ -2,7 +2,6 @@ import { SegmentedControl, TextInput } from '@mantine/core'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { useState } from 'react'
-import { sessionQuery } from '@/api/session'
 import { requestTrace, traceQuery } from '@/api/traces'
 import type { TraceRequest } from '@/api/types'
 import { ShowCall } from '@/components/actions/ShowCall'
@@ -10,7 +9,7 @@ import { MadeByHost } from '@/components/previews/MadeByHost'
 import { Empty, ErrorNote } from '@/components/ui/Feedback'
 import { Panel } from '@/components/ui/Panel'
 import { ReasonButton } from '@/components/ui/ReasonButton'
-import { cannotWrite } from '@/domain/roles'
+import { useReadOnly } from '@/components/teams/useReadOnly'
 import { type By, questionOf, traceCall, WAYS } from './question'
 import { TraceOutcome } from './TraceOutcome'
 import classes from './trace.module.css'
@@ -27,7 +26,7 @@ export function TraceTab() {
 export function TraceForm({ name, at }: { name: string; at: string }) {
   const [by, setBy] = useState<By>('at')
   const [value, setValue] = useState(at)
-  const readOnly = cannotWrite(useQuery(sessionQuery).data)
+  const readOnly = useReadOnly(name)
   const request = useMutation({ mutationFn: (body: TraceRequest) => requestTrace(name, body) })
   const id = request.data?.id
   const question = questionOf(by, value)

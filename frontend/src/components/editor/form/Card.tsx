@@ -40,8 +40,8 @@ export function Card({ path, title, note, initiallyOpen = false, actions, childr
           <IconChevronRight size={14} className={classes.chevron} data-open={open || undefined} aria-hidden />
           <span id={`${id}-title`} className={classes.cardTitle}>
             {title}
-          </span>
-          {note && <span className={classes.cardNote}>{note}</span>}
+          </span>{' '}
+          {note && <span className={classes.cardNote}>{note}</span>}{' '}
           {findings.length > 0 && (
             <span
               className={classes.count}

@@ -292,7 +292,7 @@ function Add({ path, shape, label, keys }: AddProps) {
   }
   if (inner.kind === 'union' && inner.options.every(typeOf))
     return (
-      <Menu position="bottom-start" width={320} withinPortal>
+      <Menu position="bottom-start" width={320} withinPortal={false}>
         <Menu.Target>
           <Button
             className={classes.add}

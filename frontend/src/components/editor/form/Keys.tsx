@@ -34,13 +34,13 @@ export function Keys({ path, schema, without = NONE }: KeysProps) {
   const isShown = (key: string) => isRequired(key) || Object.hasOwn(value, key) || touched.has(key)
   useEffect(() => {
     const key = revealed && startsWith(revealed.path, path) ? revealed.path[path.length] : undefined
-    if (typeof key === 'string' && !isShown(key)) setTouched(new Set([...touched, key]))
+    if (typeof key === 'string' && !isShown(key)) setTouched((before) => new Set([...before, key]))
     // oxlint-disable-next-line react/exhaustive-deps -- only what is revealed anew
   }, [revealed])
   useEffect(() => {
     // A key that a user has cleared stays where it is.
     const fresh = Object.keys(value).filter((key) => !touched.has(key))
-    if (fresh.length > 0) setTouched(new Set([...touched, ...fresh]))
+    if (fresh.length > 0) setTouched((before) => new Set([...before, ...fresh]))
     // oxlint-disable-next-line react/exhaustive-deps -- only keys that are written anew
   }, [Object.keys(value).join()])
   const others = properties.filter(([key]) => !isShown(key))
@@ -48,7 +48,11 @@ export function Keys({ path, schema, without = NONE }: KeysProps) {
   return (
     <div className={classes.keys}>
       {drawn.map(([key, own]) => (
-        <div key={key} className={classes.key}>
+        <div
+          key={key}
+          className={classes.key}
+          data-unset={(Object.hasOwn(value, key) && !isRequired(key)) || undefined}
+        >
           {draw({
             path: [...path, key],
             schema: own,

@@ -56,8 +56,11 @@ export function ScalarField({ shape, ...props }: FieldProps & { shape: Scalar })
   if (shape.kind === 'scalar' && shape.of === 'boolean')
     return (
       <Checkbox
-        {...common}
+        id={common.id}
+        error={error}
+        disabled={readOnly}
         label={label}
+        description={quiet ? undefined : <Help schema={schema} required={required} />}
         checked={(value ?? own.default) === true}
         onChange={(event) => write(event.currentTarget.checked)}
       />
@@ -84,6 +87,7 @@ export function ScalarField({ shape, ...props }: FieldProps & { shape: Scalar })
     return (
       <Autocomplete
         {...common}
+        size="xs"
         className={classes.value}
         value={text}
         data={[...new Set(offered)]}
@@ -103,6 +107,7 @@ export function ScalarField({ shape, ...props }: FieldProps & { shape: Scalar })
   return (own.maxLength ?? 0) >= LONG || text.includes('\n') ? (
     <Textarea
       {...plain}
+      size="xs"
       autosize
       minRows={1}
       maxRows={10}

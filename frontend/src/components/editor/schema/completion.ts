@@ -12,6 +12,9 @@ export interface Names {
   secrets: readonly string[]
 }
 
+/** More is said in the description. */
+const LONGEST = 40
+
 const GROUPS = new Set(['sources', 'channels', 'sinks'])
 
 /** Offers keys, values, types and names where the schema has them. */
@@ -68,10 +71,9 @@ const keyText = (key: string, hasColon: boolean) => (hasColon ? inline(key) : `$
 /** Type, unit and default of a key, in a line. */
 export function detailOf(tree: SchemaTree, schema: Schema, required: boolean): string {
   const { type, unit, default: without } = describe(tree, schema, required)
-  const short = type.length > 40 ? `${type.slice(0, 39)}…` : type
-  return [short, unit, required ? 'required' : without !== null && `default ${without}`]
-    .filter(Boolean)
-    .join(', ')
+  const short = type.length > LONGEST ? `${type.slice(0, LONGEST - 1)}…` : type
+  const shown = without !== null && without.length <= LONGEST
+  return [short, unit, required ? 'required' : shown && `default ${without}`].filter(Boolean).join(', ')
 }
 
 function valuesAt(tree: SchemaTree, names: Names, caret: Caret): Completion[] {

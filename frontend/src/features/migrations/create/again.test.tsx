@@ -1,3 +1,4 @@
+import definitionSchema from '../../../../definition-schema.json'
 import {
   createMemoryHistory,
   createRootRoute,
@@ -25,6 +26,9 @@ beforeEach(() => {
   given.get('/pipelines', () => page([]))
   given.get('/pipelines/orders', () => detail())
   given.get('/hosts', () => [])
+  given.get('/secrets', () => page([]))
+  given.get('/clusters', () => page([]))
+  given.get('/definition-schema', () => definitionSchema)
   given.get('/migrations', () => page([]))
   given.post('/pipelines/validate', () => ({ valid: true, findings: [] }))
 })

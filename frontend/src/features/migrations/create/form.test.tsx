@@ -1,3 +1,4 @@
+import definitionSchema from '../../../../definition-schema.json'
 import { screen, waitFor } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
 import { vi } from 'vitest'
@@ -15,6 +16,9 @@ beforeEach(() => {
   given.get('/session', () => session('operator'))
   given.get('/migrations', () => page([]))
   given.get('/hosts', () => [])
+  given.get('/secrets', () => page([]))
+  given.get('/clusters', () => page([]))
+  given.get('/definition-schema', () => definitionSchema)
 })
 
 async function plan() {

@@ -39,7 +39,7 @@ export function FindingList({ findings, onShow, onShowField }: Omit<FindingsProp
             {finding.suggestion && <div className={classes.suggestion}>{finding.suggestion}</div>}
             {onShowField && finding.path && (
               <button type="button" className={classes.link} onClick={() => onShowField(finding)}>
-                Show in form<span className="visually-hidden">: {finding.path}</span>
+                Show in form <span className="visually-hidden">{finding.path}</span>
               </button>
             )}
           </div>

@@ -12,6 +12,7 @@ from rest_framework.response import Response
 from pipelines.api.http.base import View, answer
 from pipelines.api.http.rate_limits import one_of_few
 from pipelines.api.http.requests import Shape, Text
+from pipelines.domain.base.findings import Finding
 from pipelines.domain.connect.importing.importer import import_connect
 from pipelines.domain.definitions.document.text import dump
 from pipelines.domain.flume.importing.importer import Imported, import_flume
@@ -68,7 +69,9 @@ def _answer(make: Callable[[], Imported]) -> Response:
         made = make()
     except ImportRefused as refused:
         first = refused.findings[0]
-        raise Invalid(first.message, code=first.code, hint=first.suggestion, findings=[*refused.findings]) from None
+        # A problem has findings as everywhere; what was done is the same of each here: nothing.
+        found = [Finding(**each.model_dump(include=set(Finding.model_fields))) for each in refused.findings]
+        raise Invalid(first.message, code=first.code, hint=first.suggestion, findings=found) from None
     return answer(
         ImportSchema(
             definition=made.definition, definition_yaml=dump(made.definition), findings=made.findings, valid=made.valid

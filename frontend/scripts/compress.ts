@@ -14,7 +14,7 @@ export const compress = (): Plugin => {
     configResolved: ({ build }) => {
       directory = join(build.outDir, build.assetsDir)
     },
-    closeBundle: () => {
+    writeBundle: () => {
       for (const name of readdirSync(directory).filter((each) => TEXT.test(each))) {
         const path = join(directory, name)
         if (statSync(path).size < 1_000) continue

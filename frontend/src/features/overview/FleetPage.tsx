@@ -29,7 +29,7 @@ export function FleetPage() {
   const { data, error, refetch } = useQuery({ ...pipelinesQuery, refetchInterval: usePollInterval() })
   useRereadWhile(
     useAtTime((now) => data?.some((each) => freshness(each, now).stale) ?? false),
-    pipelinesQuery.queryKey,
+    [pipelinesQuery.queryKey],
   )
   const past = useQuery({ ...fleetQuery, refetchInterval: HISTORY_MS })
   return (

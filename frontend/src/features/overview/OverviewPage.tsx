@@ -28,7 +28,7 @@ export function OverviewPage() {
   const { data, error, refetch } = useQuery({ ...pipelinesQuery, refetchInterval: usePollInterval() })
   useRereadWhile(
     useAtTime((now) => data?.some((each) => freshness(each, now).stale) ?? false),
-    pipelinesQuery.queryKey,
+    [pipelinesQuery.queryKey],
   )
   return (
     <div className={classes.page}>

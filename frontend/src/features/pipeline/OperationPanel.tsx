@@ -150,7 +150,7 @@ function WhileItStops({ operation, pipeline, run, drain }: Required<OperationPro
           Force stop
         </ReasonButton>
       )}
-      {shown === 'stacks' && run && <StacksDialog run={run} onClose={close} />}
+      {shown === 'stacks' && run && <StacksDialog name={pipeline.name} run={run} onClose={close} />}
       {shown === 'force' && <ForceStopDialog pipeline={pipeline} onClose={close} />}
     </>
   )

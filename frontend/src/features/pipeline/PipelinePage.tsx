@@ -46,7 +46,7 @@ export function PipelinePage() {
   const shown = pipeline.data
   useRereadWhile(
     useAtTime((now) => shown !== undefined && freshness(shown, now).stale),
-    keys.pipeline(name),
+    [keys.detail(name), keys.status(name)],
   )
   usePhaseAnnouncements(pipeline.data)
   if (pipeline.error && !pipeline.data)

@@ -2,13 +2,18 @@ import { useQueryClient, type QueryKey } from '@tanstack/react-query'
 import { useEffect } from 'react'
 import { POLL_MS } from './LiveProvider'
 
-/** Reads again what no frame renews: while an agent is silent, its state and the conditions are asked for. */
-export function useRereadWhile(silent: boolean, queryKey: QueryKey): void {
+/** Reads again what no frame renews: while an agent is silent, its state and the conditions are asked for. A read that
+ * is still under way is left to end. */
+export function useRereadWhile(silent: boolean, queryKeys: readonly QueryKey[]): void {
   const client = useQueryClient()
-  const key = JSON.stringify(queryKey)
+  const all = JSON.stringify(queryKeys)
   useEffect(() => {
     if (!silent) return
-    const timer = setInterval(() => void client.invalidateQueries({ queryKey: JSON.parse(key) }), POLL_MS)
+    const reread = () => {
+      for (const queryKey of JSON.parse(all) as QueryKey[])
+        void client.invalidateQueries({ queryKey }, { cancelRefetch: false })
+    }
+    const timer = setInterval(reread, POLL_MS)
     return () => clearInterval(timer)
-  }, [client, silent, key])
+  }, [client, silent, all])
 }

@@ -1,10 +1,9 @@
 import { Button, SegmentedControl, TextInput } from '@mantine/core'
-import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { type ComponentType, type ReactNode, useEffect, useState } from 'react'
 import { keys } from '@/api/keys'
 import { createMigration, migrationsQuery } from '@/api/migrations'
-import { sessionQuery } from '@/api/session'
 import type { Finding, MigrationKind, PipelineDetail } from '@/api/types'
 import { ShowCall } from '@/components/actions/ShowCall'
 import { PreviewPanel } from '@/components/previews/PreviewPanel'
@@ -12,13 +11,13 @@ import { saveTest } from '@/components/previews/saveTest'
 import { TestsNote } from '@/components/previews/TestsNote'
 import { TestsPanel } from '@/components/previews/TestsPanel'
 import { type Tests, useTests } from '@/components/previews/useTests'
+import { useReadOnly } from '@/components/teams/useReadOnly'
 import { announce } from '@/components/ui/Announcer'
 import { ErrorNote } from '@/components/ui/Feedback'
 import { FindingList } from '@/components/ui/Findings'
 import { ReasonButton } from '@/components/ui/ReasonButton'
 import { createMigrationCall } from '@/domain/migrationCalls'
 import { STAGES } from '@/domain/migrations'
-import { cannotWrite } from '@/domain/roles'
 import { DefinitionEditor } from '@/components/editor/DefinitionEditor'
 import { keepDraft } from '@/components/editor/draft'
 import { notReady, useValidation } from '@/components/editor/useValidation'
@@ -197,7 +196,7 @@ interface SendProps {
 
 function Send(props: SendProps) {
   const { pipeline, kind, draft, reason, onReason, onChange, refused, create, findings, tests } = props
-  const readOnly = cannotWrite(useQuery(sessionQuery).data)
+  const readOnly = useReadOnly(pipeline.name)
   const open = useInfiniteQuery(migrationsQuery({ pipeline: pipeline.name, state: 'open' })).data?.pages[0]
     ?.results[0]
   const body = { pipeline: pipeline.name, kind, spec: specOf(kind, draft), reason: reason.trim() }

@@ -2,7 +2,7 @@ import definitionSchema from '../../../../definition-schema.json'
 import { screen, waitFor } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
 import { vi } from 'vitest'
-import { detail, migration, session } from '@/testing/factories'
+import { detail, migration, pipeline, session, team } from '@/testing/factories'
 import { difference, preview, PREVIEW_ID } from '@/testing/previews'
 import { showRouted } from '@/testing/render'
 import { given, problem } from '@/testing/server'
@@ -64,6 +64,18 @@ it('says who holds the pipeline, and leads there', async () => {
   )
   expect(screen.getByRole('button', { name: 'Next: Plan migration' })).toHaveAccessibleDescription(
     /^The migration of orders by ben is open/,
+  )
+})
+
+it('is not for a viewer of the team, whatever the role elsewhere', async () => {
+  given.get('/session', () => ({ ...session('operator'), everywhere: null }))
+  given.get('/teams', () => page([team('default', 'viewer'), team('cobalt', 'operator')]))
+  given.get('/pipelines', () => page([pipeline()]))
+  showRouted(<MigrationForm pipeline={detail()} kind="software" given={{}} />)
+  await waitFor(() =>
+    expect(screen.getByRole('button', { name: 'Next: Plan migration' })).toHaveAccessibleDescription(
+      /^Your role in the team default is Viewer/,
+    ),
   )
 })
 

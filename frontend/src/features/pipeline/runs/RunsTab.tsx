@@ -64,7 +64,7 @@ export function RunsTab() {
         </Table>
       )}
       <LoadMore query={query} />
-      {shown && <StacksDialog run={shown} onClose={() => setShown(null)} />}
+      {shown && <StacksDialog name={name} run={shown} onClose={() => setShown(null)} />}
     </Panel>
   )
 }

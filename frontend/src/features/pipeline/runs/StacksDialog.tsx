@@ -2,23 +2,29 @@ import { Group, Modal, Stack, Text } from '@mantine/core'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { keys } from '@/api/keys'
 import { dumpStacks, stacksQuery } from '@/api/runs'
-import { sessionQuery } from '@/api/session'
 import type { Run, Stacks } from '@/api/types'
+import { useReadOnly } from '@/components/teams/useReadOnly'
 import { announce } from '@/components/ui/Announcer'
 import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
 import { ReasonButton } from '@/components/ui/ReasonButton'
 import { Moment } from '@/components/ui/Time'
-import { cannotWrite } from '@/domain/roles'
 import { stuckFrames, type FrameMark } from './stuck'
 import classes from './stacks.module.css'
 
 type Dump = Stacks['dumps'][number]
 
+interface StacksDialogProps {
+  /** The pipeline. */
+  name: string
+  run: Run
+  onClose: () => void
+}
+
 /** What every thread of a run was doing: the dumps that a stop took, those that were asked for, and one more now. */
-export function StacksDialog({ run, onClose }: { run: Run; onClose: () => void }) {
+export function StacksDialog({ name, run, onClose }: StacksDialogProps) {
   const client = useQueryClient()
   const { data, error, refetch } = useQuery(stacksQuery(run.id))
-  const readOnly = cannotWrite(useQuery(sessionQuery).data)
+  const readOnly = useReadOnly(name)
   const dump = useMutation({
     mutationFn: () => dumpStacks(run.id),
     onSuccess: ({ dumps }) =>

@@ -1,7 +1,7 @@
 import { screen, waitFor } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
 import type { Stacks } from '@/api/types'
-import { run, session, T0 } from '@/testing/factories'
+import { pipeline, run, session, T0, team } from '@/testing/factories'
 import { show } from '@/testing/render'
 import { given } from '@/testing/server'
 import { StacksDialog } from './StacksDialog'
@@ -36,7 +36,7 @@ describe('the stacks of a run', () => {
       taken ||= new URL(request.url).searchParams.get('asked') === 'a1'
       return answer(taken ? [dump] : [])
     })
-    show(<StacksDialog run={run()} onClose={() => {}} />)
+    show(<StacksDialog name="orders" run={run()} onClose={() => {}} />)
     expect(await screen.findByText('No dumps')).toBeInTheDocument()
     await takeOne()
     expect(await screen.findByText('Busy: sinks.out')).toBeInTheDocument()
@@ -46,17 +46,33 @@ describe('the stacks of a run', () => {
 
   it('that do not come in time are said to be on their way', async () => {
     given.get('/runs/7/stacks', () => answer([]))
-    show(<StacksDialog run={run()} onClose={() => {}} />)
+    show(<StacksDialog name="orders" run={run()} onClose={() => {}} />)
     await takeOne()
     expect(await screen.findByText(/has not responded yet/)).toBeInTheDocument()
   })
 
   it('of a run that is over are not taken any more', async () => {
     given.get('/runs/7/stacks', () => answer([dump]))
-    show(<StacksDialog run={run({ ended_at: T0 })} onClose={() => {}} />)
+    show(<StacksDialog name="orders" run={run({ ended_at: T0 })} onClose={() => {}} />)
     expect(await screen.findByText(/on request/)).toBeInTheDocument()
     expect(screen.getByRole('button', { name: 'Take dump' })).toHaveAccessibleDescription(
       'The run has ended.',
+    )
+  })
+
+  it('are not taken by a viewer of the team, whatever the role elsewhere', async () => {
+    given.get('/session', () => ({ ...session('operator'), everywhere: null }))
+    given.get('/teams', () => ({
+      results: [team('default', 'viewer'), team('cobalt', 'operator')],
+      next: null,
+    }))
+    given.get('/pipelines', () => ({ results: [pipeline()], next: null }))
+    given.get('/runs/7/stacks', () => answer([]))
+    show(<StacksDialog name="orders" run={run()} onClose={() => {}} />)
+    await waitFor(() =>
+      expect(screen.getByRole('button', { name: 'Take dump' })).toHaveAccessibleDescription(
+        /^Your role in the team default is Viewer/,
+      ),
     )
   })
 })

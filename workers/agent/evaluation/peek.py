@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -35,16 +34,14 @@ def peek(request: PeekRequest, _tmp: Path) -> PeekResult:
     question, found = request.question, _subject(request)
     cluster = KafkaCluster.of(found.servers, found.options, ReachPolicy.model_validate(request.reach))
     topic = _topic(cluster, found, question)
+    shown = _Shown(question, Rules.of_all(request.masking, request.masked))
     try:
-        read = peeking.peek(cluster, topic, question, found.path, committed=found.committed)
+        read = peeking.peek(cluster, topic, question, found.path, committed=found.committed, shows=shown.shows)
     except NoPartition as error:
         raise refuse(f"{found.path}", "UNKNOWN_PARTITION", str(error), "Name one of them, or none.") from error
     except KafkaException as error:
         raise cluster.refusal(found.path, topic, error) from error
-    shown = _Shown(question, Rules.of_all(request.masking, request.masked))
-    records = [
-        row for key, each in peeking.in_order(read.parts, newest=question.newest) if (row := shown.row(key, each))
-    ]
+    records = [shown.row(key, each) for key, each in peeking.in_order(read.parts, newest=question.newest)]
     return PeekResult(
         topic=topic,
         records=records,
@@ -97,14 +94,11 @@ class _Shown:
     def __init__(self, question: PeekQuestion, rules: Rules) -> None:
         self._question, self._rules = question, rules
         self._left = MOST_SHOWN_BYTES
-        self._without_event = self._masked = 0
+        self._without_event = 0
 
-    def row(self, key: TopicPartition, found: Found) -> PeekedRecord | None:
-        """None where it matches by what is masked."""
-        event = self._rules.for_record([found.content]).event(found.content)
-        if not self._shows(event):
-            self._masked += 1
-            return None
+    def row(self, key: TopicPartition, found: Found) -> PeekedRecord:
+        """It counts against the bound."""
+        event = self._event(found.content)
         if found.tombstone:
             event |= {"body": None, "note": ""}
         self._left -= len(str(event))
@@ -125,24 +119,25 @@ class _Shown:
             cause=self._rules.for_record([found.content]).mask.text(letter.get("cause", "")),
         )
 
-    def _shows(self, event: Mapping[str, Any]) -> bool:
-        """Whether what is searched for can be seen in it: what is masked is not found out by searching for it."""
+    def _event(self, content: Content) -> dict[str, Any]:
+        return self._rules.for_record([content]).event(content)
+
+    def shows(self, content: Content) -> bool:
+        """Whether what is searched for can be seen in it. One that only matches by what is masked is passed over as if
+        it did not match: no count, no bound and no note may tell that it does."""
         if not self._question.searches or self._rules == Rules():
             return True
-        key, wanted = self._question.key, self._question.contains
+        key, wanted, event = self._question.key, self._question.contains, self._event(content)
         seen = [event.get("body") or "", event["key"] or "", *(value for _, value in event["headers"])]
         return (key is None or event["key"] == key) and (wanted is None or any(wanted in each for each in seen))
 
     @property
     def notes(self) -> list[str]:
         """What of the records is not shown."""
-        notes = []
-        if self._masked:
-            notes.append(f"{self._masked} records that match by what is masked are left out.")
-        if self._without_event:
-            size = MOST_SHOWN_BYTES // (1 << 20)
-            notes.append(f"The last {self._without_event} records are without content: more than {size} MiB in all.")
-        return notes
+        if not self._without_event:
+            return []
+        size = MOST_SHOWN_BYTES // (1 << 20)
+        return [f"The last {self._without_event} records are without content: more than {size} MiB in all."]
 
 
 def _headers(content: Content) -> dict[str, str]:

@@ -10,7 +10,7 @@ import heapq
 import itertools
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -123,15 +123,24 @@ class Peeked:
     notes: list[str]
 
 
-def peek(cluster: KafkaCluster, topic: str, question: PeekQuestion, path: str, *, committed: bool) -> Peeked:
+Shows = Callable[[Content], bool]
+"""Whether what is searched for may be seen in a record."""
+
+
+def peek(
+    cluster: KafkaCluster, topic: str, question: PeekQuestion, path: str, *, committed: bool, shows: Shows
+) -> Peeked:
     """The records that are asked for, of each partition in the order of its offsets. Raises Refused and
     KafkaException."""
-    return _Peek(cluster, topic, question, path, committed).result()
+    return _Peek(cluster, topic, question, path, committed, shows).result()
 
 
 class _Peek:
-    def __init__(self, cluster: KafkaCluster, topic: str, question: PeekQuestion, path: str, committed: bool) -> None:
+    def __init__(
+        self, cluster: KafkaCluster, topic: str, question: PeekQuestion, path: str, committed: bool, shows: Shows
+    ) -> None:
         self._cluster, self._topic, self._question, self._committed = cluster, topic, question, committed
+        self._shows = shows
         self._deadline = time.monotonic() + SECONDS
         self._notes: list[str] = []
         self._searched = self._bytes = 0
@@ -225,7 +234,9 @@ class _Peek:
         self._bytes += found.content.size
         read.offsets.append(found.offset)
         if matches(self._question, found.content):
-            read.found.append(found._replace(content=_beginning(found.content)))
+            kept = _beginning(found.content)
+            if self._shows(kept):
+                read.found.append(found._replace(content=kept))
 
     def _chosen(self, *, newest: bool) -> bool:
         """Keep those that are asked for: of each partition a part without gaps, the newest or the oldest of all."""

@@ -206,3 +206,10 @@ def test_a_page_listens_by_its_session_until_it_logs_out(server: Server, monkeyp
         assert stream.open_streams[user.username] == 1
         client.logout()
         assert listener.ended.wait(SECONDS)
+
+
+def test_the_oldest_numbers_are_forgotten() -> None:
+    sent = stream.Sent()
+    for number in range(stream.REMEMBERED + 1):
+        sent.add(number)
+    assert [number in sent for number in (0, 1, stream.REMEMBERED)] == [False, True, True]

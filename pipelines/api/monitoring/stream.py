@@ -170,6 +170,24 @@ class Every:
         return True
 
 
+class Sent:
+    """The newest numbers of events that were sent."""
+
+    def __init__(self) -> None:
+        self._order: deque[int] = deque()
+        self._numbers: set[int] = set()
+
+    def __contains__(self, number: int) -> bool:
+        return number in self._numbers
+
+    def add(self, number: int) -> None:
+        """Remember one; the oldest is forgotten for it."""
+        self._order.append(number)
+        self._numbers.add(number)
+        if len(self._order) > REMEMBERED:
+            self._numbers.discard(self._order.popleft())
+
+
 class Feed:
     """Merges Redis and the database into frames, each event once."""
 
@@ -178,7 +196,7 @@ class Feed:
         self._tail = tail
         self._after = subscription.after
         self._floor = subscription.after
-        self._sent: deque[int] = deque(maxlen=REMEMBERED)
+        self._sent = Sent()
         self._live: dict[str, dict[str, Any]] = {}
 
     async def run(self) -> AsyncIterator[bytes]:
@@ -223,7 +241,7 @@ class Feed:
         """Whether an event was not sent yet. Numbers may come out of order, for transactions end in any order."""
         if number <= self._floor or number in self._sent:
             return False
-        self._sent.append(number)
+        self._sent.add(number)
         self._after = max(self._after, number)
         return True
 

@@ -80,8 +80,13 @@ def page() -> str:
     return "built" if ensure_build(find_node()) else "unchanged"
 
 
+def found_browser() -> str | None:
+    """The Chromium on PATH."""
+    return next((path for name in BROWSERS if (path := shutil.which(name))), None)
+
+
 def browser() -> str:
-    found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
+    found = found_browser()
     if found:
         return found
     if not apt.can_install():
@@ -90,7 +95,7 @@ def browser() -> str:
             "Debian and Ubuntu: sudo apt-get install -y chromium",
         )
     apt.install("chromium", "chromium-browser")
-    return str(shutil.which("chromium") or shutil.which("chromium-browser"))
+    return str(found_browser())
 
 
 def postgres() -> str:

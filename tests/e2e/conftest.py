@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from dataclasses import dataclass
 import pytest
 from playwright.sync_api import Browser, expect, sync_playwright
 
-from controlplane.provision.setup import BROWSERS
+from controlplane.provision.setup import found_browser
 from tests.chaos.installation import Installation
 from tests.chaos.stream import Stream, streaming
 
@@ -64,7 +63,7 @@ def stack(people: Stack, demo: Stream) -> Iterator[Stack]:
 @contextmanager
 def chromium() -> Iterator[Browser]:
     """The system's Chromium; a browser that a test tool brings along is not needed."""
-    path = next((found for name in BROWSERS if (found := shutil.which(name))), None)
+    path = found_browser()
     assert path is not None, "No Chromium on PATH; `make test` installs one on Debian."
     with sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=path, args=FLAGS, timeout=120_000)

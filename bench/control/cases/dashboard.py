@@ -3,7 +3,6 @@ and what share of a core its open tabs take."""
 
 from __future__ import annotations
 
-import shutil
 import statistics
 import threading
 import time
@@ -16,7 +15,7 @@ from playwright.sync_api import Browser, BrowserContext, CDPSession, Page, sync_
 from bench.control.fleet import Plan
 from bench.control.server import web
 from bench.control.stage import Fleet, Stage, Values
-from controlplane.provision.setup import BROWSERS
+from controlplane.provision.setup import found_browser
 from pipelines.domain.base.roles import Role
 from pipelines.services.access import access
 
@@ -99,7 +98,7 @@ def _moving(fleet: Fleet) -> Iterator[None]:
 
 @contextmanager
 def _browser() -> Iterator[Browser]:
-    path = next((found for name in BROWSERS if (found := shutil.which(name))), None)
+    path = found_browser()
     if path is None:
         raise RuntimeError("no Chromium on PATH")
     with sync_playwright() as playwright:
@@ -150,9 +149,7 @@ def _longest_task(context: BrowserContext) -> float:
     """Milliseconds of the longest task while list and fleet are loaded and scrolled through."""
     longest = []
     for path in SCROLLED:
-        page = context.new_page()
-        page.goto(path)
-        page.get_by_role("heading", level=1).wait_for()
+        page = _tab(context, path)
         for _ in range(SCREENS):
             page.mouse.wheel(0, 900)
             page.wait_for_timeout(100)

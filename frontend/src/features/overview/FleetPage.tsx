@@ -11,7 +11,7 @@ import { plural } from '@/lib/format'
 import { freshness } from '@/domain/freshness'
 import { useAtTime } from '@/lib/clock'
 import { usePollInterval } from '@/lib/live/LiveProvider'
-import { useRereadWhile } from '@/lib/live/useRereadWhile'
+import { REREAD_LIST_MS, useRereadWhile } from '@/lib/live/useRereadWhile'
 import { useFavourites } from './favourites'
 import { filterPipelines, sortPipelines, withoutFilter, type OverviewSearch } from './filter'
 import { FirstPipeline } from './FirstPipeline'
@@ -30,6 +30,7 @@ export function FleetPage() {
   useRereadWhile(
     useAtTime((now) => data?.some((each) => freshness(each, now).stale) ?? false),
     [pipelinesQuery.queryKey],
+    REREAD_LIST_MS,
   )
   const past = useQuery({ ...fleetQuery, refetchInterval: HISTORY_MS })
   return (

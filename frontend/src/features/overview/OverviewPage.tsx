@@ -11,7 +11,7 @@ import { count, plural } from '@/lib/format'
 import { freshness } from '@/domain/freshness'
 import { useAtTime } from '@/lib/clock'
 import { usePollInterval } from '@/lib/live/LiveProvider'
-import { useRereadWhile } from '@/lib/live/useRereadWhile'
+import { REREAD_LIST_MS, useRereadWhile } from '@/lib/live/useRereadWhile'
 import { useSession } from '@/lib/session'
 import { AttentionList } from './AttentionList'
 import { BulkBar } from './BulkBar'
@@ -29,6 +29,7 @@ export function OverviewPage() {
   useRereadWhile(
     useAtTime((now) => data?.some((each) => freshness(each, now).stale) ?? false),
     [pipelinesQuery.queryKey],
+    REREAD_LIST_MS,
   )
   return (
     <div className={classes.page}>

@@ -2,9 +2,12 @@ import { useQueryClient, type QueryKey } from '@tanstack/react-query'
 import { useEffect } from 'react'
 import { POLL_MS } from './LiveProvider'
 
+/** Of a list, in which one silent agent among a thousand must not have all of them read every few seconds. */
+export const REREAD_LIST_MS = 10_000
+
 /** Reads again what no frame renews: while an agent is silent, its state and the conditions are asked for. A read that
- * is still under way is left to end. */
-export function useRereadWhile(silent: boolean, queryKeys: readonly QueryKey[]): void {
+ * is still under way is left to end. `every`: milliseconds between two reads. */
+export function useRereadWhile(silent: boolean, queryKeys: readonly QueryKey[], every = POLL_MS): void {
   const client = useQueryClient()
   const all = JSON.stringify(queryKeys)
   useEffect(() => {
@@ -13,7 +16,7 @@ export function useRereadWhile(silent: boolean, queryKeys: readonly QueryKey[]):
       for (const queryKey of JSON.parse(all) as QueryKey[])
         void client.invalidateQueries({ queryKey }, { cancelRefetch: false })
     }
-    const timer = setInterval(reread, POLL_MS)
+    const timer = setInterval(reread, every)
     return () => clearInterval(timer)
-  }, [client, silent, all])
+  }, [client, silent, all, every])
 }

@@ -13,7 +13,7 @@ from controlplane.cli.base.session import Session
 
 if TYPE_CHECKING:
     from pipelines.domain.flume.importing.importer import Imported
-    from pipelines.domain.flume.reading.report import ImportFinding
+    from pipelines.domain.imports.report import ImportFinding
 
 
 def show(session: Session, make: Callable[[], Imported], target: Path | None) -> None:
@@ -35,7 +35,7 @@ def show(session: Session, make: Callable[[], Imported], target: Path | None) ->
 
 
 def _made(make: Callable[[], Imported]) -> Imported:
-    from pipelines.domain.flume.reading.report import ImportRefused
+    from pipelines.domain.imports.report import ImportRefused
 
     try:
         return make()

@@ -16,7 +16,7 @@ from pipelines.domain.base.findings import Finding
 from pipelines.domain.connect.importing.importer import import_connect
 from pipelines.domain.definitions.document.text import dump
 from pipelines.domain.flume.importing.importer import Imported, import_flume
-from pipelines.domain.flume.reading.report import ImportRefused
+from pipelines.domain.imports.report import ImportRefused
 from pipelines.foundation.errors import Invalid
 from pipelines.selectors.lifecycle.schemas import ImportSchema
 

@@ -13,7 +13,7 @@ from pipelines.domain.base.roles import RoleWord
 from pipelines.domain.base.states import DesiredState, OperationKind, OperationState, Phase, StopReason
 from pipelines.domain.definitions.document.consequences import Consequence, EvaluatedChange
 from pipelines.domain.definitions.document.guarantees import ChannelGuarantee
-from pipelines.domain.flume.reading.report import ImportFinding
+from pipelines.domain.imports.report import ImportFinding
 from pipelines.domain.lifecycle.conditions import ConditionStatus, ConditionType
 from pipelines.domain.lifecycle.reconciling import SourceOfTruth
 from pipelines.selectors.access.schemas import OutdatedSecretSchema

@@ -14,8 +14,8 @@ from pipelines.domain.definitions.document.references import substituted
 from pipelines.domain.flume.importing.importer import Imported, import_flume
 from pipelines.domain.flume.reading.agent import choose
 from pipelines.domain.flume.reading.placeholders import translate
-from pipelines.domain.flume.reading.properties import parse
-from pipelines.domain.flume.reading.report import Report
+from pipelines.domain.imports.properties import parse
+from pipelines.domain.imports.report import Report
 from tests.unit.definitions import changed
 from tests.unit.flume.agents import WHOLE, below, imported, written
 from tests.vectors import Vector, drives

@@ -8,7 +8,7 @@ from typing import Any
 
 from pipelines.domain.connect.importing.notes import take_text
 from pipelines.domain.connect.importing.parts import Part
-from pipelines.domain.flume.reading.agent import Section
+from pipelines.domain.imports.section import Section
 
 _FORMATS = {"JsonFormat": "json", "ParquetFormat": "parquet", "StringFormat": "text"}
 _TIMES = {"YYYY": "year", "YYYY-MM": "month", "YYYY-MM-dd": "day", "YYYY-MM-dd-HH": "hour"}

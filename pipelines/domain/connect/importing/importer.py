@@ -22,10 +22,10 @@ from pipelines.domain.connect.reading.connector import CLASS, read_connector
 from pipelines.domain.definitions.checks.validate import validate_data
 from pipelines.domain.definitions.document.spec import API_VERSION
 from pipelines.domain.flume.importing.importer import Imported
-from pipelines.domain.flume.reading.agent import Section
-from pipelines.domain.flume.reading.conversion import items
-from pipelines.domain.flume.reading.names import pipeline_name
-from pipelines.domain.flume.reading.report import Report, in_order
+from pipelines.domain.imports.conversion import items
+from pipelines.domain.imports.names import pipeline_name
+from pipelines.domain.imports.report import Report, in_order
+from pipelines.domain.imports.section import Section
 
 _NEEDLESS = {
     "tasks.max": "partitions and placement.launcher.cores decide how much runs at once",

@@ -8,8 +8,8 @@ from pipelines.domain.connect.importing.notes import SINK, SOURCE, mislead
 from pipelines.domain.connect.reading.connector import CLASS
 from pipelines.domain.flume.importing.draft import Draft
 from pipelines.domain.flume.importing.kafka import read_options
-from pipelines.domain.flume.reading.agent import Section
-from pipelines.domain.flume.reading.report import Report
+from pipelines.domain.imports.report import Report
+from pipelines.domain.imports.section import Section
 
 HEADERS = ("topic", "partition", "offset", "key", "timestamp")
 

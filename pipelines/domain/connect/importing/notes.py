@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from pipelines.domain.base.findings import PathParts
 from pipelines.domain.flume.importing.draft import is_secret
-from pipelines.domain.flume.reading.agent import Section
-from pipelines.domain.flume.reading.properties import Property
-from pipelines.domain.flume.reading.report import Report
+from pipelines.domain.imports.properties import Property
+from pipelines.domain.imports.report import Report
+from pipelines.domain.imports.section import Section
 
 SOURCE, SINK = ("sources", "in"), ("sinks", "out")
 OMITTED = "It was omitted."

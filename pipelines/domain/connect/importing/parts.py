@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pipelines.domain.base.findings import PathParts
 from pipelines.domain.connect.importing import notes
 from pipelines.domain.connect.importing.topics import Topics
-from pipelines.domain.flume.reading.properties import Property
-from pipelines.domain.flume.reading.report import Report
+from pipelines.domain.imports.properties import Property
+from pipelines.domain.imports.report import Report
 
 
 @dataclass

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from pipelines.domain.connect.importing.notes import OMITTED, mislead
-from pipelines.domain.flume.reading.agent import Section
-from pipelines.domain.flume.reading.properties import Property
-from pipelines.domain.flume.reading.report import Report
+from pipelines.domain.imports.properties import Property
+from pipelines.domain.imports.report import Report
+from pipelines.domain.imports.section import Section
 
 _AS_THEY_ARE = ("StringConverter", "ByteArrayConverter", "SimpleHeaderConverter")
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from pipelines.domain.connect.importing.notes import take_text
 from pipelines.domain.connect.importing.parts import Part
-from pipelines.domain.flume.reading.agent import Section
-from pipelines.domain.flume.reading.conversion import items
+from pipelines.domain.imports.conversion import items
+from pipelines.domain.imports.section import Section
 
 _POSTGRES = re.compile(r"jdbc:(postgresql://)([^\s?]+)(\?.*)?")
 

@@ -10,10 +10,10 @@ from typing import Any
 from pipelines.domain.base.findings import PathParts
 from pipelines.domain.connect.importing.notes import leave_all, mislead
 from pipelines.domain.connect.importing.topics import Topics
-from pipelines.domain.flume.reading.agent import Section
-from pipelines.domain.flume.reading.conversion import items
-from pipelines.domain.flume.reading.properties import Property
-from pipelines.domain.flume.reading.report import Report
+from pipelines.domain.imports.conversion import items
+from pipelines.domain.imports.properties import Property
+from pipelines.domain.imports.report import Report
+from pipelines.domain.imports.section import Section
 
 _PACKAGE = "org.apache.kafka.connect.transforms."
 _FIELD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

@@ -8,9 +8,9 @@ from typing import Any
 
 from pipelines.domain.base.findings import listed
 from pipelines.domain.base.plain import MAX_CHARACTERS
-from pipelines.domain.flume.reading.agent import Section
-from pipelines.domain.flume.reading.properties import MalformedError, Property, parse
-from pipelines.domain.flume.reading.report import ImportFinding, ImportRefused
+from pipelines.domain.imports.properties import MalformedError, Property, parse
+from pipelines.domain.imports.report import ImportFinding, ImportRefused
+from pipelines.domain.imports.section import Section
 
 CLASS = "connector.class"
 

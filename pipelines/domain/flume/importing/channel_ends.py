@@ -8,10 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from pipelines.domain.flume.importing import catalogue
-from pipelines.domain.flume.reading.agent import Agent, Section
-from pipelines.domain.flume.reading.conversion import items
-from pipelines.domain.flume.reading.properties import Property
-from pipelines.domain.flume.reading.report import Report
+from pipelines.domain.flume.reading.agent import Agent
+from pipelines.domain.imports.conversion import items
+from pipelines.domain.imports.properties import Property
+from pipelines.domain.imports.report import Report
+from pipelines.domain.imports.section import Section
 
 _SINK = "org.apache.flume.sink.kafka.KafkaSink"
 _SOURCE = "org.apache.flume.source.kafka.KafkaSource"

@@ -11,10 +11,10 @@ from pipelines.domain.definitions.parts import registry
 from pipelines.domain.definitions.parts.component import Kind
 from pipelines.domain.flume.importing.catalogue import FlumeType, Rule, snake_case
 from pipelines.domain.flume.importing.numbers import note_unreadable
-from pipelines.domain.flume.reading.agent import Section
-from pipelines.domain.flume.reading.conversion import NotABoolean, NotANumber, OutOfRange, Unconvertible, convert
-from pipelines.domain.flume.reading.properties import Property
-from pipelines.domain.flume.reading.report import Report
+from pipelines.domain.imports.conversion import NotABoolean, NotANumber, OutOfRange, Unconvertible, convert
+from pipelines.domain.imports.properties import Property
+from pipelines.domain.imports.report import Report
+from pipelines.domain.imports.section import Section
 
 _SECRET_KEY = re.compile(r"(?i)passw|secret|token(?!izer)|credential|api_?key|private_?key")
 _SECRET_IN_URL = re.compile(r"://[^/@\s]*:[^/@\s]+@")

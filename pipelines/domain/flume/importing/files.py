@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from pipelines.domain.flume.importing.draft import Draft
-from pipelines.domain.flume.reading.agent import Section
-from pipelines.domain.flume.reading.conversion import items
-from pipelines.domain.flume.reading.names import Names
-from pipelines.domain.flume.reading.properties import Property
+from pipelines.domain.imports.conversion import items
+from pipelines.domain.imports.names import Names
+from pipelines.domain.imports.properties import Property
+from pipelines.domain.imports.section import Section
 
 _TEXT_SERIALIZERS = ("text", "org.apache.flume.serialization.BodyTextEventSerializer$Builder")
 _PLAIN_STREAMS = ("datastream", "compressedstream")

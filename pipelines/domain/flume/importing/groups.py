@@ -9,11 +9,12 @@ from typing import Any
 from pipelines.domain.base.findings import listed
 from pipelines.domain.flume.importing import catalogue
 from pipelines.domain.flume.importing.draft import Draft
-from pipelines.domain.flume.reading.agent import Agent, Section
-from pipelines.domain.flume.reading.conversion import items
-from pipelines.domain.flume.reading.names import Names
-from pipelines.domain.flume.reading.properties import Property
-from pipelines.domain.flume.reading.report import Report
+from pipelines.domain.flume.reading.agent import Agent
+from pipelines.domain.imports.conversion import items
+from pipelines.domain.imports.names import Names
+from pipelines.domain.imports.properties import Property
+from pipelines.domain.imports.report import Report
+from pipelines.domain.imports.section import Section
 
 DEFAULT_PENALTY_MS = 30_000
 

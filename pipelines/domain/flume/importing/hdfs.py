@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from pipelines.domain.flume.importing.draft import Draft, is_secret
-from pipelines.domain.flume.reading.agent import Section
 from pipelines.domain.flume.reading.layouts import Layout, Rounding, escapes, read_layout
-from pipelines.domain.flume.reading.properties import Property
+from pipelines.domain.imports.properties import Property
+from pipelines.domain.imports.section import Section
 
 _ROUND = "hdfs.round"
 _ROUNDING = ("hdfs.roundValue", "hdfs.roundUnit")

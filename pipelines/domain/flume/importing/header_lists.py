@@ -7,8 +7,8 @@ import re
 from pydantic_core import PydanticCustomError
 
 from pipelines.domain.flume.importing.draft import Draft
-from pipelines.domain.flume.reading.agent import Section
-from pipelines.domain.flume.reading.properties import Property
+from pipelines.domain.imports.properties import Property
+from pipelines.domain.imports.section import Section
 from pipelines.domain.regex.safety import safe_regex
 
 _KEY = "from_list"

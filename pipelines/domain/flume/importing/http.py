@@ -7,8 +7,8 @@ import re
 
 from pipelines.domain.definitions.document.references import REFERENCE
 from pipelines.domain.flume.importing.draft import Draft
-from pipelines.domain.flume.reading.agent import Section
-from pipelines.domain.flume.reading.properties import Property
+from pipelines.domain.imports.properties import Property
+from pipelines.domain.imports.section import Section
 
 _FIRST_ERROR = 400
 _WITH_LOGIN = re.compile(r"(\w+://)([^/@\s:]*):([^/@\s]*)@(.*)")

@@ -25,14 +25,15 @@ from pipelines.domain.flume.importing.http import read_address, read_statuses
 from pipelines.domain.flume.importing.local_time import Clocks
 from pipelines.domain.flume.importing.numbers import check_numbers
 from pipelines.domain.flume.importing.rolling import read_file_rolling, read_hdfs_rolling, widen_batches
-from pipelines.domain.flume.reading import names
-from pipelines.domain.flume.reading.agent import Agent, Section, choose
-from pipelines.domain.flume.reading.conversion import items
+from pipelines.domain.flume.reading.agent import Agent, choose
 from pipelines.domain.flume.reading.effective import reduce_to_effective
 from pipelines.domain.flume.reading.headers import headers_read
-from pipelines.domain.flume.reading.names import Names
-from pipelines.domain.flume.reading.properties import MalformedError, Property, parse
-from pipelines.domain.flume.reading.report import ImportFinding, ImportRefused, Report, in_order
+from pipelines.domain.imports import names
+from pipelines.domain.imports.conversion import items
+from pipelines.domain.imports.names import Names
+from pipelines.domain.imports.properties import MalformedError, Property, parse
+from pipelines.domain.imports.report import ImportFinding, ImportRefused, Report, in_order
+from pipelines.domain.imports.section import Section
 
 
 @dataclass(frozen=True)

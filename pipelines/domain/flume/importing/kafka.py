@@ -16,8 +16,8 @@ from pipelines.domain.definitions.parts.client_options import (
     value_problems,
 )
 from pipelines.domain.flume.importing.draft import Draft, is_secret
-from pipelines.domain.flume.reading.agent import Section
-from pipelines.domain.flume.reading.properties import Property
+from pipelines.domain.imports.properties import Property
+from pipelines.domain.imports.section import Section
 
 DEFAULT_GROUP = "flume"
 

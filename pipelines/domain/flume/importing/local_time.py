@@ -12,11 +12,11 @@ from typing import Any
 from pipelines.domain.base.findings import listed
 from pipelines.domain.flume.importing import catalogue
 from pipelines.domain.flume.reading.agent import Agent
-from pipelines.domain.flume.reading.conversion import items
 from pipelines.domain.flume.reading.headers import headers_read, takes_local_time
 from pipelines.domain.flume.reading.layouts import has_times
-from pipelines.domain.flume.reading.properties import Property
-from pipelines.domain.flume.reading.report import Report
+from pipelines.domain.imports.conversion import items
+from pipelines.domain.imports.properties import Property
+from pipelines.domain.imports.report import Report
 
 _USUAL = "timestamp"
 _OWN = "sink_time"

@@ -7,9 +7,10 @@ import re
 from pipelines.domain.definitions.document.references import REFERENCE
 from pipelines.domain.definitions.parts.component import Kind
 from pipelines.domain.flume.importing import catalogue
-from pipelines.domain.flume.reading.agent import Agent, Section
-from pipelines.domain.flume.reading.properties import Property
-from pipelines.domain.flume.reading.report import Report
+from pipelines.domain.flume.reading.agent import Agent
+from pipelines.domain.imports.properties import Property
+from pipelines.domain.imports.report import Report
+from pipelines.domain.imports.section import Section
 
 _KINDS: tuple[tuple[str, Kind], ...] = (("sources", "source"), ("channels", "channel"), ("sinks", "sink"))
 _COUNTS = frozenset(

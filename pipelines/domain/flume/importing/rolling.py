@@ -11,9 +11,9 @@ from typing import Any
 from pipelines.domain.definitions.components.sink.file import Roll
 from pipelines.domain.definitions.parts import registry
 from pipelines.domain.flume.importing.draft import Draft
-from pipelines.domain.flume.reading.agent import Section
-from pipelines.domain.flume.reading.properties import Property
-from pipelines.domain.flume.reading.report import Report
+from pipelines.domain.imports.properties import Property
+from pipelines.domain.imports.report import Report
+from pipelines.domain.imports.section import Section
 
 _LONGEST = 86_400
 _NEVER = 3600

@@ -8,10 +8,10 @@ from typing import Any
 from pipelines.domain.base.findings import PathParts
 from pipelines.domain.flume.importing import catalogue, header_lists
 from pipelines.domain.flume.importing.draft import Draft, is_secret
-from pipelines.domain.flume.reading.agent import Section
-from pipelines.domain.flume.reading.conversion import items
-from pipelines.domain.flume.reading.properties import Property
-from pipelines.domain.flume.reading.report import Report
+from pipelines.domain.imports.conversion import items
+from pipelines.domain.imports.properties import Property
+from pipelines.domain.imports.report import Report
+from pipelines.domain.imports.section import Section
 
 _MILLIS = "RegexExtractorInterceptorMillisSerializer"
 _PASSES = "RegexExtractorInterceptorPassThroughSerializer"

@@ -6,9 +6,10 @@ from pipelines.domain.base.findings import dotted
 from pipelines.domain.flume.importing import catalogue
 from pipelines.domain.flume.importing.catalogue import FlumeType
 from pipelines.domain.flume.importing.draft import Draft
-from pipelines.domain.flume.reading.agent import Agent, Section
-from pipelines.domain.flume.reading.conversion import items
-from pipelines.domain.flume.reading.report import Report
+from pipelines.domain.flume.reading.agent import Agent
+from pipelines.domain.imports.conversion import items
+from pipelines.domain.imports.report import Report
+from pipelines.domain.imports.section import Section
 
 _CAPACITIES = {"memory": (100, 100), "file": (1_000_000, 10_000)}
 """Flume's defaults of capacity and transactionCapacity, by our type of channel."""

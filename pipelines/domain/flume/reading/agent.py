@@ -4,43 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from pipelines.domain.base.findings import listed, nearest
 from pipelines.domain.flume.reading import placeholders
-from pipelines.domain.flume.reading.properties import Property
-from pipelines.domain.flume.reading.report import ImportFinding, ImportRefused, Report
+from pipelines.domain.imports.properties import Property
+from pipelines.domain.imports.report import ImportFinding, ImportRefused, Report
+from pipelines.domain.imports.section import Section
 
 KINDS = ("sources", "channels", "sinks", "sinkgroups", "configfilters")
-
-
-@dataclass
-class Section:
-    """The properties of one component, by the key below its name. What is taken out has been dealt with."""
-
-    name: str
-    prefix: str
-    properties: dict[str, Property] = field(default_factory=dict)
-
-    def get(self, key: str) -> str | None:
-        """The value of a property that stays here."""
-        found = self.properties.get(key)
-        return found.value if found else None
-
-    def take(self, key: str) -> Property | None:
-        """A property, which leaves the section."""
-        return self.properties.pop(key, None)
-
-    def below(self, prefix: str) -> Section:
-        """The properties that begin with `prefix`, taken out, without it."""
-        keys = [key for key in self.properties if key.startswith(prefix)]
-        taken = {key.removeprefix(prefix): self.properties.pop(key) for key in keys}
-        return Section(self.name, f"{self.prefix}{prefix}", taken)
-
-    def number(self, *keys: str, default: int) -> int:
-        """The first of these properties that is a number above zero, or the default, as Flume takes it."""
-        found = (self.get(key) for key in keys)
-        return next((int(value) for value in found if value and value.isdecimal() and int(value)), default)
 
 
 @dataclass

@@ -6,10 +6,11 @@ rest. The import leaves out the same, and says so.
 
 from __future__ import annotations
 
-from pipelines.domain.flume.reading.agent import Agent, Section
-from pipelines.domain.flume.reading.conversion import items
-from pipelines.domain.flume.reading.properties import Property
-from pipelines.domain.flume.reading.report import Report
+from pipelines.domain.flume.reading.agent import Agent
+from pipelines.domain.imports.conversion import items
+from pipelines.domain.imports.properties import Property
+from pipelines.domain.imports.report import Report
+from pipelines.domain.imports.section import Section
 
 _DROPPED = "Flume omits it with a line in its log and starts the rest; it was omitted here too."
 _SINGULAR = {"sources": "source", "channels": "channel", "sinks": "sink", "sinkgroups": "sink group"}

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from pipelines.domain.flume.reading.agent import Agent, Section
+from pipelines.domain.flume.reading.agent import Agent
+from pipelines.domain.imports.section import Section
 
 _IN_TEXT = re.compile(r"%\{([^}]*)\}")
 _TIME_IN_PATH = re.compile(r"%[aAbBcdeDHIjklmMnpsStyYz]")

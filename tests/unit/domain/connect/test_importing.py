@@ -10,7 +10,7 @@ import pytest
 from pipelines.domain.base.findings import Finding
 from pipelines.domain.connect.importing.importer import import_connect
 from pipelines.domain.flume.importing.importer import Imported
-from pipelines.domain.flume.reading.report import ImportFinding, ImportRefused
+from pipelines.domain.imports.report import ImportFinding, ImportRefused
 
 PLAIN = {"value.converter": "org.apache.kafka.connect.storage.StringConverter", "errors.tolerance": "all"}
 JDBC = {

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pipelines.domain.flume.importing.importer import Imported
-from pipelines.domain.flume.reading.report import ImportFinding
+from pipelines.domain.imports.report import ImportFinding
 from tests.unit.flume.agents import below
 from tests.unit.flume.agents import imported as import_agent
 

@@ -9,7 +9,7 @@ import pytest
 from pipelines.domain.definitions.checks.validate import validate_data
 from pipelines.domain.flume.importing.importer import Imported
 from pipelines.domain.flume.reading.layouts import Rounding, read_layout
-from pipelines.domain.flume.reading.report import ImportFinding
+from pipelines.domain.imports.report import ImportFinding
 from tests.unit.flume.agents import below
 from tests.unit.flume.agents import imported as import_agent
 

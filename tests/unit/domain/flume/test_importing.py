@@ -13,8 +13,8 @@ from pipelines.domain.definitions.checks.validate import validate_data, validate
 from pipelines.domain.definitions.parts import registry
 from pipelines.domain.flume.importing import catalogue
 from pipelines.domain.flume.importing.importer import Imported, import_flume
-from pipelines.domain.flume.reading.properties import parse
-from pipelines.domain.flume.reading.report import ImportRefused
+from pipelines.domain.imports.properties import parse
+from pipelines.domain.imports.report import ImportRefused
 from tests.unit.flume.agents import below, imported
 from tests.unit.flume.files import FILES, FlumeFile, reported
 

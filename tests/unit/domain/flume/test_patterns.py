@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pipelines.domain.definitions.checks.validate import validate_data, validate_text
 from pipelines.domain.flume.importing.importer import Imported, import_flume
-from pipelines.domain.flume.reading.properties import parse
+from pipelines.domain.imports.properties import parse
 from tests.unit.flume.agents import WHOLE, below, written
 
 HERE = Path(__file__).parent / "patterns"

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.domain.flume.reading.placeholders import translate
-from pipelines.domain.flume.reading.properties import MalformedError, parse
+from pipelines.domain.imports.properties import MalformedError, parse
 
 
 @pytest.mark.parametrize(

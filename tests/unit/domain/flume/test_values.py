@@ -8,7 +8,7 @@ import pytest
 
 from pipelines.domain.flume.importing.importer import Imported
 from pipelines.domain.flume.importing.numbers import suggested
-from pipelines.domain.flume.reading.report import ImportFinding
+from pipelines.domain.imports.report import ImportFinding
 from tests.unit.flume.agents import below, intercepted, kafka_source
 from tests.unit.flume.agents import imported as import_agent
 

@@ -1,4 +1,4 @@
-"""Names of Flume as names of a definition."""
+"""Names of other products as names of a definition."""
 
 from __future__ import annotations
 

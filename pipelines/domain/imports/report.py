@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from pipelines.domain.base.findings import Finding, PathParts, dotted
-from pipelines.domain.flume.reading.properties import Property
+from pipelines.domain.imports.properties import Property
 
 
 class ImportFinding(Finding):
-    """A finding about a file of Flume. `key` is its property, `line` the line of the file, `path` the place in the
-    definition, where there is one; `done` says what the import did about it."""
+    """A finding about a file that is imported. `key` is its property, `line` the line of the file, `path` the place in
+    the definition, where there is one; `done` says what the import did about it."""
 
     key: str = ""
     done: str = ""

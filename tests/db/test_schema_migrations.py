@@ -34,6 +34,7 @@ BEFORE_ON_TIMEOUT = ("pipelines", "0022_evacuation_rules")
 BEFORE_OPEN_BATCHES = ("pipelines", "0023_on_timeout")
 BEFORE_RECEIVERS = ("pipelines", "0026_channel_totals")
 BEFORE_CHANNEL_TOTALS = ("pipelines", "0025_glossary")
+BEFORE_TEXTS = ("pipelines", "0060_supervision")
 BEFORE_TEAMS = ("pipelines", "0044_audit_forwarding")
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -84,6 +85,11 @@ def before_channel_totals(transactional_db: None) -> Iterator[Apps]:
 @pytest.fixture
 def before_teams(transactional_db: None) -> Iterator[Apps]:
     yield from at(BEFORE_TEAMS)
+
+
+@pytest.fixture
+def before_texts(transactional_db: None) -> Iterator[Apps]:
+    yield from at(BEFORE_TEXTS)
 
 
 def test_pipelines_of_before_have_the_default_team_and_groups_of_roles_become_bindings(before_teams: Apps) -> None:
@@ -237,6 +243,24 @@ def test_webhooks_become_receivers_with_their_deliveries_and_their_alerts(before
 
 
 @pytest.mark.django_db(transaction=True)
+def test_texts_that_may_not_be_shown_are_removed(before_texts: Apps) -> None:
+    team = rows_of(before_texts, "Team").get(name=DEFAULT_TEAM)
+    pipeline = rows_of(before_texts, "Pipeline").create(name="orders", team=team, phase_since=NOW)
+    texts = {
+        1: ("name: orders  # of the shop", ""),
+        2: ("name: orders  # Password: hunter2", ""),
+        3: ("name: orders", "another"),
+        4: ("name: orders\n# token of Eva = t0", ""),
+    }
+    for number, (text, former) in texts.items():
+        rows_of(before_texts, "Revision").create(
+            pipeline=pipeline, number=number, definition={}, digest="d", source_text=text, former_digest=former
+        )
+    migrate_to()
+    kept = dict(Revision.objects.values_list("number", "source_text"))
+    assert kept == {1: texts[1][0], 2: "", 3: "", 4: ""}
+
+
 def test_what_a_definition_names_is_allowed_by_the_update_however_it_is_written() -> None:
     for apps in at(("pipelines", "0036_audit_chain")):
         lake = {"type": "file", "channel": "main", "path": "/data/lake/"}

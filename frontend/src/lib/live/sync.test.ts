@@ -73,6 +73,27 @@ describe('the stream in the cache', () => {
     expect(lists).toHaveLength(1)
   })
 
+  it('reads after a pause, and all of it at once, what changes in a storm of events', () => {
+    vi.useFakeTimers()
+    const { client, sync } = setUp()
+    const invalidate = vi.spyOn(client, 'invalidateQueries')
+    const reads = (key: readonly string[]) =>
+      invalidate.mock.calls.filter(([filter]) => filter?.queryKey?.join() === key.join()).length
+    for (let index = 0; index < 100; index += 1) {
+      for (let each = 0; each < 20; each += 1) sync.onEvent(event({ pipeline: `p${index}-${each}` }))
+      vi.advanceTimersByTime(250)
+    }
+    expect(reads(keys.pipelines)).toBe(5)
+    vi.advanceTimersByTime(5_000)
+    expect(reads(keys.pipelines)).toBe(6)
+    expect(reads(keys.pipeline('p99-19'))).toBe(1)
+    vi.advanceTimersByTime(60_000)
+    expect(reads(keys.pipelines)).toBe(6)
+    sync.onEvent(event({ kind: 'alert.opened', pipeline: null }))
+    vi.advanceTimersByTime(250)
+    expect(reads(keys.anyAlert)).toBe(1)
+  })
+
   it('reads the list again when a pipeline came or went', () => {
     const { client, sync } = setUp()
     const invalidate = vi.spyOn(client, 'invalidateQueries')

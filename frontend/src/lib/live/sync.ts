@@ -6,6 +6,10 @@ import { applyFrame, applyFrames, applyToStatus, changesMeaning, pointOf } from 
 import { samples } from './samples'
 
 const FLUSH_MS = 250
+/** Between two reads of what events have changed. The first comes at once; a storm of events is gathered. */
+const READ_MS = 1_000
+/** After a read of the whole list, which costs the server most. */
+const READ_LIST_MS = 5_000
 /** Above this many changed pipelines at once, one read of the list is cheaper than one request for each. */
 const MANY = 10
 const CHANGES_LIST = ['pipeline.created', 'pipeline.archived', 'pipeline.purged']
@@ -21,7 +25,9 @@ export class LiveSync {
   private listChanged = false
   private migrationsChanged = false
   private alertsChanged = false
+  private eventsChanged = false
   private timer: ReturnType<typeof setTimeout> | undefined
+  private reading: ReturnType<typeof setTimeout> | undefined
 
   constructor(client: QueryClient) {
     this.client = client
@@ -37,7 +43,7 @@ export class LiveSync {
     if (/^(migration|host\.evacuation)/.test(event.kind)) this.migrationsChanged = true
     if (event.kind.startsWith('alert.')) this.alertsChanged = true
     if (event.pipeline) this.changed.add(event.pipeline)
-    else this.refreshEvents()
+    this.eventsChanged = true
     this.schedule()
   }
 
@@ -58,9 +64,15 @@ export class LiveSync {
     this.applyToPipelines()
     this.keepSamples()
     this.frames.clear()
-    this.readAgain()
-    this.readMigrationsAgain()
-    this.readAlertsAgain()
+    if (this.reading === undefined) this.read()
+  }
+
+  /** Reads what has changed since the last time, and whatever changes meanwhile after a pause. */
+  private read = (): void => {
+    this.reading = undefined
+    const pause = this.readPipelines() ? READ_LIST_MS : READ_MS
+    const others = [this.readMigrations(), this.readAlerts(), this.readEvents()]
+    if (pause === READ_LIST_MS || others.some(Boolean)) this.reading = setTimeout(this.read, pause)
   }
 
   private noteMeaning(): void {
@@ -107,36 +119,46 @@ export class LiveSync {
     }
   }
 
-  private readAgain(): void {
+  /** Whether the whole list is read. */
+  private readPipelines(): boolean {
     const names = [...this.changed]
+    const whole = this.listChanged || names.length > MANY
     this.changed.clear()
-    if (names.length === 0 && !this.listChanged) return
-    if (this.listChanged || names.length > MANY)
-      void this.client.invalidateQueries({ queryKey: keys.pipelines })
-    else names.forEach((name) => void this.refreshRow(name))
     this.listChanged = false
+    if (whole) this.invalidate(keys.pipelines)
+    else names.forEach((name) => void this.refreshRow(name))
     for (const name of names) {
-      void this.client.invalidateQueries({ queryKey: keys.pipeline(name) })
-      void this.client.invalidateQueries({ queryKey: keys.events(name) })
+      this.invalidate(keys.pipeline(name))
+      this.invalidate(keys.events(name))
+      this.eventsChanged = true
     }
-    this.refreshEvents()
+    return whole
   }
 
-  private readMigrationsAgain(): void {
-    if (!this.migrationsChanged) return
+  private readMigrations(): boolean {
+    if (!this.migrationsChanged) return false
     this.migrationsChanged = false
-    void this.client.invalidateQueries({ queryKey: keys.anyMigration })
-    void this.client.invalidateQueries({ queryKey: keys.evacuations })
+    this.invalidate(keys.anyMigration)
+    this.invalidate(keys.evacuations)
+    return true
   }
 
-  private readAlertsAgain(): void {
-    if (!this.alertsChanged) return
+  private readAlerts(): boolean {
+    if (!this.alertsChanged) return false
     this.alertsChanged = false
-    void this.client.invalidateQueries({ queryKey: keys.anyAlert })
+    this.invalidate(keys.anyAlert)
+    return true
   }
 
-  private refreshEvents(): void {
-    void this.client.invalidateQueries({ queryKey: keys.events() })
+  private readEvents(): boolean {
+    if (!this.eventsChanged) return false
+    this.eventsChanged = false
+    this.invalidate(keys.events())
+    return true
+  }
+
+  private invalidate(queryKey: QueryKey): void {
+    void this.client.invalidateQueries({ queryKey })
   }
 
   private async refreshRow(name: string): Promise<void> {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import Any, Literal
@@ -36,6 +36,8 @@ LOOKS: list[tuple[int, Scheme, dict[str, Any]]] = [
 ]
 """Widths of the window and schemes of colours, with what axe looks for: rules of colours once in each scheme, the
 others once in each width. The last one is how a new page stands."""
+LARGEST_AND_SMALLEST = [look for look in LOOKS if look[0] in {1440, 390}]
+"""For dialogs and menus, which have one form on every window that is wider than they are."""
 QUICK_MS = 5_000
 SETTLES_MS = 1_000
 
@@ -133,11 +135,11 @@ def wait_until(page: Page, condition: Callable[[], bool], what: str) -> None:
         page.wait_for_timeout(100)
 
 
-def in_every_theme(page: Page) -> list[str]:
+def in_every_theme(page: Page, looks: Sequence[tuple[int, Scheme, dict[str, Any]]] = LOOKS) -> list[str]:
     """What is wrong with a page that stands, in each width and scheme: what axe finds, and whether it scrolls sideways.
     Nothing is loaded again."""
     found = []
-    for width, scheme, rules in LOOKS:
+    for width, scheme, rules in looks:
         page.emulate_media(color_scheme=scheme)
         page.set_viewport_size({"width": width, "height": 900})
         expect(page.locator("html")).to_have_attribute("data-mantine-color-scheme", scheme)

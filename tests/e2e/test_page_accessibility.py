@@ -7,7 +7,7 @@ import re
 from playwright.sync_api import Browser, Page, expect
 
 from tests.e2e.conftest import Stack
-from tests.e2e.page import in_every_theme, logged_in, opened
+from tests.e2e.page import LARGEST_AND_SMALLEST, in_every_theme, logged_in, opened
 
 DEMO = "/pipelines/demo"
 PAGES = {
@@ -79,7 +79,7 @@ def test_axe_finds_nothing_in_menus_and_dialogs(browser: Browser, stack: Stack) 
         for button, opened_part in openings.items():
             page.get_by_role("button", name=button, exact=True).click()
             expect(opened_part).to_be_visible()
-            assert in_every_theme(page) == [], button
+            assert in_every_theme(page, LARGEST_AND_SMALLEST) == [], button
             page.keyboard.press("Escape")
             expect(opened_part).to_have_count(0)
 

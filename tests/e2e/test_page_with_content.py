@@ -16,7 +16,7 @@ from controlplane.install.services.child import running
 from controlplane.install.services.ports import free_port
 from tests.e2e import content
 from tests.e2e.conftest import Stack
-from tests.e2e.page import in_every_theme, logged_in
+from tests.e2e.page import LARGEST_AND_SMALLEST, in_every_theme, logged_in
 from tests.e2e.test_demo_stack import PROJECT, environment
 from tests.e2e.test_page_accessibility import settle
 
@@ -124,7 +124,7 @@ def test_nothing_is_wrong_with_dialogs(browser: Browser, shop: Stack) -> None:
             for button in buttons:
                 page.get_by_role("button", name=button, exact=True).first.click()
                 expect(page.get_by_role("dialog")).to_be_visible()
-                assert in_every_theme(page) == [], button
+                assert in_every_theme(page, LARGEST_AND_SMALLEST) == [], button
                 page.keyboard.press("Escape")
                 expect(page.get_by_role("dialog")).to_have_count(0)
         page.get_by_role("button", name=DIALOGS[f"{SHOP}/dead-letters"][-1], exact=True).click()
@@ -135,7 +135,7 @@ def test_nothing_is_wrong_with_dialogs(browser: Browser, shop: Stack) -> None:
             page.get_by_role("dialog", name="Dead letter").get_by_role("button", name=button, exact=True).click()
             asked = page.get_by_role("dialog", name=title)
             expect(asked).to_be_visible()
-            assert in_every_theme(page) == [], title
+            assert in_every_theme(page, LARGEST_AND_SMALLEST) == [], title
             asked.get_by_role("button", name=keep).click()
 
 

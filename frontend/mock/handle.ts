@@ -1,5 +1,6 @@
 import definitionSchema from '../definition-schema.json' with { type: 'json' }
-import type { ActionKind, Finding } from '../src/api/types'
+import type { ActionKind, EventCategory, Finding } from '../src/api/types'
+import vocabulary from '../src/domain/vocabulary.json' with { type: 'json' }
 import { planned, planOf, positions } from './positions.ts'
 import { batches, diff, fleet, flow, hosts, revisions, statusOf, summary, topology } from './answers.ts'
 import { charts, partitionCharts } from './charts.ts'
@@ -32,6 +33,16 @@ const UNMOVED = [
   '/allowed-networks',
 ]
 
+/** The kinds that the filter of a list of events names; undefined for all. */
+function eventKinds(query: URLSearchParams): string[] | undefined {
+  const categories = query.getAll('category') as EventCategory[]
+  const kinds = [
+    ...query.getAll('kind'),
+    ...categories.flatMap((name) => vocabulary.eventCategories[name].kinds),
+  ]
+  return kinds.length > 0 ? kinds : undefined
+}
+
 /** Answers one request of REST /api/v1 out of the simulated world. */
 export async function handle(world: World, request: Request): Promise<Response> {
   const url = new URL(request.url)
@@ -45,7 +56,9 @@ export async function handle(world: World, request: Request): Promise<Response> 
     return stream(world, request.signal)
   if (path === '/events') {
     const name = url.searchParams.get('pipeline')
-    return page(world.events.filter((event) => !name || event.pipeline === name).slice(0, 60))
+    const wanted = eventKinds(url.searchParams)
+    const found = world.events.filter((event) => !name || event.pipeline === name)
+    return page(found.filter(({ kind }) => !wanted || wanted.includes(kind)).slice(0, 60))
   }
   if (path === '/alerts/counts')
     return json({ open: 0, acknowledged: 0, severities: { critical: 0, warning: 0, info: 0 } })

@@ -85,12 +85,12 @@ export class World {
     const { name, phase, phase_since } = sim.pipeline
     const at = Date.parse(phase_since)
     this.log(name, 'pipeline.created', 'Created from revision 1.', 'admin', {}, at - 60_000)
-    this.log(name, 'run.started', 'Run 3 started on alpha.', '', {}, at - 6_000)
+    this.log(name, 'run.started', 'Run 3 started on alpha.', 'system', {}, at - 6_000)
     this.log(
       name,
       'phase.changed',
       `${phase} since the first batch.`,
-      '',
+      'system',
       { old: 'STARTING', new: phase },
       at,
     )
@@ -101,7 +101,7 @@ export class World {
     return () => this.listeners.delete(listener)
   }
 
-  log(pipeline: string, kind: string, message: string, actor = '', data = {}, at = Date.now()): void {
+  log(pipeline: string, kind: string, message: string, actor = 'system', data = {}, at = Date.now()): void {
     this.serial += 1
     const event = { id: this.serial, at: iso(at), kind, pipeline, actor, run: null, message, data }
     this.events.unshift(event)
@@ -220,7 +220,7 @@ export class World {
     if (operation.state === 'SUCCEEDED')
       Object.assign(sim.pipeline, { operation: null, observed_generation: sim.pipeline.generation })
     this.refresh(sim)
-    this.log(sim.pipeline.name, 'phase.changed', `${old} to ${phase}.`, '', { old, new: phase })
+    this.log(sim.pipeline.name, 'phase.changed', `${old} to ${phase}.`, 'system', { old, new: phase })
   }
 
   refresh(sim: Simulated): void {

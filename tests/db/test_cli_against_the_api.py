@@ -124,8 +124,25 @@ def test_the_stream_of_events_continues_after_the_last_event(
 
     monkeypatch.setattr(reports, "event", see)
     with pytest.raises(KeyboardInterrupt):
-        following.follow_events(Session(server.url, server.token), pipeline=None, last_id=str(ids[0]))
+        following.follow_events(Session(server.url, server.token), {}, last_id=str(ids[0]))
     assert seen == ids[1:]
+
+
+def test_events_are_filtered_by_kind_and_category(run: Run) -> None:
+    run("apply", "-f", "-", text=ORDERS)
+    run("start", "orders")
+
+    def kinds(*options: str) -> list[str]:
+        return [event["kind"] for event in json.loads(run("events", *options, "-o", "json").stdout)]
+
+    assert kinds() == ["pipeline.created", "desired.changed"]
+    assert kinds("--kind", "pipeline.*", "--kind", "phase.changed") == ["pipeline.created"]
+    assert kinds("--category", "requests") == ["desired.changed"]
+    assert kinds("--category", "requests", "--kind", "pipeline.created") == ["pipeline.created", "desired.changed"]
+    refused = run("events", "--kind", "phase.chnged", "--category", "state")
+    assert refused.exit_code == ExitCode.FAILED
+    assert 'Did you mean "phase.changed"?' in refused.stderr
+    assert "'states', 'requests', 'migrations', 'faults' or 'configuration'" in refused.stderr
 
 
 def test_dead_letters_are_listed_shown_retried_and_discarded(run: Run) -> None:

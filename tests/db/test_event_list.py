@@ -1,16 +1,22 @@
-"""The list of events tells every transition of a pipeline once, and the header says why an agent was restarted."""
+"""The list of events tells every transition of a pipeline once, and the header says why an agent was restarted. It is
+filtered by kind and category."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
+from rest_framework.test import APIClient
 
 from pipelines.domain.access.teams import Access
 from pipelines.domain.base.roles import Role
 from pipelines.domain.base.states import OperationKind, Phase
+from pipelines.domain.monitoring.event_kinds import EventCategory
 from pipelines.models import Event, Pipeline
 from pipelines.selectors.lifecycle.pipelines import detail_schema, get_pipeline
 from tests.db.test_supervisor import Stage, phase, stage
-from tests.factories import PipelineFactory
+from tests.factories import EventFactory, PipelineFactory
 
 __all__ = ["stage"]
 
@@ -103,3 +109,57 @@ def test_a_request_for_what_is_wanted_already_is_told_once(stage: Stage) -> None
     stage.ask(pipeline, OperationKind.START)
     stage.ask(pipeline, OperationKind.START)
     assert told(pipeline) == [("desired.changed", "ana requested: start.")]
+
+
+EVENTS = "/api/v1/events"
+
+
+@pytest.fixture
+def kinds(viewer: APIClient) -> Callable[..., list[str]]:
+    """The kinds of the events that a filter leaves, of one event of each of six kinds."""
+    stored = ("phase.changed", "guard.group_moved", "migration.paused", "migration.updated", "alert.opened", "demo.new")
+    for kind in stored:
+        EventFactory.create(kind=kind)
+
+    def left(**query: Any) -> list[str]:
+        found = viewer.get(EVENTS, query).json()["results"]
+        return [event["kind"] for event in reversed(found)]
+
+    return left
+
+
+def test_a_list_has_the_kinds_and_categories_asked_for(kinds: Callable[..., list[str]]) -> None:
+    assert kinds(kind="phase.changed") == ["phase.changed"]
+    assert kinds(kind="phase.changed,alert.opened") == ["phase.changed", "alert.opened"]
+    assert kinds(kind=["phase.changed", "alert.opened"]) == ["phase.changed", "alert.opened"]
+    assert kinds(kind="migration.*") == ["migration.paused", "migration.updated"]
+    assert kinds(kind="guard.group_moved") == ["guard.group_moved"]
+    assert kinds(category="faults") == ["guard.group_moved", "alert.opened"]
+    assert kinds(category="faults,states") == ["phase.changed", "guard.group_moved", "alert.opened"]
+    assert kinds(category="configuration", kind="migration.updated") == ["migration.updated"]
+    assert kinds(category="configuration") == []
+    assert len(kinds(kind="")) == 6
+
+
+def test_unknown_kinds_and_categories_are_refused_all_at_once(viewer: APIClient) -> None:
+    response = viewer.get(EVENTS, {"kind": "phase.chnged,alert.opened,zzz", "category": "states,state"})
+    assert (response.status_code, response.json()["code"]) == (400, "query_invalid")
+    found = {each["path"]: each for each in response.json()["findings"]}
+    assert {path: each["code"] for path, each in found.items()} == {
+        "kind[0]": "unknown_event_kind",
+        "kind[2]": "unknown_event_kind",
+        "category[1]": "enum",
+    }
+    assert found["kind[0]"]["suggestion"].startswith('Did you mean "phase.changed"? Known kinds: alert.acknowledged, ')
+    assert "migration.*" in found["kind[2]"]["suggestion"]
+    assert all(category in found["category[1]"]["suggestion"] for category in EventCategory)
+
+
+def test_a_filter_stays_over_pages(viewer: APIClient) -> None:
+    for number in range(5):
+        EventFactory.create(kind="alert.opened" if number % 2 else "phase.changed")
+    wanted: dict[str, Any] = {"kind": "phase.changed", "limit": 2}
+    first = viewer.get(EVENTS, wanted).json()
+    rest = viewer.get(EVENTS, {**wanted, "cursor": first["next"]}).json()
+    assert [each["kind"] for each in (*first["results"], *rest["results"])] == ["phase.changed"] * 3
+    assert rest["next"] is None

@@ -113,6 +113,22 @@ def test_an_event_arrives_with_its_number_as_the_frames_id(server: Server, redis
     assert (data["id"], data["pipeline"], data["kind"]) == (event.pk, "orders", "run.started")
 
 
+def test_a_stream_carries_only_the_kinds_asked_for(server: Server, redis_url: str) -> None:
+    pipeline = PipelineFactory.create(name="orders")
+    with listening(server, "?kind=migration.*&category=states", **{"Last-Event-ID": "0"}) as listener:
+        for kind in ("alert.opened", "run.started", "migration.updated"):
+            events.record(kind=kind, message=kind, pipeline=pipeline)
+        assert [listener.next("event")[0]["kind"] for _ in range(2)] == ["run.started", "migration.updated"]
+
+
+def test_a_stream_without_redis_carries_only_the_kinds_asked_for(server: Server) -> None:
+    pipeline = PipelineFactory.create(name="orders")
+    for kind in ("alert.opened", "run.started", "migration.updated"):
+        events.record(kind=kind, message=kind, pipeline=pipeline)
+    with listening(server, "?kind=migration.*&category=states", **{"Last-Event-ID": "0"}) as listener:
+        assert [listener.next("event")[0]["kind"] for _ in range(2)] == ["run.started", "migration.updated"]
+
+
 def test_live_figures_arrive_without_a_number_and_only_of_the_pipeline_asked_for(
     server: Server, redis_url: str
 ) -> None:

@@ -212,14 +212,14 @@ class LogFollower:
         return True
 
 
-def follow_events(session: Session, *, pipeline: str | None, last_id: str) -> None:
+def follow_events(session: Session, wanted: dict[str, Any], *, last_id: str) -> None:
     """Print events as they are recorded. After an interruption the stream continues after the last event printed."""
     client, patience = session.client(), Patience()
 
     def listen() -> bool:
         nonlocal last_id
         try:
-            with client.stream("events", last_id=last_id, pipeline=pipeline) as frames:
+            with client.stream("events", last_id=last_id, **wanted) as frames:
                 for frame in frames:
                     patience.succeeded()
                     last_id = frame.id or last_id

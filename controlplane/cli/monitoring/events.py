@@ -13,15 +13,24 @@ def events(
     session: Session,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Print new events until Ctrl-C.")] = False,
     pipeline: Annotated[str | None, typer.Option("--pipeline", help="Only this pipeline.")] = None,
+    kind: Annotated[
+        list[str] | None,
+        typer.Option("--kind", help="Only this kind (phase.changed), or kinds that begin so (alert.*). Repeatable."),
+    ] = None,
+    category: Annotated[
+        list[str] | None,
+        typer.Option("--category", help="Only states, requests, migrations, faults or configuration. Repeatable."),
+    ] = None,
     limit: Limit = 50,
 ) -> None:
     """Print events, oldest first. With --follow it continues with new events."""
     from controlplane.cli.base import following, reports
 
-    found = list(reversed(session.client().pages("events", pipeline=pipeline, limit=limit)))
+    wanted = {"pipeline": pipeline, "kind": kind, "category": category}
+    found = list(reversed(session.client().pages("events", limit=limit, **wanted)))
     if not follow and session.printed(found):
         return
     for event in found:
         reports.event(session, event)
     if follow:
-        following.follow_events(session, pipeline=pipeline, last_id=str(found[-1]["id"]) if found else "")
+        following.follow_events(session, wanted, last_id=str(found[-1]["id"]) if found else "")

@@ -18,12 +18,13 @@ from pipelines.domain.lifecycle.vocabulary import (
     WIZARD_STEPS,
     Term,
 )
+from pipelines.domain.monitoring.event_kinds import CATEGORY_LABELS, KINDS
 
 
 class Command(RenderCommand):
     """`manage.py render_vocabulary`: writes frontend/src/domain/vocabulary.json."""
 
-    help = "Write frontend/src/domain/vocabulary.json from pipelines/domain/lifecycle/vocabulary.py."
+    help = "Write frontend/src/domain/vocabulary.json from the vocabulary of states and the kinds of events."
     path = "frontend/src/domain/vocabulary.json"
 
     def render(self) -> str:
@@ -37,6 +38,7 @@ class Command(RenderCommand):
             "wizardSteps": _terms(WIZARD_STEPS),
             "gates": GATES,
             "consequences": _terms(CONSEQUENCES),
+            "eventCategories": {each: {"label": CATEGORY_LABELS[each], "kinds": KINDS[each]} for each in KINDS},
         }
         return json.dumps(terms, indent=2) + "\n"
 

@@ -46,7 +46,9 @@ export const keys = {
   groups: ['consumer-groups'] as const,
   audit: (filter: object) => ['audit', 'list', filter] as const,
   auditChain: ['audit', 'chain'] as const,
-  events: (pipeline?: string) => ['events', pipeline ?? 'all'] as const,
+  /** Without a filter: every list of events of the pipeline. */
+  events: (pipeline?: string, filter?: object) =>
+    ['events', pipeline ?? 'all', ...(filter ? [filter] : [])] as const,
   pipeline: (name: string) => ['pipeline', name] as const,
   detail: (name: string) => ['pipeline', name, 'detail'] as const,
   status: (name: string) => ['pipeline', name, 'status'] as const,

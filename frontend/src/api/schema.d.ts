@@ -12226,7 +12226,9 @@ export interface operations {
     list_events: {
         parameters: {
             query?: {
+                category?: ("states" | "requests" | "migrations" | "faults" | "configuration")[];
                 cursor?: string;
+                kind?: string[];
                 limit?: number;
                 pipeline?: string;
             };

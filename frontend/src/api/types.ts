@@ -1,4 +1,4 @@
-import type { components } from './schema'
+import type { components, operations } from './schema'
 
 /** Short names for the objects of REST /api/v1, all generated from its OpenAPI schema. */
 type Schemas = components['schemas']
@@ -49,6 +49,9 @@ export type Finding = Schemas['Finding']
 export type Freeze = Schemas['Freeze']
 export type FreezeRequest = Schemas['FreezeBody']
 export type HeadgateEvent = Schemas['Event']
+export type EventCategory = NonNullable<
+  NonNullable<operations['list_events']['parameters']['query']>['category']
+>[number]
 export type HealthCheck = Schemas['Check']
 export type Installation = Schemas['Installation']
 export type InterceptorClass = Schemas['InterceptorClass']

@@ -1,5 +1,6 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router'
 import type { AuditFilter } from '@/api/audit'
+import { readEventSearch, type EventSearch } from '@/components/events/categories'
 import { OverviewPage } from '@/features/overview/OverviewPage'
 import { readOverviewSearch } from '@/features/overview/filter'
 import { readChartSearch } from '@/features/pipeline/charts/search'
@@ -149,6 +150,7 @@ const pipelineEvents = createRoute({
   getParentRoute: () => pipeline,
   path: 'events',
   component: lazyRouteComponent(() => import('@/features/pipeline/events/EventsTab'), 'EventsTab'),
+  validateSearch: readEventSearch,
 })
 
 const log = createRoute({
@@ -181,7 +183,10 @@ const events = createRoute({
   getParentRoute: () => root,
   path: '/events',
   component: lazyRouteComponent(() => import('@/features/events/EventsPage'), 'EventsPage'),
-  validateSearch: (search): { pipeline?: string } => ({ pipeline: text(search.pipeline) }),
+  validateSearch: (search): EventSearch & { pipeline?: string } => ({
+    pipeline: text(search.pipeline),
+    ...readEventSearch(search),
+  }),
 })
 
 const AUDIT_FILTERS = [

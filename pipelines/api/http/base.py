@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from functools import cached_property, wraps
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar, get_origin
 
 from django.conf import settings
 from django.http import QueryDict
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 from rest_framework.authentication import get_authorization_header
 from rest_framework.exceptions import AuthenticationFailed, ParseError
 from rest_framework.parsers import BaseParser, JSONParser
@@ -232,8 +233,8 @@ def read_query(given: QueryDict, shape: type[Body]) -> Body:
         for name in given
         if name not in known
     ]
-    texts = {name: value for name, value in given.items() if name in known and value != ""}
-    with_nul = [name for name, value in texts.items() if "\0" in value]
+    texts = {name: _values(given, name, known[name]) for name in given if name in known and given[name] != ""}
+    with_nul = [name for name, value in texts.items() if "\0" in "".join(value)]
     findings += [
         Finding(path=name, code="nul_character", message="The value contains a NUL character.") for name in with_nul
     ]
@@ -244,6 +245,13 @@ def read_query(given: QueryDict, shape: type[Body]) -> Body:
     if findings:
         raise BadRequest("A query parameter is not valid.", code="query_invalid", findings=findings)
     return found
+
+
+def _values(given: QueryDict, name: str, field: FieldInfo) -> str | list[str]:
+    """What a parameter says: the last value, or all of them where several are possible."""
+    if get_origin(field.annotation) is list:
+        return [str(each) for each in given.getlist(name)]
+    return str(given[name])
 
 
 def answer(view: BaseModel, status: int = 200, **headers: str) -> Response:

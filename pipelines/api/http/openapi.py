@@ -115,14 +115,19 @@ def query_parameters(shape: type[BaseModel]) -> list[OpenApiParameter]:
 
 def _parameter(name: str, field: dict[str, Any], definitions: dict[str, Any]) -> OpenApiParameter:
     choices = [each for each in field.pop("anyOf", [field]) if each.get("type") != "null"]
-    kind = dict(choices[0])
-    if reference := kind.pop("$ref", None):
-        kind = dict(definitions[reference.rpartition("/")[2]])
-    for word in ("title", "description"):
-        kind.pop(word, None)
+    kind = _resolved(choices[0], definitions)
     if field.get("default") is None:
         kind.pop("default", None)
+    if "items" in kind:
+        kind["items"] = _resolved(kind["items"], definitions)
     return OpenApiParameter(name, kind, OpenApiParameter.QUERY)
+
+
+def _resolved(schema: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
+    """A type by itself: without a reference, and without what describes the class instead of the parameter."""
+    reference = schema.get("$ref", "").rpartition("/")[2]
+    kind = definitions[reference] if reference else schema
+    return {word: value for word, value in kind.items() if word not in {"title", "description"}}
 
 
 class Schema(AutoSchema):

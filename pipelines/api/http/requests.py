@@ -9,6 +9,7 @@ from pydantic import (
     AfterValidator,
     AwareDatetime,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     StringConstraints,
@@ -23,6 +24,7 @@ from pipelines.domain.base.values import LabelKey, LabelValue, refuse
 from pipelines.domain.ledger.ledger import CAUSES, Counter
 from pipelines.domain.lifecycle.operations import DrainOnTimeout, OnTimeout, PauseOnTimeout
 from pipelines.domain.lifecycle.reconciling import SourceOfTruth
+from pipelines.domain.monitoring.event_kinds import EventCategory, known_kind, selected
 from pipelines.domain.reprocessing.dead_letters import DEFAULT_RATE, MAX_DEAD_LETTERS, MAX_RATE, MIN_RATE
 
 Text = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
@@ -260,10 +262,35 @@ class PipelineQuery(PageQuery):
     pipeline: str | None = Field(default=None, max_length=63)
 
 
-class StreamQuery(BaseModel):
-    """Of which pipeline, and from which event on, for clients that cannot send the header Last-Event-ID."""
+def _each(given: list[str]) -> list[str]:
+    """Values with commas between them, as several."""
+    return [name for value in given for each in value.split(",") if (name := each.strip())]
+
+
+class EventFilter(BaseModel):
+    """Of which pipeline and of which kinds: `kind` is one (`phase.changed`) or the beginning of several
+    (`migration.*`), `category` what events are about; both repeated or with commas between, and what matches any of
+    them is meant."""
 
     pipeline: str | None = Field(default=None, max_length=63)
+    kind: Annotated[list[Annotated[str, AfterValidator(known_kind)]], BeforeValidator(_each)] = Field(
+        default=[], max_length=100
+    )
+    category: Annotated[list[EventCategory], BeforeValidator(_each)] = Field(default=[], max_length=20)
+
+    @property
+    def kinds(self) -> list[str]:
+        """The patterns of what is wanted; empty for all."""
+        return selected(self.kind, self.category)
+
+
+class EventsQuery(EventFilter, PageQuery):
+    """Which events, page by page."""
+
+
+class StreamQuery(EventFilter):
+    """Which events, and from which on, for clients that cannot send the header Last-Event-ID."""
+
     last_event_id: int | None = Field(default=None, ge=0, lt=2**63)
 
 

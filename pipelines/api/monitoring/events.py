@@ -15,7 +15,7 @@ from rest_framework.response import Response
 
 from pipelines.api.http.base import View, in_place_of
 from pipelines.api.http.paging import Page, each, page
-from pipelines.api.http.requests import PipelineQuery, StreamQuery
+from pipelines.api.http.requests import EventsQuery, StreamQuery
 from pipelines.api.monitoring import stream
 from pipelines.selectors.monitoring.events import event_schema, events
 from pipelines.selectors.monitoring.schemas import EventSchema
@@ -24,7 +24,7 @@ from pipelines.selectors.monitoring.schemas import EventSchema
 class Events(View):
     """What happened."""
 
-    queries = {"GET": PipelineQuery}
+    queries = {"GET": EventsQuery}
 
     @extend_schema(
         operation_id="list_events",
@@ -32,8 +32,9 @@ class Events(View):
     )
     def get(self, request: Request) -> Response:
         """List events, newest first; with `Accept: text/event-stream`, a stream of them as they happen."""
-        query = self.query(PipelineQuery)
-        return page(events(self.access, pipeline=query.pipeline), ["-id"], query, each(event_schema))
+        query = self.query(EventsQuery)
+        found = events(self.access, pipeline=query.pipeline, kinds=query.kinds)
+        return page(found, ["-id"], query, each(event_schema))
 
     @classmethod
     def as_view(cls, **initkwargs: Any) -> Any:
@@ -65,7 +66,7 @@ class Admission(View):
         header = request.headers.get("Last-Event-ID", "")
         last = int(header) if header.isascii() and header.isdigit() and len(header) < 19 else query.last_event_id
         response = Response()
-        response.subscription = stream.admit(request, self.access, query.pipeline, last)  # type: ignore[attr-defined]
+        response.subscription = stream.admit(request, self.access, query, last)  # type: ignore[attr-defined]
         return response
 
 

@@ -26,8 +26,10 @@ from django.http import StreamingHttpResponse
 from rest_framework.request import Request
 
 from pipelines.api.http.permissions import access_by
+from pipelines.api.http.requests import EventFilter
 from pipelines.api.monitoring.tail import StreamEntry, Tail, following, frame
 from pipelines.domain.access.teams import Access
+from pipelines.domain.monitoring.webhooks import wants
 from pipelines.foundation import clock
 from pipelines.foundation.availability import is_unavailable
 from pipelines.foundation.database import in_database
@@ -58,7 +60,7 @@ _places = Lock()
 @dataclass(frozen=True)
 class Subscription:
     """Who listens to what. `access`: what exists for the caller; `after`: the last event that the client knows;
-    `place`: what it holds until it begins."""
+    `place`: what it holds until it begins; `kinds`: patterns of the kinds of events that it gets, empty for all."""
 
     place: str
     user: str
@@ -67,9 +69,10 @@ class Subscription:
     access: Access
     pipeline: str | None
     after: int
+    kinds: tuple[str, ...] = ()
 
 
-def admit(request: Request, access: Access, pipeline: str | None, last_event_id: int | None) -> Subscription:
+def admit(request: Request, access: Access, wanted: EventFilter, last_event_id: int | None) -> Subscription:
     """Admit one more stream; raises TooManyRequests where the caller, or everybody, has too many."""
     user = request.user.get_username()
     place = _take_place(user)
@@ -81,8 +84,9 @@ def admit(request: Request, access: Access, pipeline: str | None, last_event_id:
         session_key=None if token else request.session.session_key,
         token=token,
         access=access,
-        pipeline=pipeline,
+        pipeline=wanted.pipeline,
         after=newest if last_event_id is None else last_event_id,
+        kinds=tuple(wanted.kinds),
     )
 
 
@@ -230,12 +234,17 @@ class Feed:
             return _wait_for(error)
 
     def _shown(self, entry: StreamEntry) -> bytes:
-        """What the caller gets of it: nothing of other teams and other pipelines, and no event twice."""
+        """What the caller gets of it: nothing of other teams, pipelines and kinds, and no event twice."""
         if not self._subscription.access.owns(entry.team):
             return b""
         if self._subscription.pipeline not in (None, entry.data.get("pipeline")):
             return b""
-        return entry.frame if entry.kind == "live" or self._is_new(entry.data["id"]) else b""
+        if entry.kind == "live":
+            return entry.frame
+        return entry.frame if self._is_wanted(entry.data["kind"]) and self._is_new(entry.data["id"]) else b""
+
+    def _is_wanted(self, kind: str) -> bool:
+        return not self._subscription.kinds or wants(self._subscription.kinds, kind)
 
     def _is_new(self, number: int) -> bool:
         """Whether an event was not sent yet. Numbers may come out of order, for transactions end in any order."""
@@ -263,6 +272,6 @@ class Feed:
                     yield frame("live", data)
 
     def _page(self, start: int) -> list[dict[str, Any]]:
-        found = events(self._subscription.access, pipeline=self._subscription.pipeline)
+        found = events(self._subscription.access, pipeline=self._subscription.pipeline, kinds=self._subscription.kinds)
         rows = found.filter(id__gt=start).order_by("id")[:PAGE]
         return [event_schema(row).model_dump(mode="json") for row in rows]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 
-from django.db.models import Max, QuerySet
+from django.db.models import Max, Q, QuerySet
 
 from pipelines.domain.access.audit.objects import object_of
 from pipelines.domain.access.teams import Access
@@ -13,10 +14,20 @@ from pipelines.selectors.base.visible import of_teams
 from pipelines.selectors.monitoring.schemas import AuditSchema, EventSchema
 
 
-def events(access: Access, *, pipeline: str | None = None) -> QuerySet[Event]:
-    """Events, of one pipeline's name or all that a user may see, with what their views need."""
+def events(access: Access, *, pipeline: str | None = None, kinds: Collection[str] = ()) -> QuerySet[Event]:
+    """Events, of one pipeline's name or all that a user may see, with what their views need. `kinds`: only those that
+    match a kind, or the beginning of kinds with `.*`."""
     found = of_teams(Event.objects.select_related("pipeline", "run"), access)
+    found = found.filter(_of_kinds(kinds)) if kinds else found
     return found.filter(pipeline__name=pipeline) if pipeline else found
+
+
+def _of_kinds(patterns: Collection[str]) -> Q:
+    families = [each for each in patterns if each.endswith(".*")]
+    condition = Q(kind__in=[each for each in patterns if each not in families])
+    for family in families:
+        condition |= Q(kind__startswith=family[:-1])
+    return condition
 
 
 def newest_event() -> int:

@@ -1,3 +1,4 @@
+import { Button } from '@mantine/core'
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { eventsQuery } from '@/api/events'
@@ -6,18 +7,34 @@ import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
 import { LoadMore } from '@/components/ui/LoadMore'
 import { Moment } from '@/components/ui/Time'
 import { usePollInterval } from '@/lib/live/LiveProvider'
+import { eventFilter, type EventSearch } from './categories'
 import { describeEvent } from './kinds'
 import classes from './events.module.css'
 
+interface EventListProps {
+  pipeline?: string
+  search: EventSearch
+  onClear: () => void
+}
+
 /** What happened, newest first: to one pipeline, or to all of them. */
-export function EventList({ pipeline }: { pipeline?: string }) {
-  const query = useInfiniteQuery({ ...eventsQuery(pipeline), refetchInterval: usePollInterval() })
+export function EventList({ pipeline, search, onClear }: EventListProps) {
+  const wanted = eventsQuery(pipeline, eventFilter(search))
+  const query = useInfiniteQuery({ ...wanted, refetchInterval: usePollInterval() })
+  const narrowed = Boolean(search.category ?? search.kind)
   const events = query.data?.pages.flatMap(({ results }) => results) ?? []
   return (
     <>
       {query.error && !query.data && <ErrorNote error={query.error} onRetry={() => void query.refetch()} />}
       {query.isPending && <Loading rows={8} />}
-      {query.data && events.length === 0 && <Empty title="No events yet" />}
+      {query.data && events.length === 0 && !narrowed && <Empty title="No events yet" />}
+      {query.data && events.length === 0 && narrowed && (
+        <Empty title="No events match">
+          <Button variant="default" onClick={onClear}>
+            Show every kind
+          </Button>
+        </Empty>
+      )}
       <ol className={classes.list}>
         {events.map((event) => (
           <EventRow key={event.id} event={event} withName={!pipeline} />

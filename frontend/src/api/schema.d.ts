@@ -5780,8 +5780,8 @@ export interface components {
         };
         /**
          * ImportFinding
-         * @description A finding about a file of Flume. `key` is its property, `line` the line of the file, `path` the place in the
-         *     definition, where there is one; `done` says what the import did about it.
+         * @description A finding about a file that is imported. `key` is its property, `line` the line of the file, `path` the place in
+         *     the definition, where there is one; `done` says what the import did about it.
          */
         ImportFinding: {
             /** Path */

@@ -21,6 +21,8 @@ def written_kinds() -> Iterator[tuple[str, Path]]:
     """Texts in the form of a kind, or of its beginning, in the calls that record events."""
     files = [file for root in ("pipelines", "workers", "controlplane") for file in (BASE_DIR / root).rglob("*.py")]
     for file in files:
+        if file.parent.name == "migrations":  # they write to the audit alone
+            continue
         calls = [node for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.Call)]
         for call in calls:
             if isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) == "audit":

@@ -247,7 +247,7 @@ function runLog(url: URL): Response {
     return `26/11/21 04:${String(index % 60).padStart(2, '0')}:11 ${level} MicroBatchExecution: batch ${from + index} committed, 1,024 rows in 312 ms`
   })
   const text = `${lines.join('\n')}\n`
-  return json({ text, offset: from + text.length, size: 220_000 + from, rotated: false })
+  return json({ text, offset: from + text.length, size: 220_000 + from, rotated: false, components: [] })
 }
 
 function stream(world: World, signal: AbortSignal): Response {

@@ -1,6 +1,7 @@
 import { Outlet } from '@tanstack/react-router'
 import { Announcer } from '@/components/ui/Announcer'
 import { DatabaseBanner } from '@/components/ui/DatabaseBanner'
+import { ReadBanner } from './ReadBanner'
 import { ServerBanner } from './ServerBanner'
 import { Sidebar } from './Sidebar'
 import { TopBar } from './TopBar'
@@ -22,6 +23,7 @@ export function Shell() {
         <TopBar />
         <DatabaseBanner />
         <ServerBanner />
+        <ReadBanner />
         <main id="content" className={classes.main} tabIndex={-1}>
           <Outlet />
         </main>

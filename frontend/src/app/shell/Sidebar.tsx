@@ -20,11 +20,6 @@ const DOCUMENTS = [
 export function Sidebar() {
   const { pathname } = useLocation()
   const places = usePlaces()
-  const counts = useQuery({ ...alertCountsQuery, refetchInterval: COUNTS_MS })
-  const alerts = counts.data
-  const since = useStaleSince(counts, COUNTS_MS)
-  const clock = useClockTime()
-  const open = alerts?.open ?? 0
   return (
     <nav className={classes.sidebar} aria-label="Main">
       <Link to="/" className={classes.brand} aria-label="Headgate, pipelines">
@@ -44,19 +39,7 @@ export function Sidebar() {
               <Shape size={17} stroke={1.7} aria-hidden />
               <span>{label}</span>
             </Link>
-            {to === '/alerts' && open > 0 && (
-              <span
-                className={classes.count}
-                data-tone={alerts?.severities.critical ? 'bad' : 'warn'}
-                data-stale={since !== null || undefined}
-              >
-                {open > MOST_SHOWN ? `${MOST_SHOWN}+` : open}
-                <span className="visually-hidden">
-                  {' '}
-                  open alerts{since !== null && ` as of ${clock(since)}`}
-                </span>
-              </span>
-            )}
+            {to === '/alerts' && <OpenAlerts />}
           </li>
         ))}
       </ul>
@@ -68,5 +51,30 @@ export function Sidebar() {
         </a>
       ))}
     </nav>
+  )
+}
+
+/** How many alerts are open; nothing where none is, and a mark where that is not known. */
+function OpenAlerts() {
+  const counts = useQuery({ ...alertCountsQuery, refetchInterval: COUNTS_MS })
+  const since = useStaleSince(counts, COUNTS_MS)
+  const clock = useClockTime()
+  const { data, error } = counts
+  if (data?.open === 0) return null
+  const open = data && (data.open > MOST_SHOWN ? `${MOST_SHOWN}+` : data.open)
+  const words = data ? 'open alerts' : `The number of open alerts is ${error ? 'unknown' : 'loading'}.`
+  return (
+    <span
+      className={classes.count}
+      data-tone={data?.severities.critical ? 'bad' : 'warn'}
+      data-stale={since !== null || !data || undefined}
+    >
+      {open ?? <span aria-hidden>{error ? '?' : '…'}</span>}
+      <span className="visually-hidden">
+        {' '}
+        {words}
+        {since !== null && ` as of ${clock(since)}`}
+      </span>
+    </span>
   )
 }

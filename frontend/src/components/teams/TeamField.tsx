@@ -1,4 +1,5 @@
 import { NativeSelect } from '@mantine/core'
+import { Unread } from '@/components/ui/Feedback'
 import { findingsOf, wordsAt } from '@/domain/findings'
 import type { TeamChoice } from './useTeamChoice'
 
@@ -12,6 +13,7 @@ interface TeamFieldProps {
 /** Which team owns something new; nothing where the user has no choice. */
 export function TeamField({ choice, description, error }: TeamFieldProps) {
   const words = wordsAt(findingsOf(error), ['team'])
+  if (!choice.query.data) return <Unread query={choice.query} what="teams" />
   if (!choice.offered && words === null) return null
   return (
     <NativeSelect

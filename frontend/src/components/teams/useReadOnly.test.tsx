@@ -2,13 +2,13 @@ import { screen } from '@testing-library/react'
 import { keys } from '@/api/keys'
 import { pipeline } from '@/testing/factories'
 import { show, testClient } from '@/testing/render'
-import { useReadOnly } from './useReadOnly'
+import { useReadOnly, useRefusal } from './useReadOnly'
 
 function Reason({ name }: { name: string }) {
   return <p>{useReadOnly(name) ?? 'may change'}</p>
 }
 
-function shownFor(name: string, roles: Record<string, string>) {
+function clientOf(roles: Record<string, string>) {
   const client = testClient()
   client.setQueryData(keys.session, { authenticated: true, role: 'operator', everywhere: null })
   client.setQueryData(
@@ -20,13 +20,26 @@ function shownFor(name: string, roles: Record<string, string>) {
     pipeline({ name: 'theirs', team: 'cobalt' }),
   ])
   client.setDefaultOptions({ queries: { staleTime: Infinity } })
-  show(<Reason name={name} />, client)
+  return client
 }
 
 it.each([
   ['ours', /^Your role in the team default is Viewer/],
   ['theirs', /^may change$/],
 ])('a viewer here and an operator there is told of %s what counts', async (name, words) => {
-  shownFor(name, { default: 'viewer', cobalt: 'operator' })
+  show(<Reason name={name} />, clientOf({ default: 'viewer', cobalt: 'operator' }))
   expect(await screen.findByText(words)).toBeInTheDocument()
+})
+
+it.each([
+  ['default', 'operator', /^Your role in the team default is Viewer/],
+  ['cobalt', 'operator', null],
+  ['cobalt', 'admin', /^Only administrators can do this/],
+  [null, 'operator', /^The installation owns this/],
+] as const)('of what %s owns, %s is refused or not', async (owner, needed, words) => {
+  function Refusal() {
+    return <p>{useRefusal(needed)(owner) ?? 'may change'}</p>
+  }
+  show(<Refusal />, clientOf({ default: 'viewer', cobalt: 'operator' }))
+  expect(await screen.findByText(words ?? 'may change')).toBeInTheDocument()
 })

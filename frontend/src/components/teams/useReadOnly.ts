@@ -2,18 +2,36 @@ import { useQuery } from '@tanstack/react-query'
 import { pipelinesQuery } from '@/api/pipelines'
 import { sessionQuery } from '@/api/session'
 import { teamsQuery } from '@/api/teams'
-import { cannotWrite } from '@/domain/roles'
+import { cannotAdminister, cannotWrite, reaches, ROLE_WORDS } from '@/domain/roles'
 
-/** Why the user may not change a pipeline and what is about it; null where they may. The role in the team that owns it counts,
- * which may be lower than the highest one of the session. */
-export function useReadOnly(name: string | null): string | null {
+const RANKED = { operator: cannotWrite, admin: cannotAdminister } as const
+type Needed = keyof typeof RANKED
+
+/** Tells of each team, and of the installation (null), why the user may not do with what it owns what needs a role; null
+ * where they may. The role in the team counts, which may be lower than the highest one of the session. */
+export function useRefusal(needed: Needed = 'operator'): (owner: string | null) => string | null {
   const { data: session } = useQuery(sessionQuery)
   const differs = session !== undefined && session.role !== session.everywhere
   const { data: teams } = useQuery({ ...teamsQuery, enabled: differs })
-  const mixed = teams?.some(({ role }) => role !== teams[0]?.role) ?? false
-  const { data: pipelines } = useQuery({ ...pipelinesQuery, enabled: mixed && name !== null })
+  return (owner) => {
+    if (!session || reaches(session.everywhere, needed)) return null
+    const nowhere = RANKED[needed](session)
+    if (nowhere !== null) return nowhere
+    if (owner === null) return 'The installation owns this: only a role in all teams can change it.'
+    const role = teams?.find(({ name }) => name === owner)?.role
+    if (!role || reaches(role, needed)) return null
+    return needed === 'admin'
+      ? `Only administrators of the team ${owner} can do this.`
+      : `Your role in the team ${owner} is ${ROLE_WORDS[role]}: you can read what it owns and change nothing.`
+  }
+}
+
+/** Why the user may not change a pipeline and what is about it; null where they may. Without a name, why not any pipeline. */
+export function useReadOnly(name: string | null): string | null {
+  const refusal = useRefusal()
+  const { data: session } = useQuery(sessionQuery)
+  const asked = name !== null && session !== undefined && session.role !== session.everywhere
+  const { data: pipelines } = useQuery({ ...pipelinesQuery, enabled: asked })
   const team = pipelines?.find((each) => each.name === name)?.team
-  if (mixed && teams?.find((each) => each.name === team)?.role === 'viewer')
-    return `Your role in the team ${team} is Viewer: you can read what it owns and change nothing.`
-  return cannotWrite(session)
+  return team && asked ? refusal(team) : cannotWrite(session)
 }

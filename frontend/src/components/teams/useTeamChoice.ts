@@ -1,7 +1,8 @@
-import { useQuery } from '@tanstack/react-query'
+import { useQuery, type UseQueryResult } from '@tanstack/react-query'
 import { useState } from 'react'
 import { sessionQuery } from '@/api/session'
 import { teamsQuery } from '@/api/teams'
+import type { Team } from '@/api/types'
 import { INSTALLATION } from '@/domain/owners'
 import { reaches, type Role } from '@/domain/roles'
 
@@ -9,6 +10,8 @@ import { reaches, type Role } from '@/domain/roles'
 const NONE = ''
 
 export interface TeamChoice {
+  /** The teams as they are read. */
+  query: UseQueryResult<Team[]>
   /** What is sent; null: what the server takes without a team. */
   team: string | null
   /** The value of the field, and what it offers. */
@@ -30,7 +33,8 @@ interface Asked {
 
 /** The team of something new, where the server takes it from users with a role: what it takes by itself, until the user chooses. */
 function useChoice(role: Role, { none, preferred }: Asked): TeamChoice {
-  const { data: teams = [] } = useQuery(teamsQuery)
+  const query = useQuery(teamsQuery)
+  const teams = query.data ?? []
   const everywhere = useQuery(sessionQuery).data?.everywhere ?? null
   const [chosen, setChosen] = useState<string | null>(null)
   const names = teams.filter((team) => reaches(team.role, role)).map(({ name }) => name)
@@ -40,13 +44,21 @@ function useChoice(role: Role, { none, preferred }: Asked): TeamChoice {
   const options = names.map((name) => ({ value: name, label: name }))
   if (label !== null) options.unshift({ value: NONE, label })
   return {
+    query,
     team: value || null,
     value,
     options,
     offered: options.length > 1 && (names.length > 1 || everywhere !== null),
-    missing: none === null && value === NONE && names.length > 1 ? 'Choose the team first.' : null,
+    missing:
+      notRead(query) ??
+      (none === null && value === NONE && names.length > 1 ? 'Choose the team first.' : null),
     choose: setChosen,
   }
+}
+
+function notRead({ data, error }: UseQueryResult<Team[]>): string | null {
+  if (data) return null
+  return error ? 'The teams could not be read.' : 'The teams are being read.'
 }
 
 /** Who owns what operators or administrators make beside pipelines: with the role in all teams, the installation unless a

@@ -145,8 +145,8 @@ export function AlertsPage() {
 
 /** The rules that users can set, by their names. */
 function RuleSelect({ value, onChange }: { value?: string; onChange: (rule?: string) => void }) {
-  const { data = [] } = useQuery(alertRulesQuery)
-  const names = new Set([...data.map(({ rule }) => rule as string), ...(value ? [value] : [])])
+  const { data, error } = useQuery(alertRulesQuery)
+  const names = new Set([...(data?.map(({ rule }) => rule as string) ?? []), ...(value ? [value] : [])])
   return (
     <Select
       aria-label="Rule"
@@ -154,6 +154,9 @@ function RuleSelect({ value, onChange }: { value?: string; onChange: (rule?: str
       data={[...names].map((rule) => ({ value: rule, label: ruleWords(rule) }))}
       value={value ?? null}
       onChange={(rule) => onChange(rule ?? undefined)}
+      nothingFoundMessage={
+        data ? 'No such rule' : error ? 'The rules could not be read' : 'Loading the rules'
+      }
       searchable
       clearable
       clearButtonProps={{ 'aria-label': 'Every rule' }}

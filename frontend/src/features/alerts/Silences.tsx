@@ -1,26 +1,25 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { endSilence, silencesQuery } from '@/api/alerts'
 import { keys } from '@/api/keys'
-import { sessionQuery } from '@/api/session'
+import { useRefusal } from '@/components/teams/useReadOnly'
 import { useSeveralTeams } from '@/components/teams/useTeamChoice'
 import { announce } from '@/components/ui/Announcer'
-import { ErrorNote } from '@/components/ui/Feedback'
+import { ErrorNote, Unread } from '@/components/ui/Feedback'
 import { Panel } from '@/components/ui/Panel'
 import { ReasonButton } from '@/components/ui/ReasonButton'
 import { Table } from '@/components/ui/Table'
 import { Moment } from '@/components/ui/Time'
 import { matcherWords } from '@/domain/matchers'
 import { ownerWords } from '@/domain/owners'
-import { cannotWrite } from '@/domain/roles'
 import { count } from '@/lib/format'
 import { usePollInterval } from '@/lib/live/LiveProvider'
 
 /** Silences that hold messages back now; nothing where there are none. */
 export function Silences() {
   const client = useQueryClient()
-  const { data = [], error, refetch } = useQuery({ ...silencesQuery, refetchInterval: usePollInterval() })
+  const query = useQuery({ ...silencesQuery, refetchInterval: usePollInterval() })
   const several = useSeveralTeams()
-  const readOnly = cannotWrite(useQuery(sessionQuery).data)
+  const refusal = useRefusal()
   const end = useMutation({
     mutationFn: endSilence,
     onSuccess: () => announce('The silence is ended.'),
@@ -30,8 +29,8 @@ export function Silences() {
         client.invalidateQueries({ queryKey: keys.silences }),
       ]),
   })
-  if (error) return <ErrorNote error={error} onRetry={() => void refetch()} />
-  if (data.length === 0) return null
+  if (!query.data) return <Unread query={query} what="active silences" />
+  if (query.data.length === 0) return null
   return (
     <Panel title="Active silences" note="messages are held back, alerts stay visible" flush>
       {end.error && <ErrorNote error={end.error} />}
@@ -51,7 +50,7 @@ export function Silences() {
           </>
         }
       >
-        {data.map((silence) => (
+        {query.data.map((silence) => (
           <tr key={silence.id}>
             <th scope="row">{matcherWords(silence.matchers)}</th>
             {several && <td>{ownerWords(silence.team)}</td>}
@@ -65,7 +64,7 @@ export function Silences() {
               <ReasonButton
                 size="compact-xs"
                 variant="default"
-                reason={readOnly}
+                reason={refusal(silence.team)}
                 aria-label={`End silence ${silence.id}`}
                 loading={end.isPending && end.variables === silence.id}
                 onClick={() => end.mutate(silence.id)}

@@ -10,14 +10,13 @@ import {
 } from '@tabler/icons-react'
 import { auditChainQuery, verifyAudit } from '@/api/audit'
 import { keys } from '@/api/keys'
-import { sessionQuery } from '@/api/session'
 import type { AuditChain, AuditForwarding } from '@/api/types'
 import { ErrorNote, Loading } from '@/components/ui/Feedback'
 import { Panel } from '@/components/ui/Panel'
+import { useRefusal } from '@/components/teams/useReadOnly'
 import { ReasonButton } from '@/components/ui/ReasonButton'
 import { Moment } from '@/components/ui/Time'
 import { ToneBadge } from '@/components/ui/ToneBadge'
-import { cannotWrite } from '@/domain/roles'
 import type { Tone } from '@/domain/phases'
 import { useNow } from '@/lib/clock'
 import { count, plural } from '@/lib/format'
@@ -34,7 +33,7 @@ const SEALED_MS = 60_000
 /** How far the rows are sealed, and how far that was verified. Green only where it was. */
 export function ChainState() {
   const client = useQueryClient()
-  const { data: session } = useQuery(sessionQuery)
+  const refused = useRefusal()(null)
   const query = useQuery({
     ...auditChainQuery,
     refetchInterval: ({ state }) => (state.data?.check_requested_at ? WAITING_MS : POLL_MS),
@@ -52,10 +51,7 @@ export function ChainState() {
         <ReasonButton
           variant="default"
           size="compact-sm"
-          reason={
-            cannotWrite(session) ??
-            (waits ? 'A worker is verifying, or will do so as soon as it runs.' : null)
-          }
+          reason={refused ?? (waits ? 'A worker is verifying, or will do so as soon as it runs.' : null)}
           loading={asking.isPending}
           onClick={() => asking.mutate()}
         >

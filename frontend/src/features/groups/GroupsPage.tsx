@@ -5,6 +5,7 @@ import { groupsQuery, unwatchGroup } from '@/api/groups'
 import { keys } from '@/api/keys'
 import { sessionQuery } from '@/api/session'
 import type { ExternalGroup } from '@/api/types'
+import { useRefusal } from '@/components/teams/useReadOnly'
 import { useSeveralTeams } from '@/components/teams/useTeamChoice'
 import { announce } from '@/components/ui/Announcer'
 import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
@@ -51,7 +52,7 @@ export function GroupsPage() {
               event when a commit disappears or jumps. Add the first group with Monitor group.
             </Empty>
           ) : (
-            <GroupTable groups={data} readOnly={readOnly} />
+            <GroupTable groups={data} />
           )}
         </Panel>
       )}
@@ -60,7 +61,8 @@ export function GroupsPage() {
   )
 }
 
-function GroupTable({ groups, readOnly }: { groups: ExternalGroup[]; readOnly: string | null }) {
+function GroupTable({ groups }: { groups: ExternalGroup[] }) {
+  const refusal = useRefusal()
   const client = useQueryClient()
   const several = useSeveralTeams()
   const removal = useMutation({
@@ -103,7 +105,7 @@ function GroupTable({ groups, readOnly }: { groups: ExternalGroup[]; readOnly: s
               <ReasonButton
                 size="compact-xs"
                 variant="default"
-                reason={readOnly}
+                reason={refusal(group.team)}
                 aria-label={`Stop monitoring ${group.group}`}
                 loading={removal.isPending && removal.variables.id === group.id}
                 onClick={() => removal.mutate(group)}

@@ -1,16 +1,15 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { IconAlertTriangle, IconCheck, IconHourglass } from '@tabler/icons-react'
 import { useEffect, useRef } from 'react'
 import { breakDemo } from '@/api/guide'
 import { keys } from '@/api/keys'
-import { sessionQuery } from '@/api/session'
 import type { DemoFault, Guide, GuideCard } from '@/api/types'
+import { useReadOnly } from '@/components/teams/useReadOnly'
 import { announce } from '@/components/ui/Announcer'
 import { ErrorNote } from '@/components/ui/Feedback'
 import { ReasonButton } from '@/components/ui/ReasonButton'
 import { ToneBadge } from '@/components/ui/ToneBadge'
-import { cannotWrite } from '@/domain/roles'
 import { Progress } from './Progress'
 import { STATES } from './words'
 import classes from './guide.module.css'
@@ -24,12 +23,12 @@ interface FaultCardProps {
 /** What a card breaks, the button that does it, and what was observed of its last use. */
 export function FaultCard({ pipeline, card, open }: FaultCardProps) {
   const client = useQueryClient()
-  const { data: session } = useQuery(sessionQuery)
+  const readOnly = useReadOnly(pipeline)
   const breaking = useMutation({
     mutationFn: () => breakDemo(pipeline, card.card),
     onSettled: () => client.invalidateQueries({ queryKey: keys.guide(pipeline) }),
   })
-  const reason = cannotWrite(session) ?? (open ? 'A card is under way. Wait until it has ended.' : null)
+  const reason = readOnly ?? (open ? 'A card is under way. Wait until it has ended.' : null)
   useAnnounced(card)
   return (
     <li className={classes.card} data-card={card.card} data-state={card.last?.state}>

@@ -1,9 +1,9 @@
 import { Button, SegmentedControl } from '@mantine/core'
-import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { useInfiniteQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { IconPlus } from '@tabler/icons-react'
 import { migrationsQuery } from '@/api/migrations'
-import { sessionQuery } from '@/api/session'
+import { useReadOnly } from '@/components/teams/useReadOnly'
 import { CodeBlock } from '@/components/ui/CodeBlock'
 import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
 import { FilterInput } from '@/components/ui/FilterInput'
@@ -11,7 +11,6 @@ import { LoadMore } from '@/components/ui/LoadMore'
 import { PageHeader } from '@/components/ui/PageHeader'
 import { Panel } from '@/components/ui/Panel'
 import { ReasonButton } from '@/components/ui/ReasonButton'
-import { cannotWrite } from '@/domain/roles'
 import { usePollInterval } from '@/lib/live/LiveProvider'
 import { MigrationTable } from '@/components/migrations/MigrationTable'
 import classes from './migrations.module.css'
@@ -26,7 +25,7 @@ const STATES = [
 export function MigrationsPage() {
   const { state, pipeline } = useSearch({ from: '/migrations' })
   const navigate = useNavigate({ from: '/migrations' })
-  const readOnly = cannotWrite(useQuery(sessionQuery).data)
+  const readOnly = useReadOnly(pipeline ?? null)
   const query = useInfiniteQuery({
     ...migrationsQuery({ state, pipeline }),
     refetchInterval: usePollInterval(),

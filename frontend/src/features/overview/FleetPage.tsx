@@ -39,6 +39,7 @@ export function FleetPage() {
       {error && <ErrorNote error={error} onRetry={() => void refetch()} />}
       {past.error && !error && <ErrorNote error={past.error} onRetry={() => void past.refetch()} />}
       {!data && !error && <Loading rows={8} />}
+      {data && past.isPending && <Loading rows={1} label="Loading the last 24 hours" />}
       {data && (data.length === 0 ? <FirstPipeline /> : <Fleet pipelines={data} past={past.data} />)}
     </div>
   )

@@ -3,6 +3,7 @@ import { Link } from '@tanstack/react-router'
 import { IconArrowRight } from '@tabler/icons-react'
 import { openMigrationsQuery } from '@/api/migrations'
 import { StageBadge } from '@/components/migrations/StageBadge'
+import { Unread } from '@/components/ui/Feedback'
 import { Panel } from '@/components/ui/Panel'
 import { Ago } from '@/components/ui/Time'
 import { KINDS } from '@/domain/migrations'
@@ -15,8 +16,9 @@ const MOST = 5
 
 /** Migrations that require action; nothing at all when none does. */
 export function MigrationsWaiting() {
-  const { data = [] } = useQuery({ ...openMigrationsQuery, refetchInterval: usePollInterval() })
-  const waiting = waitingForPeople(data)
+  const query = useQuery({ ...openMigrationsQuery, refetchInterval: usePollInterval() })
+  if (!query.data) return <Unread query={query} what="open migrations" />
+  const waiting = waitingForPeople(query.data)
   if (waiting.length === 0) return null
   return (
     <Panel title="Migrations that require action" note={plural(waiting.length, 'migration')} flush>

@@ -21,9 +21,12 @@ import { CHANGES, cannotApply, cannotApprove } from '@/domain/changes'
 import { useReadOnly } from '@/components/teams/useReadOnly'
 import { usePollInterval } from '@/lib/live/LiveProvider'
 
+export const useOpenRequests = (name: string) =>
+  useQuery({ ...openRequestsQuery(name), refetchInterval: usePollInterval() })
+
 /** The open change requests of a governed pipeline; nothing where there is none. */
 export function ChangeRequests({ name }: { name: string }) {
-  const { data } = useQuery({ ...openRequestsQuery(name), refetchInterval: usePollInterval() })
+  const { data } = useOpenRequests(name)
   if (!data || data.length === 0) return null
   return (
     <Panel title="Change requests" note="awaiting approval, or ready to apply" flush>

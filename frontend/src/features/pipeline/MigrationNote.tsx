@@ -6,12 +6,15 @@ import { StageBadge } from '@/components/migrations/StageBadge'
 import { usePollInterval } from '@/lib/live/LiveProvider'
 import classes from './pipeline.module.css'
 
-/** The pipeline's open migration, with the way to its page. */
-export function MigrationNote({ name }: { name: string }) {
-  const { data } = useInfiniteQuery({
+export const useOpenMigration = (name: string) =>
+  useInfiniteQuery({
     ...migrationsQuery({ pipeline: name, state: 'open' }),
     refetchInterval: usePollInterval(),
   })
+
+/** The pipeline's open migration, with the way to its page. */
+export function MigrationNote({ name }: { name: string }) {
+  const { data } = useOpenMigration(name)
   const open = data?.pages[0]?.results[0]
   if (!open) return null
   const { id, kind, stage, created_by, message, waits_for } = open

@@ -12,7 +12,7 @@ import { Panel } from '@/components/ui/Panel'
 import { Findings } from '@/components/ui/Findings'
 import { ActionButtons } from '@/components/actions/ActionButtons'
 import { ChangeButton } from './ChangeButton'
-import { ChangeRequests } from './ChangeRequests'
+import { ChangeRequests, useOpenRequests } from './ChangeRequests'
 import { Decisions } from './decisions/Decisions'
 import { DrainFigures } from './DrainFigures'
 import { freshness } from '@/domain/freshness'
@@ -22,7 +22,7 @@ import { keys } from '@/api/keys'
 import { SilentAgent } from './SilentAgent'
 import { Headline } from './Headline'
 import { untold } from './told'
-import { MigrationNote } from './MigrationNote'
+import { MigrationNote, useOpenMigration } from './MigrationNote'
 import { MoreMenu } from './MoreMenu'
 import { OperationPanel } from './OperationPanel'
 import { OutdatedSecrets } from './OutdatedSecrets'
@@ -43,6 +43,7 @@ export function PipelinePage() {
     ...operationQuery(name),
     refetchInterval: ({ state }) => (isOpen(state.data) ? OPERATION_POLL_MS : poll),
   })
+  const notes = [status, operation, useOpenMigration(name), useOpenRequests(name)]
   const shown = pipeline.data
   useRereadWhile(
     useAtTime((now) => shown !== undefined && freshness(shown, now).stale),
@@ -68,6 +69,7 @@ export function PipelinePage() {
       >
         <Headline pipeline={pipeline.data} status={status.data} />
       </PageHeader>
+      {notes.some(({ isPending }) => isPending) && <Loading rows={1} label="Loading what requires action" />}
       <MigrationNote name={name} />
       <ChangeRequests name={name} />
       {operation.data && (

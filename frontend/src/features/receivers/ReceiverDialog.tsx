@@ -8,6 +8,7 @@ import { createReceiver, updateReceiver } from '@/api/receivers'
 import { ShowCall } from '@/components/actions/ShowCall'
 import { TeamField } from '@/components/teams/TeamField'
 import { useOwnerChoice } from '@/components/teams/useTeamChoice'
+import { Unread } from '@/components/ui/Feedback'
 import { FormDialog } from '@/components/ui/FormDialog'
 import { useSending } from '@/components/ui/useSending'
 import { receiverCall } from '@/domain/calls'
@@ -209,12 +210,13 @@ const SECRETS: Record<ReceiverKind, string> = {
 
 /** Which stored secrets of the receiver's owner are used. The second one is for the time in which receivers may know either. */
 function SecretFields({ team, draft, error, onChange }: SecretFieldsProps) {
-  const { data: secrets = [] } = useQuery(secretsQuery)
-  const own = secrets.filter((secret) => secret.purpose === 'receivers' && secret.team === team)
-  const names = new Set([...own.map(({ name }) => name), draft.secret ?? '', draft.former ?? ''])
+  const query = useQuery(secretsQuery)
+  const own = query.data?.filter((secret) => secret.purpose === 'receivers' && secret.team === team)
+  const names = new Set([...(own ?? []).map(({ name }) => name), draft.secret ?? '', draft.former ?? ''])
   names.delete('')
   return (
     <>
+      <Unread query={query} what="names of secrets" />
       <Select
         label="Secret"
         description={SECRETS[draft.kind]}
@@ -222,10 +224,10 @@ function SecretFields({ team, draft, error, onChange }: SecretFieldsProps) {
         value={draft.secret}
         error={error}
         onChange={(secret) => onChange({ secret })}
-        nothingFoundMessage="No secret of this name"
+        nothingFoundMessage={own && 'No secret of this name'}
         searchable
       />
-      {own.length === 0 && (
+      {own?.length === 0 && (
         <Text size="sm" c="dimmed">
           There are no secrets of receivers yet: <code>headgate secrets set NAME --for receivers</code>, or
           the Secrets page.

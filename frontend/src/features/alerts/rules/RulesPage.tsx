@@ -5,6 +5,7 @@ import { useState } from 'react'
 import { alertRulesQuery, resetAlertRule } from '@/api/alerts'
 import { keys } from '@/api/keys'
 import type { AlertRule, RuleOverride } from '@/api/types'
+import { useReadOnly, useRefusal } from '@/components/teams/useReadOnly'
 import { announce } from '@/components/ui/Announcer'
 import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
 import { FilterInput } from '@/components/ui/FilterInput'
@@ -120,7 +121,6 @@ function RuleRow({ rule, onChange }: { rule: AlertRule; onChange: (changed: Chan
             key={scopeWords(override)}
             rule={rule}
             override={override}
-            refused={refused}
             onChange={() => onChange({ rule, override })}
           />
         ))}
@@ -140,13 +140,15 @@ function RuleRow({ rule, onChange }: { rule: AlertRule; onChange: (changed: Chan
 
 interface OverrideProps extends Changed {
   override: RuleOverride
-  refused: string | null
   onChange: () => void
 }
 
-function Override({ rule, override, refused, onChange }: OverrideProps) {
+function Override({ rule, override, onChange }: OverrideProps) {
   const client = useQueryClient()
   const { label, pipeline } = override
+  const everywhere = useRefusal()(null)
+  const ofPipeline = useReadOnly(pipeline || null)
+  const refused = pipeline ? ofPipeline : everywhere
   const where = `${ruleWords(rule.rule)} for ${scopeWords(override)}`
   const reset = useMutation({
     mutationFn: () => resetAlertRule(rule.rule, { label, pipeline }),

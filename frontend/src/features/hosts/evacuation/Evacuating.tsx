@@ -9,6 +9,7 @@ import type { Host } from '@/api/types'
 import { ShowCall } from '@/components/actions/ShowCall'
 import { ObservationFields } from '@/components/migrations/ObservationFields'
 import { announce } from '@/components/ui/Announcer'
+import { Unread } from '@/components/ui/Feedback'
 import { FormDialog } from '@/components/ui/FormDialog'
 import { Panel } from '@/components/ui/Panel'
 import { ReasonButton } from '@/components/ui/ReasonButton'
@@ -104,8 +105,9 @@ const POLL_MS = 5_000
 
 /** Hosts that are being emptied, and those that were of late. */
 export function EvacuationsPanel() {
-  const { data } = useQuery({ ...evacuationsQuery, refetchInterval: POLL_MS })
-  if (!data?.length) return null
+  const query = useQuery({ ...evacuationsQuery, refetchInterval: POLL_MS })
+  if (!query.data) return <Unread query={query} what="evacuations" />
+  if (query.data.length === 0) return null
   return (
     <Panel title="Evacuations" note="newest first" flush>
       <Table
@@ -119,7 +121,7 @@ export function EvacuationsPanel() {
           </>
         }
       >
-        {data.map((row) => (
+        {query.data.map((row) => (
           <tr key={row.id}>
             <th scope="row">
               <Link to="/evacuations/$id" params={{ id: row.id }} preload={false}>

@@ -13,7 +13,7 @@ import { TestsPanel } from '@/components/previews/TestsPanel'
 import { type Tests, useTests } from '@/components/previews/useTests'
 import { useReadOnly } from '@/components/teams/useReadOnly'
 import { announce } from '@/components/ui/Announcer'
-import { ErrorNote } from '@/components/ui/Feedback'
+import { ErrorNote, Unread } from '@/components/ui/Feedback'
 import { FindingList } from '@/components/ui/Findings'
 import { ReasonButton } from '@/components/ui/ReasonButton'
 import { createMigrationCall } from '@/domain/migrationCalls'
@@ -197,8 +197,8 @@ interface SendProps {
 function Send(props: SendProps) {
   const { pipeline, kind, draft, reason, onReason, onChange, refused, create, findings, tests } = props
   const readOnly = useReadOnly(pipeline.name)
-  const open = useInfiniteQuery(migrationsQuery({ pipeline: pipeline.name, state: 'open' })).data?.pages[0]
-    ?.results[0]
+  const opened = useInfiniteQuery(migrationsQuery({ pipeline: pipeline.name, state: 'open' }))
+  const open = opened.data?.pages[0]?.results[0]
   const body = { pipeline: pipeline.name, kind, spec: specOf(kind, draft), reason: reason.trim() }
   const held = open
     ? `The migration of ${pipeline.name} by ${open.created_by} is open. Only one can be open.`
@@ -209,6 +209,7 @@ function Send(props: SendProps) {
   const plan = () => create.mutate(body)
   return (
     <div className={classes.form}>
+      <Unread query={opened} what="open migration" />
       {open && (
         <p className={classes.warning} role="alert">
           {held}{' '}

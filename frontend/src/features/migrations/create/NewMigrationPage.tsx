@@ -4,7 +4,7 @@ import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { migrationQuery } from '@/api/migrations'
 import { pipelineQuery, pipelinesQuery } from '@/api/pipelines'
 import type { MigrationKind } from '@/api/types'
-import { ErrorNote, Loading } from '@/components/ui/Feedback'
+import { ErrorNote, Loading, Unread } from '@/components/ui/Feedback'
 import { PageHeader } from '@/components/ui/PageHeader'
 import { Panel } from '@/components/ui/Panel'
 import { ReasonButton } from '@/components/ui/ReasonButton'
@@ -92,15 +92,15 @@ interface PipelineSelectProps {
 }
 
 function PipelineSelect({ value, onChange }: PipelineSelectProps) {
-  const { data = [], error, refetch } = useQuery(pipelinesQuery)
-  if (error) return <ErrorNote error={error} onRetry={() => void refetch()} />
+  const query = useQuery(pipelinesQuery)
+  if (!query.data) return <Unread query={query} what="pipelines" />
   return (
     <Select
       label="Pipeline"
       placeholder="Choose a pipeline"
       searchable
       limit={100}
-      data={data.map(({ name }) => name)}
+      data={query.data.map(({ name }) => name)}
       value={value ?? null}
       onChange={(name) => name && onChange(name)}
       maw={420}

@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { hostsQuery } from '@/api/hosts'
 import { revisionsQuery } from '@/api/revisions'
 import type { Finding, Host, PipelineDetail } from '@/api/types'
+import { Unread } from '@/components/ui/Feedback'
 import { Panel } from '@/components/ui/Panel'
 import type { Draft } from './draft'
 import { wordsAt } from '@/domain/findings'
@@ -25,14 +26,16 @@ export const PATHS = {
 }
 
 export function HostFields({ pipeline, draft, onChange, findings }: FieldsProps) {
-  const { data: hosts = [] } = useQuery(hostsQuery)
+  const query = useQuery(hostsQuery)
   return (
     <Panel title="Target host" note={`currently on ${pipeline.host ?? 'no host'}`}>
+      <Unread query={query} what="hosts" />
       <Select
         label="Host"
         description="Old and new agent run side by side for a while. The plan checks the capacity."
         placeholder="Choose a host"
-        data={hosts.map((host) => ({ value: host.name, label: describe(host, pipeline) }))}
+        disabled={!query.data}
+        data={query.data?.map((host) => ({ value: host.name, label: describe(host, pipeline) }))}
         value={draft.host}
         error={wordsAt(findings, PATHS.host)}
         onChange={(host) => onChange({ host })}
@@ -52,10 +55,11 @@ function describe(host: Host, pipeline: PipelineDetail): string {
 }
 
 export function SoftwareFields({ pipeline }: FieldsProps) {
-  const { data: hosts = [] } = useQuery(hostsQuery)
-  const host = hosts.find(({ name }) => name === pipeline.host)
+  const query = useQuery(hostsQuery)
+  const host = query.data?.find(({ name }) => name === pipeline.host)
   return (
     <Panel title="Agent software">
+      <Unread query={query} what="installed version" />
       <p className={classes.note}>
         Starts a new agent with the software that is installed on {pipeline.host ?? 'its host'} now
         {host && ` (version ${host.version})`}. The definition stays the same. Install the new software first.
@@ -66,13 +70,15 @@ export function SoftwareFields({ pipeline }: FieldsProps) {
 
 /** A revision that is stored already, for example the one of before. */
 export function StoredFields({ pipeline, draft, onChange }: FieldsProps) {
-  const { data: revisions = [] } = useQuery(revisionsQuery(pipeline.name))
+  const query = useQuery(revisionsQuery(pipeline.name))
   return (
     <Panel title="Revision" note={`currently revision ${pipeline.revision}`}>
+      <Unread query={query} what="revisions" />
       <Select
         label="Revision"
         placeholder="Choose a revision"
-        data={revisions.map(({ number, note }) => ({
+        disabled={!query.data}
+        data={query.data?.map(({ number, note }) => ({
           value: String(number),
           label: note ? `${number}: ${note}` : String(number),
         }))}

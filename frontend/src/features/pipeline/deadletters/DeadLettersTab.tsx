@@ -3,6 +3,7 @@ import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
 import { deadLettersQuery, deadLettersSummaryQuery } from '@/api/deadLetters'
+import type { DeadLettersSummary } from '@/api/types'
 import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
 import { LoadMore } from '@/components/ui/LoadMore'
 import { Panel } from '@/components/ui/Panel'
@@ -63,10 +64,7 @@ export function DeadLettersTab() {
                 Every cause
               </ReasonButton>
             )}
-            <ReasonButton
-              reason={readOnly ?? (summary.data?.new ? null : 'There are no new dead letters.')}
-              onClick={() => setReplaying(true)}
-            >
+            <ReasonButton reason={readOnly ?? nothingToRetry(summary)} onClick={() => setReplaying(true)}>
               {filter.component || filter.cause ? 'Retry selected' : 'Retry all new'}
             </ReasonButton>
           </>
@@ -89,6 +87,11 @@ export function DeadLettersTab() {
       {replaying && <ReplayDialog name={name} filter={filter} onClose={() => setReplaying(false)} />}
     </div>
   )
+}
+
+function nothingToRetry({ data, error }: { data?: DeadLettersSummary; error: unknown }): string | null {
+  if (data) return data.new > 0 ? null : 'There are no new dead letters.'
+  return error ? 'The number of new dead letters is unknown.' : 'The new dead letters are being counted.'
 }
 
 function noteOf({ component, cause }: { component?: string; cause?: string }): string {

@@ -3,17 +3,16 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { type ReactNode, useState } from 'react'
 import { quarantineQuery } from '@/api/quarantine'
-import { sessionQuery } from '@/api/session'
 import type { Pipeline, PipelineStatus, PositionChoice } from '@/api/types'
+import { Unread } from '@/components/ui/Feedback'
 import { Panel } from '@/components/ui/Panel'
 import { ReasonButton } from '@/components/ui/ReasonButton'
 import { Moment } from '@/components/ui/Time'
-import { useReadOnly } from '@/components/teams/useReadOnly'
-import { cannotAdminister } from '@/domain/roles'
+import { useReadOnly, useRefusal } from '@/components/teams/useReadOnly'
 import { count } from '@/lib/format'
 import { inWords } from '../positions/words'
 import { QuarantineDialog } from '../quarantine/QuarantineDialog'
-import { suspectInWords } from '../quarantine/ranges'
+import { notLocated, suspectInWords } from '../quarantine/ranges'
 import { DeclareLostDialog } from './DeclareLostDialog'
 import { openQuestions, type Question } from './open'
 import { ReconcileDialog } from './ReconcileDialog'
@@ -90,34 +89,36 @@ function inShort({ to, skip, replay, recommended, reason }: PositionChoice): str
 
 function Crashes({ pipeline: { name } }: DecisionsProps) {
   const readOnly = useReadOnly(name)
-  const { data } = useQuery(quarantineQuery(name))
+  const query = useQuery(quarantineQuery(name))
   const [asking, setAsking] = useState(false)
-  const offered = data?.offered ?? []
   return (
     <Item
       title="Choose what happens to the records that crash it"
       action={
         <ReasonButton
           variant="default"
-          reason={readOnly ?? (data ? null : 'The records are still being located.')}
+          reason={readOnly ?? notLocated(query)}
           onClick={() => setAsking(true)}
         >
           Quarantine records
         </ReasonButton>
       }
     >
-      {offered.length === 0
-        ? 'The last runs crashed at the same position.'
-        : `${offered.map(suspectInWords).join('; ')}. `}
+      <Unread query={query} what="records" />
+      {query.data && query.data.offered.length > 0
+        ? `${query.data.offered.map(suspectInWords).join('; ')}. `
+        : 'The last runs crashed at the same position. '}
       Fix the cause and start the pipeline again, or quarantine the records: they become dead letters, and the
       pipeline resumes after them.
-      {asking && <QuarantineDialog name={name} offered={offered} onClose={() => setAsking(false)} />}
+      {asking && query.data && (
+        <QuarantineDialog name={name} offered={query.data.offered} onClose={() => setAsking(false)} />
+      )}
     </Item>
   )
 }
 
 function Reconcile({ pipeline }: DecisionsProps) {
-  const refused = cannotAdminister(useQuery(sessionQuery).data)
+  const refused = useRefusal('admin')(pipeline.team)
   const [asking, setAsking] = useState(false)
   return (
     <Item
@@ -136,7 +137,7 @@ function Reconcile({ pipeline }: DecisionsProps) {
 }
 
 function Lost({ pipeline, status: { run } }: DecisionsProps) {
-  const refused = cannotAdminister(useQuery(sessionQuery).data)
+  const refused = useRefusal('admin')(pipeline.team)
   const [asking, setAsking] = useState(false)
   return (
     <Item

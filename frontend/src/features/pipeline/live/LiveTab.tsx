@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useParams } from '@tanstack/react-router'
 import { useState } from 'react'
 import { statusQuery } from '@/api/pipelines'
-import { Loading } from '@/components/ui/Feedback'
+import { Unread } from '@/components/ui/Feedback'
 import { Charts } from '../charts/Charts'
 import { Crosshair, CrosshairContext } from '../charts/crosshair'
 import { PartitionHeat } from '../charts/PartitionHeat'
@@ -18,10 +18,11 @@ const INGEST_POLL_MS = 3_000
 export function LiveTab() {
   const { name } = useParams({ from: '/pipelines/$name' })
   const [crosshair] = useState(() => new Crosshair())
-  const { data: status } = useQuery({
+  const query = useQuery({
     ...statusQuery(name),
     refetchInterval: ({ state }) => (state.data?.ingest_buffers.length ? INGEST_POLL_MS : false),
   })
+  const status = query.data
   return (
     <div className={classes.stack}>
       <CrosshairContext value={crosshair}>
@@ -35,7 +36,7 @@ export function LiveTab() {
           <Components components={status.components} />
         </div>
       ) : (
-        <Loading />
+        <Unread query={query} what="positions and components" />
       )}
     </div>
   )

@@ -29,7 +29,7 @@ interface LogViewProps {
 
 /** The lines. While it follows, the end stays in view; scrolling up stops the following. */
 export function LogView({ run, search, follow, go }: LogViewProps) {
-  const log = useLog(run.id, wantedOf(search), follow)
+  const { log, readAgain } = useLog(run.id, wantedOf(search), follow)
   const box = useRef<HTMLDivElement>(null)
   const lastTop = useRef(0)
   const { lines } = log
@@ -63,7 +63,7 @@ export function LogView({ run, search, follow, go }: LogViewProps) {
       <LogTools search={search} components={log.components} go={go}>
         {search.find && <Hits hit={hit} count={hits.length} onLink={linkToHit} />}
       </LogTools>
-      <Body log={log} title={search.at ? 'The line is not there' : 'There is no log'}>
+      <Body log={log} title={search.at ? 'The line is not there' : 'There is no log'} onRetry={readAgain}>
         <div
           ref={box}
           className={classes.box}
@@ -90,14 +90,21 @@ export function LogView({ run, search, follow, go }: LogViewProps) {
   )
 }
 
+interface BodyProps {
+  log: LogState
+  title: string
+  onRetry: () => void
+  children: ReactNode
+}
+
 /** The lines, or why there are none. */
-function Body({ log, title, children }: { log: LogState; title: string; children: ReactNode }) {
-  if (log.error && !log.loaded) return <ErrorNote error={log.error} />
+function Body({ log, title, onRetry, children }: BodyProps) {
+  if (log.error && !log.loaded) return <ErrorNote error={log.error} onRetry={onRetry} />
   if (!log.loaded) return <Loading rows={8} />
   if (log.missing) return <Empty title={title}>{log.missing}</Empty>
   return (
     <>
-      {log.error && <ErrorNote error={log.error} />}
+      {log.error && <ErrorNote error={log.error} onRetry={onRetry} />}
       {children}
     </>
   )

@@ -1,4 +1,4 @@
-import { useEffect, useReducer, useRef } from 'react'
+import { useEffect, useReducer, useRef, useState } from 'react'
 import { Problem } from '@/api/problem'
 import { fetchLog } from '@/api/runs'
 import type { LogChunk } from '@/api/types'
@@ -26,10 +26,15 @@ function failed(state: LogState, error: Error): LogState {
 const reasonOf = (problem: Problem) => [problem.message, problem.hint].filter(Boolean).join(' ')
 
 /** The lines that are wanted of a run's log, and what is appended while it is followed. A component shows one choice for its whole life. */
-export function useLog(run: number, wanted: LogWanted, follow: boolean): LogState {
+export function useLog(
+  run: number,
+  wanted: LogWanted,
+  follow: boolean,
+): { log: LogState; readAgain: () => void } {
   const [state, dispatch] = useReducer(reduce, EMPTY_LOG)
   const offset = useRef<number | null>(null)
   const first = useRef(wanted)
+  const [attempt, setAttempt] = useState(0)
 
   useEffect(() => {
     const abort = new AbortController()
@@ -43,9 +48,9 @@ export function useLog(run: number, wanted: LogWanted, follow: boolean): LogStat
       abort.abort()
       clearTimeout(timer)
     }
-  }, [run, follow])
+  }, [run, follow, attempt])
 
-  return state
+  return { log: state, readAgain: () => setAttempt(attempt + 1) }
 }
 
 /** Reads the next piece, or the tail when there is none yet or the file has been rotated; returns the pause before the next. */

@@ -4,7 +4,7 @@ import { useState } from 'react'
 import { pipelineQuery } from '@/api/pipelines'
 import { quarantineQuery } from '@/api/quarantine'
 import type { Phase, Quarantine } from '@/api/types'
-import { Empty, ErrorNote } from '@/components/ui/Feedback'
+import { Empty, Unread } from '@/components/ui/Feedback'
 import { Panel } from '@/components/ui/Panel'
 import { ReasonButton } from '@/components/ui/ReasonButton'
 import { SourceToChannel } from '@/components/ui/SourceToChannel'
@@ -13,12 +13,13 @@ import { Moment } from '@/components/ui/Time'
 import { ToneBadge } from '@/components/ui/ToneBadge'
 import { count } from '@/lib/format'
 import { QuarantineDialog } from './QuarantineDialog'
-import { keyOf, offsetsOf } from './ranges'
+import { keyOf, notLocated, offsetsOf } from './ranges'
 
 /** Records that are kept from every interceptor and sink, and the way to set more aside. */
 export function QuarantinePanel({ name, readOnly }: { name: string; readOnly: string | null }) {
   const { data: pipeline } = useQuery(pipelineQuery(name))
-  const { data, error, refetch } = useQuery(quarantineQuery(name))
+  const query = useQuery(quarantineQuery(name))
+  const { data } = query
   const [asking, setAsking] = useState(false)
   return (
     <Panel
@@ -28,18 +29,14 @@ export function QuarantinePanel({ name, readOnly }: { name: string; readOnly: st
       actions={
         <ReasonButton
           variant="default"
-          reason={
-            readOnly ??
-            restingReason(pipeline?.phase) ??
-            (data ? null : 'The records are still being located.')
-          }
+          reason={readOnly ?? restingReason(pipeline?.phase) ?? notLocated(query)}
           onClick={() => setAsking(true)}
         >
           Quarantine records
         </ReasonButton>
       }
     >
-      {error && !data && <ErrorNote error={error} onRetry={() => void refetch()} />}
+      <Unread query={query} what="quarantine" />
       {data?.ranges.length === 0 && (
         <Empty title="No records in quarantine">
           Quarantine a record that crashes every run, so that the pipeline can process the others.

@@ -8,6 +8,12 @@ export function offsetsOf({ start, end }: Pick<Range, 'start' | 'end'>): string 
   return end - start === 1 ? count(start) : `${count(start)} to ${count(end - 1)}`
 }
 
+/** Why no record can be quarantined yet; null once it is known which there are. */
+export function notLocated({ data, error }: { data?: unknown; error: unknown }): string | null {
+  if (data) return null
+  return error ? 'The records could not be located.' : 'The records are still being located.'
+}
+
 export function suspectInWords(suspect: Suspect): string {
   const { topic, partition, start, end } = suspect
   return `${topic}/${partition} ${end - start === 1 ? 'offset' : 'offsets'} ${offsetsOf(suspect)}`

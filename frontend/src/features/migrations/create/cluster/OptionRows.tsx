@@ -1,6 +1,7 @@
 import { Button, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { secretsQuery } from '@/api/secrets'
+import { Unread } from '@/components/ui/Feedback'
 import { keyPaths, optionPaths } from './paths'
 import { wordsAt } from '@/domain/findings'
 import type { ClusterPartProps } from './KeyField'
@@ -64,8 +65,14 @@ const MOST = 5
 
 /** Which names there are to refer to. */
 function SecretNames() {
-  const { data: stored = [] } = useQuery(secretsQuery)
-  const secrets = stored.filter(({ purpose }) => purpose === 'pipelines')
+  const query = useQuery(secretsQuery)
+  if (!query.data)
+    return (
+      <li>
+        <Unread query={query} what="names of secrets" />
+      </li>
+    )
+  const secrets = query.data.filter(({ purpose }) => purpose === 'pipelines')
   if (secrets.length === 0) return null
   const names = secrets.slice(0, MOST).map(({ name }) => `\${secret:${name}}`)
   return (

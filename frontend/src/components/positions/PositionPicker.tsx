@@ -10,6 +10,7 @@ import { count, plural } from '@/lib/format'
 import { Effect } from './Effect'
 import { PickField } from './PickField'
 import { LEAVE, missingOf, placeOf, type Pick, type Picks } from './picks'
+import { RecordsLink } from './RecordsLink'
 import type { Count } from './useCount'
 import classes from './picker.module.css'
 
@@ -22,10 +23,12 @@ interface PickerProps {
   /** Why nothing may be picked; null where it may. */
   refused: string | null
   onPick: (picks: Picks) => void
+  /** The pipeline to whose records the partitions lead. */
+  recordsOf?: string
 }
 
 /** Every partition by ledger, checkpoint, group and log, and where each continues: one by one, or several at once. */
-export function PositionPicker({ partitions, picks, counted, refused, onPick }: PickerProps) {
+export function PositionPicker({ partitions, picks, counted, refused, onPick, recordsOf }: PickerProps) {
   const places = [...new Set(partitions.map(placeOf))]
   const [selected, setSelected] = useState<string[]>([])
   const chosen = places.filter((place) => selected.includes(place))
@@ -93,6 +96,7 @@ export function PositionPicker({ partitions, picks, counted, refused, onPick }: 
                   <div className="dim">
                     <SourceToChannel source={row.source} channel={row.channel} />
                   </div>
+                  {recordsOf && <RecordsLink name={recordsOf} row={row} />}
                 </th>
                 <Figure head="Ledger">{row.ledger}</Figure>
                 <Figure head="Checkpoint">{row.checkpoint}</Figure>

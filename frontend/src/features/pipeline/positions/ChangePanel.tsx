@@ -62,6 +62,7 @@ export function ChangePanel({ name, positions, note, readOnly, resting }: Change
         counted={counted}
         refused={readOnly}
         onPick={setPicks}
+        recordsOf={name}
       />
       <div className={classes.foot}>
         <Outcome counted={counted} />

@@ -1,9 +1,10 @@
 import { screen, waitFor, within } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
+import type { ReactNode } from 'react'
 import { vi } from 'vitest'
 import type { PositionPlan, Positions } from '@/api/types'
 import { picksOf, targetOf } from '@/components/positions/picks'
-import { show } from '@/testing/render'
+import { show, showRouted } from '@/testing/render'
 import { given, problem } from '@/testing/server'
 import { T0 } from '@/testing/factories'
 import { ChangePanel } from './ChangePanel'
@@ -72,6 +73,21 @@ const effectOf = (partition: number) =>
     .getAllByRole('cell')
     .at(-1)
 
+async function draw(drawn: ReactNode) {
+  showRouted(drawn)
+  await screen.findByRole('button', { name: 'Review change' })
+}
+
+it('leads to the records of a partition from its position on', async () => {
+  await draw(panel())
+  expect(screen.getByRole('link', { name: 'Records of orders/0 from 50 on' })).toHaveAttribute(
+    'href',
+    expect.stringMatching(
+      /^\/pipelines\/orders\/records\?of=sources\.shop&topic=orders&partition=.*0.*&offset=.*50/,
+    ),
+  )
+})
+
 describe('the new position of each partition', () => {
   it('is picked by offset, start, end or time, and counted as it is chosen', async () => {
     const mixed = 'offsets=orders/0:60,orders/1:earliest'
@@ -79,7 +95,7 @@ describe('the new position of each partition', () => {
       'offsets=orders/0:60': plan({ skip: 10, gone: 0, partitions: asMoves([60, 10, 0], [50, 0, 0]) }),
       [mixed]: plan({ skip: 10, replay: 50, gone: 0, partitions: asMoves([60, 10, 0], [0, 0, 50]) }),
     })
-    show(panel())
+    await draw(panel())
     expect(screen.getByText('Every partition continues where it stands.')).toBeInTheDocument()
     await userEvent.selectOptions(screen.getByLabelText('New position of orders/0'), 'Offset')
     await userEvent.clear(screen.getByLabelText('Offset of orders/0'))
@@ -102,7 +118,7 @@ describe('the new position of each partition', () => {
       latest: plan({ partitions: asMoves([90, 40, 0], [90, 40, 0]) }),
       'offsets=orders/0:latest,orders/1:earliest': plan({ partitions: asMoves([90, 40, 0], [0, 0, 50]) }),
     })
-    show(panel())
+    await draw(panel())
     await userEvent.selectOptions(screen.getByLabelText('New position of all partitions'), 'Log end')
     await waitFor(() => expect(effectOf(1)).toHaveTextContent('skips 40'))
     await userEvent.click(screen.getByRole('checkbox', { name: 'Select orders/1' }))
@@ -123,7 +139,7 @@ describe('the new position of each partition', () => {
         findings: [{ ...finding, message: 'main orders/1: The group has no position of it.' }],
       }),
     )
-    show(panel())
+    await draw(panel())
     await userEvent.selectOptions(screen.getByLabelText('New position of all partitions'), 'Committed offset')
     await waitFor(() => expect(effectOf(1)).toHaveTextContent('The group has no position of it.'))
     expect(effectOf(0)).toHaveTextContent('unknown')
@@ -140,7 +156,7 @@ describe('the new position of each partition', () => {
 
   it('is applied only while the pipeline rests, and it says why', async () => {
     counting({ latest: plan({ partitions: asMoves([90, 40, 0], [90, 40, 0]) }) })
-    show(panel(positions(), 'Stop it first.'))
+    await draw(panel(positions(), 'Stop it first.'))
     const review = screen.getByRole('button', { name: 'Review change' })
     expect(review).toHaveAccessibleDescription('Choose a new position first.')
     await userEvent.selectOptions(screen.getByLabelText('New position of all partitions'), 'Log end')
@@ -155,7 +171,7 @@ describe('the new position of each partition', () => {
     const asked = counting({ earliest: plan() })
     const offer = { to: 'earliest', skip: 1_204, replay: 0, partitions: [] }
     const choices = [{ ...offer, recommended: true, reason: 'It skips the fewest.' }]
-    show(panel(positions({ choices })))
+    await draw(panel(positions({ choices })))
     const offers = screen.getByRole('list', { name: 'Start positions' })
     expect(offers).toHaveTextContent('Log start: skips 1,204, rereads 0Recommended. It skips the fewest.')
     await userEvent.click(screen.getByRole('button', { name: 'Choose: Log start' }))
@@ -168,7 +184,7 @@ describe('the new position of each partition', () => {
       asked(await request.json())
       return plan()
     })
-    show(panel(positions({ partitions: [row(0), row(0, { source: 'web' })] })))
+    await draw(panel(positions({ partitions: [row(0), row(0, { source: 'web' })] })))
     expect(screen.getAllByRole('row')).toHaveLength(2)
     await userEvent.selectOptions(screen.getByLabelText('New position of all partitions'), 'Log end')
     await waitFor(() => expect(asked).toHaveBeenCalledWith({ to: 'latest', source: 'shop' }))
@@ -247,9 +263,9 @@ describe('a decision', () => {
   })
 })
 
-it('says of each partition whether its witnesses agree', () => {
+it('says of each partition whether its witnesses agree', async () => {
   const lost = { verdict: 'BELOW_LOG_START', codes: ['BELOW_LOG_START'] }
-  show(panel(positions({ partitions: [row(0), row(1, lost), row(2, { verdict: 'UNKNOWN' })] })))
+  await draw(panel(positions({ partitions: [row(0), row(1, lost), row(2, { verdict: 'UNKNOWN' })] })))
   expect(screen.getByRole('row', { name: /orders\/0/ })).toHaveTextContent('agrees')
   expect(screen.getByRole('row', { name: /orders\/1/ })).toHaveTextContent('BELOW_LOG_START')
   expect(screen.getByRole('row', { name: /orders\/2/ })).toHaveTextContent('not inspected')

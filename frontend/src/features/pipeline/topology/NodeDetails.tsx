@@ -4,8 +4,9 @@ import type { Topology } from '@/api/types'
 import { Table } from '@/components/ui/Table'
 import { capitalized, count, rate } from '@/lib/format'
 import { kindOf, State, titleOf } from './Figures'
-import { subjectsOf } from '../records/subjects'
+import { subjectsOf, type Subject } from '../records/subjects'
 import { configuration, seconds, taken, type NodeView } from './nodes'
+import { NodeFindings } from './NodeFindings'
 import { Sample } from './Sample'
 import classes from './topology.module.css'
 
@@ -21,6 +22,7 @@ interface DetailsProps {
 export function NodeDetails({ name, view, topology, definition, onClose }: DetailsProps) {
   const { node, state } = view
   const time = seconds(topology)
+  const subject = subjectsOf(definition).find(({ of }) => of === node.path)
   const rows: [string, number][] = [
     [node.kind === 'source' ? 'Read' : 'Received', node.received],
     ...taken(node).map(({ word, records }): [string, number] => [capitalized(word), records]),
@@ -56,18 +58,33 @@ export function NodeDetails({ name, view, topology, definition, onClose }: Detai
             </tr>
           ))}
         </Table>
-        {(node.kind === 'interceptor' || node.kind === 'selector') && <Sample name={name} path={node.path} />}
+        <NodeFindings name={name} path={node.path} paths={topology.nodes.map(({ path }) => path)} />
+        {(node.kind === 'interceptor' || node.kind === 'selector') && (
+          <Sample name={name} path={node.path} label="Sample of what it takes out">
+            The newest 1,000 records of the source run through the present revision. Those that end here are
+            shown, with the reason. Nothing is delivered.
+          </Sample>
+        )}
+        {node.kind === 'sink' && subject && onlyTopic(subject) && (
+          <Sample name={name} path={node.path} label="Newest records of its topic">
+            The newest records of the topic {subject.topics[0]}, read beside the pipeline. Other producers may
+            write to it, too.
+          </Sample>
+        )}
         <Configuration own={configuration(definition, node.path)} />
         <Next
           name={name}
           path={node.path}
           dead={node.dead_lettered + node.unrouted > 0}
-          records={subjectsOf(definition).some(({ of }) => of === node.path)}
+          records={subject !== undefined}
         />
       </Stack>
     </Drawer>
   )
 }
+
+/** Whether its records are those of one topic that the definition names. */
+const onlyTopic = ({ topics, open }: Subject) => topics.length === 1 && !open
 
 function Configuration({ own }: { own: Record<string, unknown> }) {
   const keys = Object.entries(own)

@@ -1,4 +1,5 @@
 import { useMutation } from '@tanstack/react-query'
+import type { ReactNode } from 'react'
 import { requestPeek } from '@/api/peeks'
 import { ErrorNote } from '@/components/ui/Feedback'
 import { ReasonButton } from '@/components/ui/ReasonButton'
@@ -8,16 +9,21 @@ import classes from './topology.module.css'
 
 const SHOWN = 10
 
-/** What an interceptor or a selector takes out of the newest records of its source, as they came to it. */
-export function Sample({ name, path }: { name: string; path: string }) {
+interface SampleProps {
+  name: string
+  path: string
+  /** What is shown, as a heading for screen readers and in whole sentences. */
+  label: string
+  children: ReactNode
+}
+
+/** Records of one component, read when the user asks for them. */
+export function Sample({ name, path, label, children }: SampleProps) {
   const readOnly = useReadOnly(name)
   const request = useMutation({ mutationFn: () => requestPeek(name, { of: path, limit: SHOWN }) })
   return (
-    <section aria-label="Sample of what it takes out" className={classes.sample}>
-      <p>
-        The newest 1,000 records of the source run through the present revision. Those that end here are
-        shown, with the reason. Nothing is delivered.
-      </p>
+    <section aria-label={label} className={classes.sample}>
+      <p>{children}</p>
       <ReasonButton
         variant="default"
         size="xs"

@@ -74,7 +74,7 @@ function unusual({ path }: TopologyNode, { conditions }: Facts): NodeState | nul
 }
 
 /** Whether a sentence names this path, and not only one that begins like it. */
-function names(sentence: string, path: string): boolean {
+export function names(sentence: string, path: string): boolean {
   const after = sentence.split(path).slice(1)
   return after.some((rest) => !/^(\w|\[|\.\w)/.test(rest))
 }
@@ -132,6 +132,13 @@ export function taken(node: TopologyNode): { word: string; records: number; shar
 /** The time that the figures are of, in seconds. */
 export function seconds({ since, until }: Pick<Topology, 'since' | 'until'>): number {
   return Math.max(1, (Date.parse(until) - Date.parse(since)) / 1_000)
+}
+
+/** Whether a place in a definition lies in this component, and in none inside it. */
+export function liesIn(place: string, path: string, paths: readonly string[]): boolean {
+  const inside = (each: string) =>
+    place === each || place.startsWith(`${each}.`) || place.startsWith(`${each}[`)
+  return inside(path) && !paths.some((each) => each.length > path.length && inside(each))
 }
 
 /** What a definition says of the component at a path, without the components inside it. */

@@ -2,12 +2,12 @@ import { screen, within } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
 import { vi } from 'vitest'
 import type { QueryStatus, Topology, TopologyNode } from '@/api/types'
-import { session, status } from '@/testing/factories'
+import { alert, detail, finding, session, status } from '@/testing/factories'
 import { showRouted } from '@/testing/render'
-import { given } from '@/testing/server'
+import { given, problem } from '@/testing/server'
 import { places } from './layout'
 import { NodeDetails } from './NodeDetails'
-import { configuration, nodeViews, taken } from './nodes'
+import { configuration, liesIn, nodeViews, taken } from './nodes'
 import { TopologyTree } from './TopologyTree'
 
 const NOW = Date.parse('2026-11-22T10:01:00Z')
@@ -168,11 +168,96 @@ it('the details say what became of the events, how it is configured, and where t
     'href',
     '/pipelines/orders/records?of=sinks.lake',
   )
-  expect(screen.queryByRole('button', { name: 'Show a sample' })).toBeNull()
+  const sample = within(screen.getByRole('region', { name: 'Newest records of its topic' }))
+  expect(sample.getByText(/^The newest records of the topic orders.clean/)).toBeVisible()
+  expect(sample.getByRole('button', { name: 'Show a sample' })).toBeVisible()
   expect(screen.getByRole('link', { name: 'Dead letters of this component' })).toHaveAttribute(
     'href',
     '/pipelines/orders/dead-letters?component=sinks.lake',
   )
+})
+
+it('knows in which component a place of the definition lies', () => {
+  const paths = TOPOLOGY.nodes.map(({ path }) => path)
+  const holder = (place: string) => paths.filter((path) => liesIn(place, path, paths))
+  expect(holder('sources.shop.topics[0]')).toEqual(['sources.shop'])
+  expect(holder(`${FIRST}.regex`)).toEqual([FIRST])
+  expect(holder(LATER)).toEqual([LATER])
+  expect(holder('sinks.lake')).toEqual(['sinks.lake'])
+  expect(holder('sinks.lakeside')).toEqual([])
+})
+
+describe('the findings of a component', () => {
+  const shown = (path: string) =>
+    showRouted(
+      <NodeDetails
+        name="orders"
+        view={nodeViews(TOPOLOGY, undefined, NOW).find((each) => each.node.path === path)!}
+        topology={TOPOLOGY}
+        definition={{}}
+        onClose={() => {}}
+      />,
+    )
+  beforeEach(() => {
+    const conditions = [
+      {
+        type: 'Output',
+        status: 'False',
+        reason: '',
+        message: `${FIRST} filtered all.`,
+        last_transition_time: TOPOLOGY.since,
+      },
+    ] as never
+    const validation = {
+      valid: true,
+      findings: [finding({ path: `${FIRST}.regex`, message: 'It matches everything.' })],
+      guarantees: [],
+    }
+    given.get('/session', () => session())
+    given.get('/pipelines/orders', () => detail())
+    given.get('/pipelines/orders/status', () =>
+      status({ conditions, findings: [finding({ path: 'sinks.lake', message: 'It has no topic.' })] }),
+    )
+    given.post('/pipelines/validate', () => validation)
+    given.get('/alerts', () => ({
+      results: [
+        alert({ message: 'The sink sinks.lake refuses.' }),
+        alert({ id: 18, message: 'Lag.', rule: 'lag' }),
+      ],
+      next: null,
+    }))
+  })
+
+  it('are those of its part of the definition, and the conditions that name it', async () => {
+    shown(FIRST)
+    const part = within(await screen.findByRole('region', { name: 'Findings of this component' }))
+    expect(await part.findByText('It matches everything.')).toBeVisible()
+    expect(await part.findByText(`${FIRST} filtered all.`)).toBeVisible()
+    expect(part.queryByText('It has no topic.')).toBeNull()
+    expect(part.queryByText(/refuses/)).toBeNull()
+  })
+
+  it('are what the agent reports, and the alerts that name it', async () => {
+    shown('sinks.lake')
+    const part = within(await screen.findByRole('region', { name: 'Findings of this component' }))
+    expect(await part.findByText('It has no topic.')).toBeVisible()
+    expect(await part.findByText(/The sink sinks.lake refuses/)).toBeVisible()
+    expect(part.getByRole('link', { name: 'Open alert' })).toHaveAttribute(
+      'href',
+      '/alerts?pipeline=orders&rule=blocked',
+    )
+    expect(part.queryByText(/^Lag/)).toBeNull()
+  })
+
+  it('are none only where all of it was read', async () => {
+    given.get('/alerts', () => problem(500, 'boom', 'The server failed.'))
+    shown('sources.shop')
+    expect(await screen.findByText(/The alerts could not be read/)).toBeVisible()
+    expect(screen.queryByText(/^No findings/)).toBeNull()
+    given.get('/alerts', () => ({ results: [], next: null }))
+    await userEvent.click(screen.getByRole('button', { name: 'Try again' }))
+    expect(await screen.findByText(/^No findings/)).toBeVisible()
+  })
 })
 
 it('shows a sample of what a filter takes out', async () => {

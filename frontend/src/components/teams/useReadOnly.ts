@@ -14,9 +14,8 @@ export function useRefusal(needed: Needed = 'operator'): (owner: string | null) 
   const differs = session !== undefined && session.role !== session.everywhere
   const { data: teams } = useQuery({ ...teamsQuery, enabled: differs })
   return (owner) => {
-    if (!session || reaches(session.everywhere, needed)) return null
     const nowhere = RANKED[needed](session)
-    if (nowhere !== null) return nowhere
+    if (nowhere !== null || !session || reaches(session.everywhere, needed)) return nowhere
     if (owner === null) return 'The installation owns this: only a role in all teams can change it.'
     const role = teams?.find(({ name }) => name === owner)?.role
     if (!role || reaches(role, needed)) return null

@@ -76,9 +76,9 @@ describe('the list', () => {
     const asked = answering([event()])
     showRouted(<EventList pipeline="orders" search={{ category: 'states,faults' }} onClear={() => {}} />)
     expect(await screen.findByText('Paused.')).toBeVisible()
-    expect(asked[0].getAll('category')).toEqual(['states', 'faults'])
-    expect(asked[0].get('pipeline')).toBe('orders')
-    expect(asked[0].has('kind')).toBe(false)
+    expect(asked[0]!.getAll('category')).toEqual(['states', 'faults'])
+    expect(asked[0]!.get('pipeline')).toBe('orders')
+    expect(asked[0]!.has('kind')).toBe(false)
   })
 
   it('offers every kind where none matches', async () => {
@@ -88,7 +88,7 @@ describe('the list', () => {
     const empty = (await screen.findByText('No events match')).parentElement!
     await userEvent.click(within(empty).getByRole('button', { name: 'Show every kind' }))
     expect(clear).toHaveBeenCalledOnce()
-    expect(asked[0].getAll('kind')).toEqual(['sink.failed'])
+    expect(asked[0]!.getAll('kind')).toEqual(['sink.failed'])
   })
 
   it('without a filter says that nothing has happened yet', async () => {

@@ -282,18 +282,24 @@ class DropEverything(Fault):
 
 
 def _predicted(site: Site, made: Json) -> Json:
-    """The migration once its plan has a prediction. Raises Impossible."""
+    """The migration once its plan has a prediction; without one, as of a host with much to do, it is planned again.
+    Raises Impossible."""
     address = f"/migrations/{made['id']}"
 
-    def is_planned() -> bool:
+    def is_predicted() -> bool:
         found = site.api.post(f"{address}/plan", {})
         if found["stage"] != "PLANNED" and not {each["code"] for each in found["findings"]} <= _COUNTING:
             raise Impossible(" ".join(each["message"] for each in found["findings"]))
-        return bool(found["stage"] == "PLANNED")
+        return _has_prediction(site.api.get(address))
 
-    if made["stage"] != "PLANNED":
-        _await(site, is_planned, "the host has predicted what the revision does")
+    if not _has_prediction(made):
+        _await(site, is_predicted, "the host has predicted what the revision does")
     return site.api.get(address)
+
+
+def _has_prediction(made: Json) -> bool:
+    predictions = made["plan"]["predictions"] if made["stage"] == "PLANNED" else []
+    return bool(predictions) and all(each["before"] and each["after"] for each in predictions)
 
 
 def _delivered(plan: Json, side: str) -> int:

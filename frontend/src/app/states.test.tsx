@@ -1,5 +1,5 @@
 import { createMemoryHistory, createRouter, RouterProvider } from '@tanstack/react-router'
-import { act, screen } from '@testing-library/react'
+import { act, cleanup, screen } from '@testing-library/react'
 import { http } from 'msw'
 import { keys } from '@/api/keys'
 import { rememberGuide } from '@/lib/guide'
@@ -9,7 +9,10 @@ import { problem, server } from '@/testing/server'
 import { FullWorld } from '@/testing/world'
 import { router } from './router'
 
-/** Every page of the router: what it has not read yet, or could not read, it never shows as nothing. */
+/**
+ * Every page of the router, in an installation in which each list has something in it: what a page cannot read, or has
+ * not read yet, it never shows as nothing.
+ */
 
 const { pipeline } = FullWorld
 const WRITTEN: Record<string, string> = {
@@ -68,6 +71,22 @@ async function open(address: string, answer: (path: string, request: Request) =>
 const FOREVER = new Promise<Response>(() => {})
 const failure = () => problem(500, 'boom', 'The server failed.')
 
+/** What draws a chart; jsdom has no canvas. */
+vi.mock('uplot', () => {
+  class Chart {
+    static paths = { bars: () => null, linear: () => null, stepped: () => null }
+    static sync = () => ({ sub: () => {}, unsub: () => {}, pub: () => {} })
+    over = document.createElement('div')
+    root = document.createElement('div')
+    setData() {}
+    setSize() {}
+    setScale() {}
+    setCursor() {}
+    destroy() {}
+  }
+  return { default: Chart }
+})
+
 /** What a page says of nothing: its empty states, and sentences such as "There are no …". */
 function nothings(): string[] {
   const empty = [...document.querySelectorAll('[data-empty]')].map((each) => each.textContent ?? '')
@@ -100,3 +119,45 @@ it.each(PAGES)('%s says that it failed, and offers to try again', async (page) =
   expect(nothings().filter((each) => !OWN_WORDS.some((own) => each.startsWith(own)))).toEqual([])
   expect(ways()).toBeGreaterThan(0)
 })
+
+/** Asked for on every page, or on every tab of a pipeline: once is enough. */
+const seen = new Set<string>()
+const around = (page: string, request: string) =>
+  request.includes('/alerts/counts') ? request : `${page.startsWith('/pipelines/') ? 'tab' : page} ${request}`
+
+/** A page is opened once for each thing that it reads. */
+const EACH_MS = 300_000
+
+/** What is no query of the page: the past of the sparklines, which go on from now without it. */
+const BESIDE = /\/series$/
+
+it.each(PAGES)(
+  '%s tells apart each thing that it reads',
+  async (page) => {
+    const world = new FullWorld()
+    const asked = new Set<string>()
+    await open(page, (path, request) => {
+      asked.add(path)
+      return world.answer(request)
+    })
+    const before = nothings()
+    cleanup()
+    const fresh = [...asked].filter((path) => !BESIDE.test(path) && !seen.has(around(page, path)))
+    const wrong: string[] = []
+    for (const path of fresh) {
+      seen.add(around(page, path))
+      await open(page, (each, request) =>
+        each === path ? Promise.resolve(failure()) : world.answer(request),
+      )
+      wrong.push(
+        ...nothings()
+          .filter((each) => !before.includes(each))
+          .map((each) => `${path} failed: ${each}`),
+      )
+      if (ways() === 0) wrong.push(`${path} failed: silently`)
+      cleanup()
+    }
+    expect(wrong).toEqual([])
+  },
+  EACH_MS,
+)

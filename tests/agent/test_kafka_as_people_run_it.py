@@ -187,7 +187,10 @@ def test_a_group_is_taken_over_and_a_missing_commit_is_never_guessed(topics: Top
 
 def test_a_source_warns_of_what_may_lose_data_and_starts(topics: Topics) -> None:
     source = kafka_source(topics)
-    assert "Replication 1" in " ".join(source.notices)
+    codes = [warning.code for warning in source.warnings]
+    assert "REPLICATION_ONE" in codes
+    assert "SETTINGS_NOT_CHECKED" not in codes
+    assert all(warning.suggestion and warning.path for warning in source.warnings)
 
 
 def test_aborted_and_compacted_records_balance_in_the_books(

@@ -56,12 +56,23 @@ def print_migration(found: dict[str, Any]) -> None:
     else:
         rows = ((s["name"], s["stage"], s["state"], s["message"] or s["sentence"]) for s in found["steps"])
         output.table(("step", "stage", "state", "message"), rows, empty="")
+        _print_warnings(found["steps"])
         _print_shadow(found)
     rows = (
         (c["choice"], c["allowed"], c["sentence"] if c["allowed"] else c["reason"], (c["impact"] or {}).get("words"))
         for c in found["choices"]
     )
     output.table(("action", "allowed", "message", "expected impact"), rows, empty="No actions.")
+
+
+def _print_warnings(steps: list[dict[str, Any]]) -> None:
+    """What the preflight of the new agent warns of."""
+    evidence = next((s.get("evidence") for s in steps if s["name"] == "prepare_standby"), None) or {}
+    components = evidence.get("components", [])
+    warnings = [{**each, "severity": "warning"} for part in components for each in part.get("warnings", [])]
+    if warnings:
+        output.print_line(f"Preflight: {output.counted(len(warnings), 'warning', 'warnings')}.")
+        output.console().print(output.findings_grid(warnings))
 
 
 def print_timeline(found: dict[str, Any] | None) -> None:

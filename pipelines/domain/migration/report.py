@@ -114,6 +114,12 @@ def _tables(content: Mapping[str, Any]) -> list[str]:
             none="Not started.",
         ),
         _table(
+            "Warnings of the preflight",
+            ("code", "where", "message", "what to do"),
+            _findings(_preflight_warnings(content)),
+            none="No warnings.",
+        ),
+        _table(
             "Pause verified", ("what", "holds", "words", "evidence"), _proof(content), none="No pause was verified."
         ),
         *_shadow(content),
@@ -286,6 +292,12 @@ def _preflight(content: Mapping[str, Any]) -> Iterable[Sequence[Any]]:
     names = ("name", "kind", "type", "state", "detail")
     found = content.get("preflight") or {}
     return (tuple(row.get(name) for name in names) for row in found.get("components", []))
+
+
+def _preflight_warnings(content: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Of every component; agents of an earlier version report none."""
+    found = content.get("preflight") or {}
+    return [each for row in found.get("components", []) for each in row.get("warnings", [])]
 
 
 def _proof(content: Mapping[str, Any]) -> Iterable[Sequence[Any]]:

@@ -437,21 +437,9 @@ class IngestBufferStatus(BaseModel):
     failure: str = ""
 
 
-class ComponentStatus(BaseModel):
-    """Initialisation of one component: state is initialising, ready or failed."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-    name: str
-    kind: str
-    type: str
-    state: str
-    detail: str = ""
-
-
 class AgentFinding(BaseModel):
-    """Why an agent refuses to start. `retryable`: the cause may go away by itself (a broker that is away), so the next
-    start is tried with back-off.
+    """Why an agent refuses to start, or what it warns of. `retryable`: the cause may go away by itself (a broker that
+    is away), so the next start is tried with back-off.
 
     The rest is what a finding about a position is about, as far as it is about one channel, topic or partition.
     """
@@ -466,6 +454,20 @@ class AgentFinding(BaseModel):
     channel: str = ""
     topic: str = ""
     partition: Offset | None = None
+
+
+class ComponentStatus(BaseModel):
+    """Initialisation of one component: state is initialising, ready or failed. `warnings`: what a check found, or could
+    not find out, that is no reason to refuse a start."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    name: str
+    kind: str
+    type: str
+    state: str
+    detail: str = ""
+    warnings: list[AgentFinding] = []
 
 
 class PauseProof(BaseModel):

@@ -116,7 +116,7 @@ def component_schemas(run: Run | None) -> list[ComponentStateSchema]:
     """Initialisation of every component of a living run."""
     observed = (run.observed if run else None) or {}
     states = [ComponentStatus.model_validate(each) for each in observed.get("components", [])]
-    return [ComponentStateSchema(**state.model_dump()) for state in states]
+    return [ComponentStateSchema(**state.model_dump(exclude={"warnings"})) for state in states]
 
 
 def ingest_buffer_schemas(run: Run | None) -> list[IngestBufferSchema]:

@@ -48,7 +48,11 @@ def outcome(run: Run) -> Preflight:
         words = findings[0]["message"] if findings else run.exit_reason or "The new agent has ended."
         return Preflight(failed=True, message=words, components=components, findings=findings)
     if run.role == RunRole.STANDBY and seen.get("phase") == AgentPhase.STANDBY:
-        return Preflight(ready=True, message="Every component is ready.", components=components)
+        warned = sum(len(each.get("warnings", [])) for each in components)
+        words = "Every component is ready."
+        if warned:
+            words = f"Every component is ready, with {warned} warning{'s' if warned > 1 else ''}."
+        return Preflight(ready=True, message=words, components=components)
     waiting = [each["name"] for each in components if each.get("state") == "initialising"]
     words = f"Initializing {', '.join(waiting)}." if waiting else "The new agent is starting."
     return Preflight(message=words, components=components)

@@ -190,6 +190,16 @@ def test_a_migration_shows_what_its_shadow_has_compared(api: FakeApi) -> None:
         assert words in done.output, done.output
 
 
+def test_a_migration_shows_what_its_preflight_warns_of(api: FakeApi) -> None:
+    warning = {"path": "sinks.out", "code": "REPLICATION_ONE", "message": "One copy.", "suggestion": "Make three."}
+    evidence_of = {"components": [{"name": "sinks.out", "state": "ready", "warnings": [warning]}]}
+    step = {"name": "prepare_standby", "stage": "PREFLIGHT", "state": "done", "message": "", "sentence": "Start."}
+    api.answers["GET", ONE] = 200, migration("PAUSING", steps=[{**step, "evidence": evidence_of}])
+    done = run("migrations", "show", ID)
+    assert done.exit_code == 0, done.output
+    assert [text for text in ("1 warning.", "warning", *warning.values()) if text not in done.output] == []
+
+
 def test_a_plan_is_made_again_until_the_previews_are_there(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(changes, "_LIMITS", {"PREDICTING": (0.0, 60.0)})
     waiting = migration("DRAFT", plan={**PLAN, "blockers": [{"code": "PREDICTING"}]})

@@ -84,13 +84,14 @@ class Place:
 class Builder:
     """Made of one specification; nothing is contacted before `probe`.
 
-    `notices`: what a probe found that is no reason to refuse a start; shown with the component's state.
+    `warnings`: what a probe found, or could not find out, that is no reason to refuse a start; shown with the
+    component's state.
     """
 
     def __init__(self, spec: Any, place: Place) -> None:
         self.spec = spec
         self.place = place
-        self.notices: list[str] = []
+        self.warnings: list[AgentFinding] = []
 
     def probe(self) -> None:
         """Reachable, permitted, of the right shape; without side effects, bounded. Raises Refused."""

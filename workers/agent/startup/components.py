@@ -40,27 +40,34 @@ class Components:
         """Paths of those that are still initialising."""
         return [state.name for state in self.states() if state.state == "initialising"]
 
-    def settle(self, path: str, spec: ComponentSpec, failure: str = "", notice: str = "") -> None:
+    def settle(self, path: str, spec: ComponentSpec, failure: str = "", warnings: Sequence[AgentFinding] = ()) -> None:
         """A component is ready, or has failed; a failure stays."""
         with self._lock:
             if self._states[path].state == "failed":
                 return
-            self._states[path] = _state(path, spec, "failed" if failure else "ready", failure or notice)
-            self._journal.append(ComponentState(**self._states[path].model_dump()))
+            detail = failure or " ".join(each.message for each in warnings)
+            settled = _state(path, spec, "failed" if failure else "ready", detail)
+            self._states[path] = settled.model_copy(update={"warnings": list(warnings)})
+            self._journal.append(_entry(settled))
 
     def report(self, path: str, spec: ComponentSpec, failure: str) -> None:
         """What a component that was ready says of itself while the run goes on."""
-        now = _state(path, spec, "failed" if failure else "ready", failure)
         with self._lock:
             before = self._states[path]
+            now = _state(path, spec, "failed" if failure else "ready", failure)
+            now = now.model_copy(update={"warnings": before.warnings})
             if before.state == "initialising" or (before.state, now.state) == ("ready", "ready") or before == now:
                 return
             self._states[path] = now
-            self._journal.append(ComponentState(**now.model_dump()))
+            self._journal.append(_entry(now))
 
 
 def _state(path: str, spec: ComponentSpec, state: str, detail: str = "") -> ComponentStatus:
     return ComponentStatus(name=path, kind=spec.kind, type=spec.type, state=state, detail=detail)
+
+
+def _entry(status: ComponentStatus) -> ComponentState:
+    return ComponentState(**status.model_dump(exclude={"warnings"}))
 
 
 def check_all(
@@ -81,7 +88,7 @@ def check_all(
             found = [_late(path, timeout)]
         if found or last:
             failure = "; ".join(finding.message for finding in found)
-            components.settle(path, parts[path].spec, failure, " ".join(parts[path].notices))
+            components.settle(path, parts[path].spec, failure, parts[path].warnings)
         findings += found
     pool.shutdown(wait=False, cancel_futures=True)
     return findings

@@ -8,10 +8,26 @@ import type {
 
 /** What the engine recorded of each step; REST returns it as it is, so its shape is declared here. */
 
+/** What the check of a component warns of; it does not stop the migration. */
+export interface PreflightWarning {
+  path: string
+  code: string
+  message: string
+  suggestion: string
+}
+
+export interface PreflightComponent extends Pick<
+  ComponentState,
+  'name' | 'kind' | 'type' | 'state' | 'detail'
+> {
+  /** Agents of an earlier version report none. */
+  warnings?: PreflightWarning[]
+}
+
 export interface PreflightEvidence {
   run: number
   host: string
-  components: Pick<ComponentState, 'name' | 'kind' | 'type' | 'state' | 'detail'>[]
+  components: PreflightComponent[]
   findings: unknown[]
 }
 

@@ -257,7 +257,33 @@ it('shows the preflight by component and host', async () => {
   showRouted(<PreflightPage migration={migration({ stage: 'ABORTED', steps })} readOnly={null} />)
   expect(await screen.findByRole('row', { name: /^out/ })).toHaveTextContent('Passed')
   expect(screen.getByRole('row', { name: /^lake/ })).toHaveTextContent(/beta.*Failed.*does not exist/)
-  expect(screen.getByRole('row', { name: /^slow/ })).toHaveTextContent('Warning')
+  expect(screen.getByRole('row', { name: /^slow/ })).toHaveTextContent(/Not checked.*ended before/)
+})
+
+it('shows the warnings of the preflight with their advice, and counts them', async () => {
+  const component = { kind: 'sink', type: 'kafka', detail: 'Replication factor 1.', state: 'ready' }
+  const warning = {
+    path: 'sinks.out',
+    code: 'REPLICATION_ONE',
+    message: 'Replication factor 1.',
+    suggestion: 'Raise it.',
+  }
+  const evidence = {
+    run: 2,
+    host: 'beta',
+    findings: [],
+    components: [
+      { ...component, name: 'out', warnings: [warning] },
+      { ...component, name: 'lake', detail: '' },
+    ],
+  }
+  const steps = [migrationStep('prepare_standby', 'PREFLIGHT', { state: 'done', evidence })]
+  showRouted(<PreflightPage migration={migration({ stage: 'PREFLIGHT', steps })} readOnly={null} />)
+  expect(await screen.findByText(/1 passed, 1 with warnings/)).toBeInTheDocument()
+  const row = screen.getByRole('row', { name: /^out/ })
+  expect(row).toHaveTextContent(/Warning.*Replication factor 1\..*Raise it\./)
+  expect(row).not.toHaveTextContent('Passed')
+  expect(screen.getByRole('row', { name: /^lake/ })).toHaveTextContent(/Passed.*Initialized and probed/)
 })
 
 it('says what a pause waits for, how to cancel it, and what force would cost', async () => {

@@ -259,6 +259,15 @@ def test_no_text_of_the_content_becomes_markup_and_nothing_is_fetched() -> None:
     assert "@import" not in page
 
 
+def test_warnings_of_the_preflight_stand_with_their_advice() -> None:
+    warning = {"path": "sinks.out", "code": "REPLICATION_ONE", "message": "One copy.", "suggestion": "Make three."}
+    component = {"name": "out", "kind": "sink", "type": "kafka", "state": "ready", "detail": "", "warnings": [warning]}
+    page = report.html(evidence.sealed(content(preflight={"components": [component]})))
+    section = page.partition("Warnings of the preflight")[2].partition("<h2")[0]
+    assert [text for text in warning.values() if text not in section] == []
+    assert "No warnings." in report.html(evidence.sealed(content())).partition("Warnings of the preflight")[2]
+
+
 def test_the_page_of_one_that_never_began_says_so() -> None:
     page = words(
         page_of(

@@ -19,6 +19,8 @@ class Builder(ChannelBuilder):
         """It exists, and may be written and read."""
         self._sink.probe()
         self._source.probe()
+        found = [*self._source.warnings, *self._sink.warnings]
+        self.warnings = list({each.message: each for each in found}.values())
 
     def out_of_reach(self) -> list[AgentFinding]:
         """Brokers of the topic's cluster."""

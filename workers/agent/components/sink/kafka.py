@@ -29,7 +29,7 @@ from workers.agent.graph.component import (
     SinkBuilder,
     Unverifiable,
 )
-from workers.agent.kafka import producers
+from workers.agent.kafka import cluster_warnings, producers
 from workers.agent.kafka import records as kafka_records
 from workers.agent.kafka.admin import KafkaCluster
 from workers.agent.kafka.locating import Locator, headers_at
@@ -73,8 +73,10 @@ class Builder(SinkBuilder):
         self._ended: Offsets = {}
 
     def probe(self) -> None:
-        """Every topic exists and may be written."""
+        """Every topic exists and may be written; what may lose data later is a warning."""
         self._partitions = self._check()
+        topics = sorted({topic for topic, _ in self._partitions})
+        self.warnings = cluster_warnings.of_sink(self._cluster, topics, self.place.path)
 
     def out_of_reach(self) -> list[AgentFinding]:
         """Brokers of the cluster."""

@@ -6,6 +6,7 @@ import errno
 import socket
 from pathlib import Path
 
+from pipelines.domain.runs.protocol import AgentFinding
 from workers.agent.base.findings import refuse
 from workers.agent.push.source import PushSource
 
@@ -24,7 +25,14 @@ class Builder(PushSource):
                 probe.bind((self.spec.bind, self.spec.port))
         except OSError as error:
             if self.place.standby and error.errno == errno.EADDRINUSE:
-                self.notices = ["The port is in use, possibly by the run that this one replaces."]
+                self.warnings = [
+                    AgentFinding(
+                        path=f"{self.place.path}.port",
+                        code="PORT_IN_USE",
+                        message="The port is in use, possibly by the run that this one replaces.",
+                        suggestion="Check that no other process listens on it: it must be free when that run ends.",
+                    )
+                ]
                 return
             message = f"{self.spec.bind}:{self.spec.port} cannot be listened on: {error.strerror or error}."
             suggestion = "Choose a free port and an address of this host."

@@ -21,7 +21,7 @@ from workers.agent.base.event import Event
 from workers.agent.base.findings import refuse
 from workers.agent.base.located import Marked, Search
 from workers.agent.graph.component import Place, SourceBuilder
-from workers.agent.kafka import notices
+from workers.agent.kafka import cluster_warnings
 from workers.agent.kafka.admin import NOT_COORDINATED, TIMEOUT, KafkaCluster
 from workers.agent.kafka.locating import Locator, headers_at
 from workers.agent.positions.checkpoint import Offsets
@@ -67,9 +67,10 @@ class Builder(SourceBuilder):
         return super().causes if self.spec.parse_as_flume_event else frozenset()
 
     def probe(self) -> None:
-        """Every topic exists and may be read; what may lose data later is a notice."""
+        """Every topic exists and may be read; what may lose data later is a warning."""
         partitions = self._partitions()
-        self.notices = notices.notices(self._cluster, sorted({topic for topic, _ in partitions}))
+        topics = sorted({topic for topic, _ in partitions})
+        self.warnings = cluster_warnings.of_source(self._cluster, topics, self.place.path)
 
     def out_of_reach(self) -> list[AgentFinding]:
         """Brokers of the cluster."""

@@ -1,4 +1,11 @@
-import { IconAlertTriangle, IconCheck, IconCircleX, IconProgress, type Icon } from '@tabler/icons-react'
+import {
+  IconAlertTriangle,
+  IconCheck,
+  IconCircleX,
+  IconHelpCircle,
+  IconProgress,
+  type Icon,
+} from '@tabler/icons-react'
 import type { MigrationStep } from '@/api/types'
 import { Empty } from '@/components/ui/Feedback'
 import { Panel } from '@/components/ui/Panel'
@@ -7,7 +14,8 @@ import { ToneBadge } from '@/components/ui/ToneBadge'
 import type { Tone } from '@/domain/phases'
 import { NONE } from '@/lib/format'
 import { EnginePage } from '../EngineSteps'
-import { preflightOf, type PreflightEvidence } from '../evidence'
+import { preflightOf, type PreflightComponent, type PreflightEvidence } from '../evidence'
+import classes from '../migrations.module.css'
 import { rowsOf } from '../steps'
 import type { StepProps } from './props'
 
@@ -22,7 +30,9 @@ export function PreflightPage(props: StepProps) {
       <Panel
         title="Components of the new agent"
         note={
-          found ? `run ${found.run} on ${found.host}; it consumes nothing` : 'the old agent keeps running'
+          found
+            ? `run ${found.run} on ${found.host}; it consumes nothing; ${summary(found, over)}`
+            : 'the old agent keeps running'
         }
         flush
       >
@@ -41,14 +51,27 @@ interface Verdict {
 const PASS: Verdict = { tone: 'ok', icon: IconCheck, word: 'Passed' }
 const WARN: Verdict = { tone: 'warn', icon: IconAlertTriangle, word: 'Warning' }
 const FAIL: Verdict = { tone: 'bad', icon: IconCircleX, word: 'Failed' }
+const UNCHECKED: Verdict = { tone: 'held', icon: IconHelpCircle, word: 'Not checked' }
 const WAIT: Verdict = { tone: 'busy', icon: IconProgress, word: 'Running' }
 
 /** What a component's state means for the preflight. `over`: nothing more is tried. */
-export function verdictOn(state: string, over: boolean): Verdict {
-  if (state === 'ready') return PASS
+export function verdictOn({ state, warnings = [] }: PreflightComponent, over: boolean): Verdict {
   if (state === 'failed') return FAIL
-  if (state === 'degraded') return WARN
-  return over ? WARN : WAIT
+  if (state === 'ready') return warnings.length > 0 ? WARN : PASS
+  return over ? UNCHECKED : WAIT
+}
+
+/** How many components passed, have warnings and so on: `3 passed, 1 warning`. */
+export function summary({ components }: PreflightEvidence, over: boolean): string {
+  const words = components.map((component) => verdictOn(component, over).word.toLowerCase())
+  const counted = [PASS, WARN, FAIL, UNCHECKED, WAIT]
+    .map(
+      ({ word }) => [words.filter((each) => each === word.toLowerCase()).length, word.toLowerCase()] as const,
+    )
+    .filter(([number]) => number > 0)
+  return counted
+    .map(([number, word]) => `${number} ${word === 'warning' ? `with warnings` : word}`)
+    .join(', ')
 }
 
 interface ComponentsProps {
@@ -81,7 +104,8 @@ function Components({ evidence, row, over }: ComponentsProps) {
         </td>
         <td>{evidence.components.length > 0 ? 'An agent runs there and reports.' : row?.message || NONE}</td>
       </tr>
-      {evidence.components.map(({ name, kind, type, state, detail }) => {
+      {evidence.components.map((component) => {
+        const { name, kind, type } = component
         return (
           <tr key={`${kind} ${name}`}>
             <th scope="row">{name}</th>
@@ -90,15 +114,41 @@ function Components({ evidence, row, over }: ComponentsProps) {
             </td>
             <td>{evidence.host}</td>
             <td>
-              <Mark verdict={verdictOn(state, over)} />
+              <Mark verdict={verdictOn(component, over)} />
             </td>
-            <td>{detail || state || NONE}</td>
+            <td className={classes.words}>
+              <Evidence component={component} over={over} />
+            </td>
           </tr>
         )
       })}
     </Table>
   )
 }
+
+/** What was found: each warning with its advice, else what the component says of itself. */
+function Evidence({ component, over }: { component: PreflightComponent; over: boolean }) {
+  const { state, detail, warnings = [] } = component
+  if (state === 'failed' || warnings.length === 0) return detail || WORDS[state] || unchecked(over)
+  return (
+    <ul className={classes.warnings}>
+      {warnings.map(({ code, message, suggestion }) => (
+        <li key={`${code} ${message}`}>
+          {message}
+          <div className="dim">{suggestion}</div>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+const WORDS: Record<string, string> = {
+  ready: 'Initialized and probed.',
+  failed: 'The check failed.',
+}
+
+const unchecked = (over: boolean) =>
+  over ? 'The preflight ended before this component was checked.' : 'Initializing.'
 
 /** The host passes where its agent reports its components: a broken one of them is no fault of the host. */
 function onHost(row: MigrationStep | undefined, { components }: PreflightEvidence): Verdict {

@@ -15,7 +15,15 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
-from pydantic import BeforeValidator, Field, SecretStr, ValidationError, ValidationInfo, field_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    SecretStr,
+    StringConstraints,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from pipelines.domain.access.audit.settings import AuditSettings
@@ -85,6 +93,7 @@ class Environment(AuditSettings, SignInSettings, ReachSettings, VaultSettings, B
     `traces`: workers export traces of
     operations and migrations, as the variables OTEL_* say.
     `demo_pipeline`: the pipeline that the guided demo may break; `headgate demo` sets it, and without it nothing may.
+    `read_only`: why users can change nothing of the installation; they can without it.
     `secret_key` signs sessions;
     `secret_keys`, or else the lines of `secret_key_file`, are the Fernet keys of the secret store, current one first.
     """
@@ -132,6 +141,7 @@ class Environment(AuditSettings, SignInSettings, ReachSettings, VaultSettings, B
     rate_limit: float = Field(default=50, ge=0)
     traces: bool = False
     demo_pipeline: str = ""
+    read_only: Annotated[str, StringConstraints(strip_whitespace=True, max_length=1000)] = ""
     debug: bool = False
     https: bool | None = None
     web_port: int = Field(default=8000, ge=1, le=65535)

@@ -14,7 +14,7 @@ from controlplane.cli.base.errors import MEANINGS, CommandError, ExitCode
 from controlplane.cli.base.session import Session
 from controlplane.cli.definitions import components, connect, definitions, flume, rehearsing, templates
 from controlplane.cli.diagnostics import diagnose, installation
-from controlplane.cli.governance import requests
+from controlplane.cli.governance import read_only, requests
 from controlplane.cli.guide import guide
 from controlplane.cli.hosts import hosts, reconciling
 from controlplane.cli.ledger import ledger, topology
@@ -169,6 +169,7 @@ app.noun(receivers.app, "receivers", panel=Panel.MONITORING)
 app.noun(silences.app, "silences", panel=Panel.MONITORING)
 
 app.verb(panel=Panel.SERVER)(installation.installation)
+app.noun(read_only.app, "read-only", panel=Panel.SERVER)
 app.noun(guide.app, "guide", panel=Panel.SERVER)
 
 app.noun(tokens.app, "tokens", panel=Panel.ACCESS)

@@ -1,5 +1,5 @@
 import definitionSchema from '../definition-schema.json' with { type: 'json' }
-import type { ActionKind, EventCategory, Finding } from '../src/api/types'
+import type { ActionKind, EventCategory, Finding, ReadOnlyMode } from '../src/api/types'
 import vocabulary from '../src/domain/vocabulary.json' with { type: 'json' }
 import { planned, planOf, positions } from './positions.ts'
 import { batches, diff, fleet, flow, hosts, revisions, statusOf, summary, topology } from './answers.ts'
@@ -47,7 +47,7 @@ function eventKinds(query: URLSearchParams): string[] | undefined {
 export async function handle(world: World, request: Request): Promise<Response> {
   const url = new URL(request.url)
   const path = url.pathname.replace('/api/v1', '')
-  const body = ['POST', 'PATCH'].includes(request.method)
+  const body = ['POST', 'PUT', 'PATCH'].includes(request.method)
     ? ((await request.json().catch(() => ({}))) as Record<string, unknown>)
     : {}
   if (path === '/session') return session(world, request.method, body)
@@ -63,6 +63,7 @@ export async function handle(world: World, request: Request): Promise<Response> 
   if (path === '/alerts/counts')
     return json({ open: 0, acknowledged: 0, severities: { critical: 0, warning: 0, info: 0 } })
   if (path === '/hosts') return json(hosts(world))
+  if (path === '/installation/read-only') return json(readOnly(world, request.method, body))
   if (path === '/installation') return json(installation())
   if (path === '/installation/settings') return json(SETTINGS)
   if (path === '/installation/interceptors') return json(INTERCEPTORS)
@@ -80,6 +81,17 @@ export async function handle(world: World, request: Request): Promise<Response> 
   if (path === '/fleet') return page(fleet(world))
   if (path === '/pipelines') return request.method === 'POST' ? create(world, body) : list(world)
   return onPipeline(world, path, request, body)
+}
+
+function readOnly(world: World, method: string, body: Record<string, unknown>): ReadOnlyMode {
+  if (method === 'PUT') {
+    const on = body.read_only === true
+    world.readOnly = {
+      ...{ read_only: on, source: on ? 'administrator' : null, reason: String(body.reason) },
+      ...{ set_by: world.session?.user ?? 'admin', since: new Date().toISOString(), etag: `"${Date.now()}"` },
+    }
+  }
+  return world.readOnly
 }
 
 function session(world: World, method: string, body: Record<string, unknown>): Response {
@@ -101,6 +113,7 @@ function session(world: World, method: string, body: Record<string, unknown>): R
     enrolment_required: false,
     proof: 'password',
     everywhere: world.session?.role ?? null,
+    read_only: world.readOnly.read_only ? world.readOnly : null,
     ...world.session,
   })
 }

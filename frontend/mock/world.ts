@@ -5,6 +5,7 @@ import type {
   ActionKind,
   Phase,
   Pipeline,
+  ReadOnlyMode,
   Secret,
 } from '../src/api/types'
 import { iso, queriesOf, seed, wave, type Simulated } from './seed.ts'
@@ -61,6 +62,9 @@ export class World {
   readonly operations: Operation[] = []
   readonly events: HeadgateEvent[] = []
   readonly secrets = new Map<string, Secret>()
+  readOnly: ReadOnlyMode = {
+    ...{ read_only: false, source: null, reason: '', set_by: '', since: null, etag: '"0"' },
+  }
   session: { user: string; role: 'viewer' | 'operator' | 'admin' } | null = null
   private readonly listeners = new Set<Listener>()
   private serial = 0

@@ -8,7 +8,7 @@ from django.urls.converters import StringConverter
 from pipelines.api.access import clusters, oidc, passkeys, reach, second_factor, secrets, session, teams, tokens, users
 from pipelines.api.definitions import catalogue, imports, rehearsals, revisions
 from pipelines.api.diagnostics import bundles, installation
-from pipelines.api.governance import change_requests
+from pipelines.api.governance import change_requests, read_only
 from pipelines.api.guide import guide
 from pipelines.api.hosts import evacuations, hosts
 from pipelines.api.http.docs import Docs, Document
@@ -214,6 +214,7 @@ v1 = [
     path("diagnostics", bundles.InstallationDiagnostics.as_view()),
     path("installation", installation.Installation.as_view()),
     path("installation/interceptors", installation.InterceptorClasses.as_view()),
+    path("installation/read-only", read_only.ReadOnlyMode.as_view()),
     path("installation/settings", installation.InstallationSettings.as_view()),
     path("signing-key", audit.SigningKey.as_view()),
     path("schema", Document.as_view(), name="schema"),

@@ -6,7 +6,7 @@ from pipelines.models.cluster import Cluster
 from pipelines.models.dead_letter import DeadLetter
 from pipelines.models.definition import Pipeline
 from pipelines.models.event import AuditCheck, AuditForwarding, AuditHead, AuditRow, Event, IdempotencyKey
-from pipelines.models.governance import ChangeApproval, ChangeRequest
+from pipelines.models.governance import ChangeApproval, ChangeRequest, ReadOnlyMode
 from pipelines.models.guide import DemoFault
 from pipelines.models.ledger import ChannelTotals, ComponentTotals, LedgerBatch, Position, Sample
 from pipelines.models.migration import ApprovalPolicy, Evacuation, FreezeWindow, Migration, MigrationApproval
@@ -78,6 +78,7 @@ __all__ = [
     "PreviewDifference",
     "Purged",
     "Quarantine",
+    "ReadOnlyMode",
     "Receiver",
     "Reconciliation",
     "RecordTrace",

@@ -1,4 +1,4 @@
-"""Changes of what runs that wait for the word of others."""
+"""Changes of what runs that wait for the word of others, and the mode in which none are made."""
 
 from __future__ import annotations
 
@@ -60,3 +60,17 @@ class ChangeApproval(models.Model):
 
     def __str__(self) -> str:
         return f"{self.by} {self.request_id}"
+
+
+class ReadOnlyMode(models.Model):
+    """Whether users can change the installation, as an administrator has last said. There is one row at most. Every
+    write is compare-and-swap on `version`."""
+
+    on = models.BooleanField(default=False)
+    reason = models.CharField(max_length=1000)
+    set_by = models.CharField(max_length=150)
+    since = models.DateTimeField(help_text="When it was last turned on or off.")
+    version = models.PositiveBigIntegerField(default=0, help_text="Grows with every write; for compare-and-swap.")
+
+    def __str__(self) -> str:
+        return f"{'on' if self.on else 'off'}: {self.reason}"

@@ -81,9 +81,11 @@ class Client:
         response = self._repeated(lambda: self._http.post(path, json=body, headers=headers))
         return response.status_code, self._answer(response)
 
-    def put(self, path: str, body: Any) -> Any:
-        """Replace or create a resource; idempotent."""
-        return self._answer(self._repeated(lambda: self._http.put(path, json=body)))
+    def put(self, path: str, body: Any, *, if_match: str | None = None) -> Any:
+        """Replace or create a resource; idempotent. `if_match`: the `etag` of what was read, where the write needs
+        it."""
+        headers = {"If-Match": if_match} if if_match else {}
+        return self._answer(self._repeated(lambda: self._http.put(path, json=body, headers=headers)))
 
     def patch(self, path: str, body: Any) -> Any:
         """Change parts of a resource; idempotent."""

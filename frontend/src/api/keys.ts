@@ -10,6 +10,7 @@ export const keys = {
   hosts: ['hosts'] as const,
   host: (name: string) => ['hosts', name] as const,
   installation: ['installation'] as const,
+  readOnly: ['installation', 'read-only'] as const,
   settings: ['installation', 'settings'] as const,
   interceptorClasses: ['installation', 'interceptors'] as const,
   allowedRoots: ['allowed-roots'] as const,

@@ -249,6 +249,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/audit/{row_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Show a row. 404 for one of a team in which you are no operator, as for one that does not exist. */
+        get: operations["get_audit_row"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/audit/chain": {
         parameters: {
             query?: never;
@@ -730,6 +747,28 @@ export interface paths {
          */
         get: operations["list_interceptor_classes"];
         put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/installation/read-only": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Show whether the installation is read-only, since when, who set it and why. */
+        get: operations["get_read_only"];
+        /**
+         * @description Make the installation read-only, or writable again. While it is read-only, what users change is refused with
+         *     403 `installation_read_only`; stops, pauses, cancellations and roll-backs are possible; supervision continues.
+         *     409 `read_only_by_setting` where the environment of the web server decides.
+         */
+        put: operations["set_read_only"];
         post?: never;
         delete?: never;
         options?: never;
@@ -8700,6 +8739,41 @@ export interface components {
             next: string | null;
         };
         /**
+         * ReadOnly
+         * @description The read-only mode. `source`: the setting HEADGATE_READ_ONLY of the web server, an administrator, or null while
+         *     it is off. `reason`, `set_by` and `since`: of the last change; `since` is unknown where the setting is the source.
+         *     `etag`: for the next change.
+         */
+        ReadOnly: {
+            /** Read Only */
+            read_only: boolean;
+            source: components["schemas"]["ReadOnlySource"] | null;
+            /** Reason */
+            reason: string;
+            /** Set By */
+            set_by: string;
+            /** Since */
+            since: string | null;
+            /** Etag */
+            etag: string;
+        };
+        /**
+         * ReadOnlyBody
+         * @description Whether the installation is read-only from now on, and why.
+         */
+        ReadOnlyBody: {
+            /** Read Only */
+            read_only: boolean;
+            /** Reason */
+            reason: string;
+        };
+        /**
+         * ReadOnlySource
+         * @description What makes an installation read-only: the environment of its web servers, or an administrator while they run.
+         * @enum {string}
+         */
+        ReadOnlySource: "setting" | "administrator";
+        /**
          * Receiver
          * @description Who gets messages. `target`: where they go, without secrets; `email`: of kind email alone. `waiting`: deliveries
          *     that are not over; `failing_since`: no attempt has succeeded since then; `disabled_reason`: why it was disabled by
@@ -9520,7 +9594,8 @@ export interface components {
          *     `passkeys`: one of them can stand in for the code;
          *     `enrolment_required`: nothing is open before a second factor is set up; `proof`: how a dangerous act is
          *     confirmed. `role`: the highest one in any team; `everywhere`: the one in every team. `demo_pipeline`: the one
-         *     that the guided demo may break; empty outside of a demo.
+         *     that the guided demo may break; empty outside of a demo. `read_only`: why users can change nothing now; null where
+         *     they can, and before a log-in.
          */
         Session: {
             /** Authenticated */
@@ -9545,6 +9620,7 @@ export interface components {
             proof: ("password" | "password_and_code" | "provider") | null;
             /** Demo Pipeline */
             demo_pipeline: string;
+            read_only: components["schemas"]["ReadOnly"] | null;
         };
         /**
          * Setting
@@ -11553,6 +11629,36 @@ export interface operations {
             };
         };
     };
+    get_audit_row: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                row_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Audit"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     get_audit_chain: {
         parameters: {
             query?: never;
@@ -12663,6 +12769,69 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InterceptorClasses"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_read_only: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReadOnly"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    set_read_only: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The `etag` of what you read, or `*`. */
+                "If-Match": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReadOnlyBody"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReadOnly"];
                 };
             };
             /** @description A problem. */

@@ -1,4 +1,4 @@
-import type { AllowedNetworkRequest, AllowedRootRequest, ClusterRequest } from '@/api/types'
+import type { AllowedNetworkRequest, AllowedRootRequest, ClusterRequest, ReadOnlyRequest } from '@/api/types'
 import { command, type Call } from './calls'
 import { curl, shellQuote, shellWord } from './curl'
 
@@ -33,4 +33,9 @@ export const allowNetworkCall = (body: AllowedNetworkRequest): Call => ({
 export const removeRuleCall = (list: 'allowed-roots' | 'allowed-networks', id: number): Call => ({
   curl: curl('DELETE', `/api/v1/${list}/{rule_id}`, { path: { rule_id: id } }),
   cli: command(`${list} remove ${id}`),
+})
+
+export const setReadOnlyCall = (body: ReadOnlyRequest): Call => ({
+  curl: curl('PUT', '/api/v1/installation/read-only', { body, headers: { 'If-Match': '*' } }),
+  cli: command(`read-only ${body.read_only ? 'on' : 'off'} --reason ${shellQuote(body.reason)}`),
 })

@@ -1,10 +1,14 @@
 import { useQuery } from '@tanstack/react-query'
 import { logOut as endSession, sessionQuery } from '@/api/session'
+import { frozen } from '@/domain/readOnly'
 
 export function useSession() {
   const query = useQuery(sessionQuery)
   return { session: query.data, error: query.error, retry: query.refetch }
 }
+
+/** Why nobody can change the installation now; null where users can. Reads what is known of the session, and asks for nothing. */
+export const useFrozen = (): string | null => frozen(useQuery({ ...sessionQuery, enabled: false }).data)
 
 /** Leaves the page for another address. */
 export const leave = (url: string) => window.location.assign(url)

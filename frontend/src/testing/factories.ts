@@ -152,6 +152,7 @@ export function session(role: Session['role'] = 'admin'): Session {
     enrolment_required: false,
     proof: null,
     demo_pipeline: '',
+    read_only: null,
   }
 }
 

@@ -32,6 +32,7 @@ class OidcSignIn(View):
 
     permission_classes = [AllowAny]
     before_enrolment = True
+    while_read_only = frozenset({"POST"})
 
     @extend_schema(operation_id="sign_in", request=SignInBody, responses=SignInAddressSchema)
     def post(self, request: Request) -> Response:

@@ -70,6 +70,7 @@ class Challenge(View):
 
     permission_classes = [AllowAny]
     before_enrolment = True
+    while_read_only = frozenset({"POST"})
 
     @extend_schema(operation_id="challenge_passkey", request=ActionBody, responses=PasskeyOptionsSchema)
     def post(self, request: Request) -> Response:

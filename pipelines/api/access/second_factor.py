@@ -33,6 +33,7 @@ class OwnView(View):
 
     permission_classes = [OfSession]
     before_enrolment = True
+    while_read_only = frozenset({"POST", "PUT", "DELETE"})
 
     @property
     def user(self) -> User:

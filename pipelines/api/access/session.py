@@ -25,6 +25,7 @@ from pipelines.api.http.sign_in_requests import FactorBody, PasswordBody, ProofB
 from pipelines.models import Passkey
 from pipelines.selectors.access.sign_in import ProviderSchema, SignInProblemSchema
 from pipelines.selectors.access.teams import access_of
+from pipelines.selectors.governance.read_only import ReadOnlySchema, read_only_schema
 from pipelines.selectors.lifecycle.schemas import SessionSchema
 from pipelines.services.access import log_in, second_factor, sessions
 from pipelines.services.base import audit
@@ -50,7 +51,13 @@ def session_schema(request: Request, user: AbstractBaseUser | AnonymousUser) -> 
         enrolment_required=user.is_authenticated and sessions.ENROL in session,
         proof=_proof(request, user),
         demo_pipeline=limits.demo_pipeline if user.is_authenticated else "",
+        read_only=_read_only(user),
     )
+
+
+def _read_only(user: AbstractBaseUser | AnonymousUser) -> ReadOnlySchema | None:
+    mode = read_only_schema() if user.is_authenticated else None
+    return mode if mode and mode.read_only else None
 
 
 def _has_passkeys(user: AbstractBaseUser | AnonymousUser) -> bool:
@@ -81,6 +88,7 @@ class Session(View):
 
     permission_classes = [AllowAny]
     before_enrolment = True
+    while_read_only = frozenset({"POST", "DELETE"})
 
     @extend_schema(operation_id="get_session", responses=SessionSchema)
     def get(self, request: Request) -> Response:
@@ -110,6 +118,7 @@ class SessionCode(View):
     """The second step of a log-in. Open to everybody who has taken the first one."""
 
     permission_classes = [AllowAny]
+    while_read_only = frozenset({"POST"})
 
     @extend_schema(operation_id="give_code", request=FactorBody, responses=SessionSchema)
     @method_decorator(sensitive_variables())
@@ -126,6 +135,7 @@ class SessionProof(View):
 
     permission_classes = [OfSession]
     before_enrolment = True
+    while_read_only = frozenset({"POST"})
 
     @extend_schema(operation_id="prove_session", request=ProofBody, responses=SessionSchema)
     @method_decorator(sensitive_variables())
@@ -146,6 +156,7 @@ class SessionPassword(View):
 
     permission_classes = [OfSession]
     reauthenticate = frozenset({"POST"})
+    while_read_only = frozenset({"POST"})
 
     @extend_schema(operation_id="change_password", request=PasswordBody, responses=SessionSchema)
     @method_decorator(sensitive_variables())

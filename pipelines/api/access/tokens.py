@@ -110,6 +110,7 @@ class TokenDetail(TokenView):
     """One token."""
 
     roles = {"DELETE": Role.VIEWER}
+    while_read_only = frozenset({"DELETE"})
 
     @extend_schema(operation_id="revoke_token", responses={204: None})
     def delete(self, request: Request, token_key: str) -> Response:

@@ -32,6 +32,7 @@ class Rehearse(View):
     """Of a definition that need not be stored."""
 
     costs = {"POST": 10}
+    while_read_only = frozenset({"POST"})
 
     @extend_schema(operation_id="rehearse_definition", request=RehearsalBody, responses=RehearsalSchema)
     def post(self, request: Request) -> Response:
@@ -47,6 +48,7 @@ class RehearsePipeline(PipelineView):
     """Of a stored pipeline."""
 
     costs = {"POST": 10}
+    while_read_only = frozenset({"POST"})
 
     @extend_schema(operation_id="rehearse_pipeline", request=RehearsalOfPipelineBody, responses=RehearsalSchema)
     def post(self, request: Request, name: str) -> Response:

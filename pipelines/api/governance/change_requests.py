@@ -23,7 +23,7 @@ from pipelines.selectors.base.schemas import OperationSchema, Schema
 from pipelines.selectors.governance import requests as selecting
 from pipelines.selectors.governance.requests import ChangeRequestSchema, request_schema, request_schemas
 from pipelines.selectors.lifecycle.operations import operation_schema
-from pipelines.services.governance import governing, requests
+from pipelines.services.governance import governing, read_only, requests
 
 
 class ChangeBody(Shape):
@@ -74,12 +74,15 @@ class RequestList(View):
 class PipelineRequests(PipelineView):
     """The change requests of a pipeline."""
 
+    while_read_only = frozenset({"POST"})
+
     @extend_schema(operation_id="create_change_request", request=ChangeBody, responses={201: ChangeRequestSchema})
     @idempotent
     def post(self, request: Request, name: str) -> Response:
         """Request a change that others approve. Nothing is changed; it is of the revision and the wanted state of now,
         and stale once they have changed."""
         body = self.body(ChangeBody)
+        read_only.require_allowed(body.kind)
         change = CHANGES[body.kind]
         change.require_rights(self)
         read = change.read(body.arguments)
@@ -114,6 +117,8 @@ class RequestDetail(RequestView):
 class ApproveRequest(RequestView):
     """Somebody's word for a change."""
 
+    while_read_only = frozenset({"POST"})
+
     @extend_schema(operation_id="approve_change_request", request=HashBody, responses=ChangeRequestSchema)
     @idempotent
     def post(self, request: Request, name: str, request_id: UUID) -> Response:
@@ -121,13 +126,17 @@ class ApproveRequest(RequestView):
         the role approver."""
         named, row = self.body(HashBody).hash, self.found()
         require_approver(self, self.pipeline, author=row.created_by)
-        change = CHANGES[ChangeKind(row.kind)]
+        kind = ChangeKind(row.kind)
+        read_only.require_allowed(kind)
+        change = CHANGES[kind]
         change.summary(self, change.read(row.arguments))
         return answer(request_schema(requests.approve(request=row, named=named, actor=self.actor)))
 
 
 class DenyRequest(RequestView):
     """Refusing it."""
+
+    while_read_only = frozenset({"POST"})
 
     @extend_schema(operation_id="deny_change_request", request=DenialBody, responses=ChangeRequestSchema)
     @idempotent
@@ -140,6 +149,8 @@ class DenyRequest(RequestView):
 class CancelRequest(RequestView):
     """Taking it back."""
 
+    while_read_only = frozenset({"POST"})
+
     @extend_schema(operation_id="cancel_change_request", request=WhyBody, responses=ChangeRequestSchema)
     @idempotent
     def post(self, request: Request, name: str, request_id: UUID) -> Response:
@@ -151,6 +162,8 @@ class CancelRequest(RequestView):
 class ApplyRequest(RequestView):
     """Making the change."""
 
+    while_read_only = frozenset({"POST"})
+
     @extend_schema(operation_id="apply_change_request", request=ActionBody, responses=AppliedSchema)
     @idempotent
     def post(self, request: Request, name: str, request_id: UUID) -> Response:
@@ -159,6 +172,7 @@ class ApplyRequest(RequestView):
         self.body(ActionBody)
         row = self.found()
         kind = ChangeKind(row.kind)
+        read_only.require_allowed(kind)
         change = CHANGES[kind]
         change.require_rights(self)
         body = change.read(row.arguments)
@@ -173,6 +187,7 @@ class BreakGlass(PipelineView):
 
     roles = {"POST": Role.ADMIN}
     reauthenticate = frozenset({"POST"})
+    while_read_only = frozenset({"POST"})
 
     @extend_schema(operation_id="break_glass", request=ChangeBody, responses=AppliedSchema)
     @idempotent
@@ -180,6 +195,7 @@ class BreakGlass(PipelineView):
         """Make one change at once, in spite of approvals and freezes. It raises the alert `glass_broken` and is in the
         audit with the reason."""
         body = self.body(ChangeBody)
+        read_only.require_allowed(body.kind)
         change = CHANGES[body.kind]
         read = change.read(body.arguments)
         operation = governing.break_glass(

@@ -111,6 +111,7 @@ class EvacuationDetail(View):
     """One evacuation."""
 
     scope = INSTALLATION
+    while_read_only = frozenset({"DELETE"})
 
     @extend_schema(operation_id="get_evacuation", responses=EvacuationSchema)
     def get(self, request: Request, evacuation_id: UUID) -> Response:

@@ -36,6 +36,7 @@ from pipelines.selectors.runs.runs import get_run
 from pipelines.services.access.audit import refusals
 from pipelines.services.base import audit, idempotency
 from pipelines.services.base.audit import Actor
+from pipelines.services.governance import read_only
 from pipelines.services.governance.governing import Governed
 
 Body = TypeVar("Body", bound=BaseModel)
@@ -82,7 +83,9 @@ class View(APIView):
     """One address of the API. `roles` names the role of methods that need another one than usual, `queries` the shape
     of the query parameters of methods that accept any. `reauthenticate`: methods that are dangerous, so that a session
     needs a log-in that is not old. `reading`: methods that change nothing although they are not
-    safe by name. `costs`: what requests count that are not one of
+    safe by name. `while_read_only`: methods that users need
+    although the installation is read-only; every other one that is neither safe nor reading is refused then.
+    `costs`: what requests count that are not one of
     many (`rate_limits`). `before_enrolment`: open to a user who has yet to set up a second factor."""
 
     parser_classes = [StrictJSONParser]
@@ -90,6 +93,7 @@ class View(APIView):
     queries: dict[str, type[BaseModel]] = {}
     reauthenticate: frozenset[str] = frozenset()
     reading: frozenset[str] = frozenset()
+    while_read_only: frozenset[str] = frozenset()
     before_enrolment = False
     costs: dict[str, int] = {}
     _allowance: rate_limits.Allowance | None = None
@@ -99,6 +103,8 @@ class View(APIView):
         self._arrived = clock.now()
         join(traceparent(request))
         super().initial(request, *args, **kwargs)
+        if request.method not in {*SAFE_METHODS, *self.reading, *self.while_read_only}:
+            read_only.require_writable()
         if request.method in self.reauthenticate:
             require_proof(request)
         length = int(request.META.get("CONTENT_LENGTH") or 0)

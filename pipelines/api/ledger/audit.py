@@ -138,6 +138,7 @@ class VerifyAudit(View):
     """A walk over the whole chain."""
 
     scope = CLOSED
+    while_read_only = frozenset({"POST"})
 
     @extend_schema(operation_id="verify_audit", request=None, responses={202: AuditChainSchema})
     def post(self, request: Request) -> Response:

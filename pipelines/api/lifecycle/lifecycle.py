@@ -25,6 +25,7 @@ from pipelines.foundation.database import in_database
 from pipelines.foundation.errors import Conflict
 from pipelines.models import Operation
 from pipelines.selectors.base.schemas import OperationSchema, allowed_action_schema
+from pipelines.selectors.governance.read_only import why_read_only
 from pipelines.selectors.lifecycle.operations import get_operation, operation_schema, operations
 from pipelines.selectors.lifecycle.situations import situation_of
 from pipelines.services.base.audit import Actor
@@ -53,7 +54,7 @@ def perform(view: PipelineView, action: OperationKind, body: Shape, actor: Actor
     try:
         return lifecycle.request(pipeline=view.pipeline, action=action, actor=actor, **body.model_dump())
     except Conflict as conflict:
-        found = allowed_actions(situation_of(view.pipeline), view.role)
+        found = allowed_actions(situation_of(view.pipeline), view.role, why_read_only())
         conflict.data["allowed_actions"] = [allowed_action_schema(each).model_dump() for each in found]
         raise
 
@@ -65,11 +66,13 @@ def require_starter(view: PipelineView, action: OperationKind) -> None:
         require_rights(view.role, revision.definition)
 
 
-def _action(kind: OperationKind, sentence: str) -> type[ActionView]:
-    """The view of an action that needs no more than its name."""
+def _action(kind: OperationKind, sentence: str, *, emergency: bool = False) -> type[ActionView]:
+    """The view of an action that needs no more than its name. `emergency`: possible in an installation that is
+    read-only."""
 
     class _View(ActionView):
         action = kind
+        while_read_only = frozenset({"POST"}) if emergency else frozenset()
 
         @extend_schema(
             operation_id=f"{kind.replace('-', '_')}_pipeline",
@@ -89,7 +92,9 @@ def _action(kind: OperationKind, sentence: str) -> type[ActionView]:
 StartPipeline = _action(OperationKind.START, "Start the agent: every component is initialized before the first record.")
 ResumePipeline = _action(OperationKind.RESUME, "Resume a paused pipeline.")
 ForceStopPipeline = _action(
-    OperationKind.FORCE_STOP, f"Force stop, after a dump of the stacks. {CONSEQUENCES[Action.FORCE_STOP]}"
+    OperationKind.FORCE_STOP,
+    f"Force stop, after a dump of the stacks. {CONSEQUENCES[Action.FORCE_STOP]}",
+    emergency=True,
 )
 
 
@@ -97,6 +102,7 @@ class PausePipeline(ActionView):
     """Reading nothing, with a warm process."""
 
     action = OperationKind.PAUSE
+    while_read_only = frozenset({"POST"})
 
     @extend_schema(
         operation_id="pause_pipeline",
@@ -114,6 +120,7 @@ class StopPipeline(ActionView):
     """Ending the process."""
 
     action = OperationKind.STOP
+    while_read_only = frozenset({"POST"})
 
     @extend_schema(operation_id="stop_pipeline", request=StopBody, responses={202: OperationSchema})
     @idempotent
@@ -157,6 +164,7 @@ class OperationDetail(TeamView):
 
     roles = {"DELETE": Role.OPERATOR}
     queries = {"GET": WaitQuery}
+    while_read_only = frozenset({"DELETE"})
 
     @property
     def owner(self) -> int | None:

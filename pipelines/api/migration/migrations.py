@@ -269,6 +269,8 @@ class AdvanceMigration(MigrationView):
 class AbortMigration(MigrationView):
     """Giving it up."""
 
+    while_read_only = frozenset({"POST"})
+
     @extend_schema(operation_id="abort_migration", request=WhyBody, responses={202: MigrationDetailSchema})
     @idempotent
     def post(self, request: Request, migration_id: UUID) -> Response:
@@ -280,6 +282,8 @@ class AbortMigration(MigrationView):
 
 class RollbackMigration(MigrationView):
     """Taking it back."""
+
+    while_read_only = frozenset({"POST"})
 
     @extend_schema(operation_id="rollback_migration", request=WhyBody, responses={202: MigrationDetailSchema})
     @idempotent

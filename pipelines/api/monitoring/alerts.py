@@ -49,6 +49,8 @@ class AlertCounts(View):
 class AcknowledgeAlert(TeamView):
     """Saying that one has seen it."""
 
+    while_read_only = frozenset({"POST"})
+
     @property
     def owner(self) -> int | None:
         """The team of its pipeline, or of what else it is about."""

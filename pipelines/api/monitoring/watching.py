@@ -114,6 +114,8 @@ class ExternalGroupLag(GroupView):
 class ExternalGroupPlan(GroupView):
     """What a reset of a group would do."""
 
+    while_read_only = frozenset({"POST"})
+
     @extend_schema(operation_id="plan_group_reset", request=GroupPlanBody, responses=GroupPlanSchema)
     def post(self, request: Request, group_id: int) -> Response:
         """Plan a reset to before an event: offsets, records that come again or are skipped, and what duplicates do to

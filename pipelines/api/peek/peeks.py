@@ -53,6 +53,7 @@ class PeekList(PeekView):
     roles = {"GET": Role.OPERATOR}
     costs = {"POST": 5}
     queries = {"GET": PageQuery}
+    while_read_only = frozenset({"POST"})
 
     @extend_schema(operation_id="list_peeks", responses=Page[PeekSchema])
     def get(self, request: Request, name: str) -> Response:
@@ -75,6 +76,7 @@ class PeekDetail(PeekView):
     """One peek."""
 
     roles = {"GET": Role.OPERATOR, "DELETE": Role.OPERATOR}
+    while_read_only = frozenset({"DELETE"})
 
     @extend_schema(operation_id="get_peek", responses=PeekSchema)
     def get(self, request: Request, name: str, peek_id: UUID) -> Response:

@@ -66,6 +66,8 @@ class Positions(PipelineView):
 class PlanPositions(PipelineView):
     """What a decision would do."""
 
+    while_read_only = frozenset({"POST"})
+
     @extend_schema(operation_id="plan_positions", request=PositionsPlanBody, responses=PlanSchema)
     def post(self, request: Request, name: str) -> Response:
         """Plan, per partition, which records another position would skip and reread. Nothing is changed; `hash` applies

@@ -45,6 +45,8 @@ class RangeReplayBody(RangeBody):
 class RangeReplayPlan(PipelineView):
     """What a replay would do."""
 
+    while_read_only = frozenset({"POST"})
+
     @extend_schema(operation_id="plan_range_replay", request=RangeBody, responses=RangePlanSchema)
     def post(self, request: Request, name: str) -> Response:
         """Say how much comes again, and what that does to the sinks. Nothing is changed; `hash` applies it."""

@@ -31,6 +31,7 @@ class RunStacks(RunView):
     """Dumps of a run's stacks."""
 
     queries = {"GET": StacksQuery}
+    while_read_only = frozenset({"POST"})
 
     @extend_schema(operation_id="get_run_stacks", responses=StacksSchema)
     def get(self, request: Request, run_id: int) -> Response:

@@ -39,6 +39,7 @@ class TraceList(TraceView):
 
     costs = {"POST": 5}
     queries = {"GET": PageQuery}
+    while_read_only = frozenset({"POST"})
 
     @extend_schema(operation_id="list_traces", responses=Page[TraceSchema])
     def get(self, request: Request, name: str) -> Response:

@@ -44,6 +44,8 @@ SECTIONS: dict[str, dict[str, str]] = {
         "loopback.",
         "demo_pipeline": "The pipeline that the [guided demo](../get-started/guided-demo.md) may break. `headgate "
         "demo` sets it; set it nowhere else.",
+        "read_only": "Why users can change nothing, such as `Upgrade to 2.0`; see [Make an installation read-only]"
+        "(../guides/read-only.md). They can if not set.",
         "debug": "Django's debug mode. For development only.",
     },
     "Reach of pipelines": {

@@ -68,6 +68,10 @@ STARTING = frozenset({Action.START, Action.RESUME, Action.RESTART})
 """Actions that make the definition's components run."""
 
 
+ENDING = frozenset({Action.PAUSE, Action.STOP, Action.FORCE_STOP})
+"""Actions that a read-only installation allows."""
+
+
 def _refuse(reason: str) -> Verdict:
     return Verdict(Outcome.REFUSE, reason)
 
@@ -185,16 +189,19 @@ class AllowedAction:
     consequence: str = ""
 
 
-def allowed_actions(now: Situation, role: Role) -> list[AllowedAction]:
-    """Every action, each with the reason where it is not allowed to this role now."""
-    return [_allowed(action, now, role) for action in Action]
+def allowed_actions(now: Situation, role: Role, read_only: str = "") -> list[AllowedAction]:
+    """Every action, each with the reason where it is not allowed to this role now. `read_only`: why the installation
+    is; empty where it is not."""
+    return [_allowed(action, now, role, read_only) for action in Action]
 
 
-def _allowed(action: Action, now: Situation, role: Role) -> AllowedAction:
+def _allowed(action: Action, now: Situation, role: Role, read_only: str) -> AllowedAction:
     needed = now.starter if action in STARTING else REQUIRED_ROLES.get(action, Role.OPERATOR)
     if role < needed:
         what = "What it runs" if needed > Role.OPERATOR and action in STARTING else "This"
         words = f"{what} needs the role {needed.word}; yours is {role.word}."
         return AllowedAction(action, False, words, CONSEQUENCES.get(action, ""))
+    if read_only and action not in ENDING:
+        return AllowedAction(action, False, read_only, CONSEQUENCES.get(action, ""))
     verdict = evaluate(action, now)
     return AllowedAction(action, verdict.outcome == Outcome.DO, verdict.reason, CONSEQUENCES.get(action, ""))

@@ -50,6 +50,8 @@ KINDS: dict[EventCategory, tuple[str, ...]] = {
         "host.drain",
         "host.remove",
         "host.undrain",
+        "installation.read_only_off",
+        "installation.read_only_on",
         "operation.updated",
         "pipeline.glass_broken",
         "pipeline.reconcile",

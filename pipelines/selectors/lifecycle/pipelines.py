@@ -32,6 +32,7 @@ from pipelines.models import Host, OutputVerdict, Pipeline, Run
 from pipelines.selectors.access.secrets import outdated_of
 from pipelines.selectors.base.schemas import AllowedActionSchema, allowed_action_schema
 from pipelines.selectors.base.visible import visible
+from pipelines.selectors.governance.read_only import why_read_only
 from pipelines.selectors.hosts.hosts import supervised
 from pipelines.selectors.lifecycle.draining import drain_schema
 from pipelines.selectors.lifecycle.schemas import (
@@ -173,7 +174,8 @@ def _all_fields(found: Sequence[Listed], access: Access) -> list[dict[str, Any]]
     )
     unread = Run.objects.in_bulk(silent) if silent else {}
     measured = measured_lags([each.name for each in found if each.phase == Phase.UNKNOWN])
-    return [_fields(each, supervision, unread, measured, access) for each in found]
+    frozen = why_read_only()
+    return [_fields(each, supervision, unread, measured, access, frozen) for each in found]
 
 
 def _fields(
@@ -182,9 +184,10 @@ def _fields(
     unread: Mapping[int, Run],
     measured: Mapping[str, int | None],
     access: Access,
+    frozen: str,
 ) -> dict[str, Any]:
     """`unread`: living runs whose figures are in their reports alone. `measured`: lags of pipelines whose agents are
-    silent."""
+    silent. `frozen`: why the installation is read-only."""
     known = _known(pipeline, supervision)
     live = LiveSchema.model_validate(pipeline.live) if pipeline.live else live_schema(unread.get(pipeline.run_id or 0))
     live = while_in(known.phase, live)
@@ -216,7 +219,9 @@ def _fields(
         "supervised": known.supervised,
         "attention": attention(known.phase, known.desired, supervised=known.supervised),
         "operation": _operation(pipeline),
-        "allowed_actions": _actions(_situation(pipeline, known), access.role_in(pipeline.team_id) or Role.VIEWER),
+        "allowed_actions": _actions(
+            _situation(pipeline, known), access.role_in(pipeline.team_id) or Role.VIEWER, frozen
+        ),
     }
 
 
@@ -239,9 +244,9 @@ def _situation(pipeline: Listed, known: Known) -> Situation:
 
 
 @lru_cache(maxsize=1024)
-def _actions(now: Situation, role: Role) -> list[AllowedActionSchema]:
+def _actions(now: Situation, role: Role, read_only: str) -> list[AllowedActionSchema]:
     """A thousand pipelines are in a handful of situations."""
-    return [allowed_action_schema(each) for each in allowed_actions(now, role)]
+    return [allowed_action_schema(each) for each in allowed_actions(now, role, read_only)]
 
 
 class _Supervision(NamedTuple):
@@ -285,7 +290,8 @@ def status_schema(pipeline: Pipeline, access: Access) -> StatusSchema:
     listed, supervision = _as_listed(pipeline), _supervision()
     run = _living([pipeline]).select_related("revision").defer("revision__definition").first()
     measured = measured_lags([listed.name]) if listed.phase == Phase.UNKNOWN else {}
-    fields = _fields(listed, supervision, {run.id: run} if run else {}, measured, access)
+    known_runs = {run.id: run} if run else {}
+    fields = _fields(listed, supervision, known_runs, measured, access, why_read_only())
     return StatusSchema(
         **fields,
         lag=fields["live"].lag_records,

@@ -19,6 +19,7 @@ from pipelines.domain.lifecycle.reconciling import SourceOfTruth
 from pipelines.selectors.access.schemas import OutdatedSecretSchema
 from pipelines.selectors.access.sign_in import ProviderSchema, SignInProblemSchema
 from pipelines.selectors.base.schemas import AllowedActionSchema, Schema
+from pipelines.selectors.governance.read_only import ReadOnlySchema
 from pipelines.selectors.positions.schemas import ChoiceSchema
 from pipelines.selectors.runs.schemas import (
     ComponentStateSchema,
@@ -302,7 +303,8 @@ class SessionSchema(Schema):
     `passkeys`: one of them can stand in for the code;
     `enrolment_required`: nothing is open before a second factor is set up; `proof`: how a dangerous act is
     confirmed. `role`: the highest one in any team; `everywhere`: the one in every team. `demo_pipeline`: the one
-    that the guided demo may break; empty outside of a demo."""
+    that the guided demo may break; empty outside of a demo. `read_only`: why users can change nothing now; null where
+    they can, and before a log-in."""
 
     authenticated: bool
     user: str | None
@@ -316,3 +318,4 @@ class SessionSchema(Schema):
     enrolment_required: bool
     proof: Literal["password", "password_and_code", "provider"] | None
     demo_pipeline: str
+    read_only: ReadOnlySchema | None

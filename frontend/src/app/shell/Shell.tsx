@@ -2,6 +2,7 @@ import { Outlet } from '@tanstack/react-router'
 import { Announcer } from '@/components/ui/Announcer'
 import { DatabaseBanner } from '@/components/ui/DatabaseBanner'
 import { ReadBanner } from './ReadBanner'
+import { ReadOnlyBanner } from './ReadOnlyBanner'
 import { ServerBanner } from './ServerBanner'
 import { Sidebar } from './Sidebar'
 import { TopBar } from './TopBar'
@@ -24,6 +25,7 @@ export function Shell() {
         <DatabaseBanner />
         <ServerBanner />
         <ReadBanner />
+        <ReadOnlyBanner />
         <main id="content" className={classes.main} tabIndex={-1}>
           <Outlet />
         </main>

@@ -4,6 +4,8 @@ import { ShowCall } from './ShowCall'
 import { ErrorNote } from '@/components/ui/Feedback'
 import { useSending } from '@/components/ui/useSending'
 import type { Call } from '@/domain/calls'
+import { useFrozen } from '@/lib/session'
+import { ReasonButton } from '@/components/ui/ReasonButton'
 
 interface RemovalDialogProps {
   title: string
@@ -21,6 +23,7 @@ interface RemovalDialogProps {
 /** Asks before a rule is taken away. */
 export function RemovalDialog(props: RemovalDialogProps) {
   const { title, words, button, call, remove, queryKey, done, onClose } = props
+  const frozen = useFrozen()
   const removal = useSending({
     send: remove,
     queryKey,
@@ -37,9 +40,14 @@ export function RemovalDialog(props: RemovalDialogProps) {
           <Button variant="default" onClick={onClose}>
             Keep it
           </Button>
-          <Button color="red.8" loading={removal.isPending} onClick={() => removal.mutate()}>
+          <ReasonButton
+            color="red.8"
+            loading={removal.isPending}
+            reason={frozen}
+            onClick={() => removal.mutate()}
+          >
             {button}
-          </Button>
+          </ReasonButton>
         </Group>
       </Stack>
     </Modal>

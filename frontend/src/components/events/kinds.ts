@@ -10,6 +10,8 @@ import {
   IconFileText,
   IconKey,
   IconListCheck,
+  IconLock,
+  IconLockOpen,
   IconMailExclamation,
   IconMapPin,
   IconPencil,
@@ -57,6 +59,8 @@ const KINDS: Record<string, EventStatus> = {
   'silence.created': { icon: IconBellOff, tone: 'held', word: 'Silenced' },
   'silence.ended': { icon: IconBell, tone: 'held', word: 'Silence ended' },
   'receiver.disabled': { icon: IconPlugConnectedX, tone: 'bad', word: 'Receiver disabled' },
+  'installation.read_only_on': { icon: IconLock, tone: 'held', word: 'Read-only' },
+  'installation.read_only_off': { icon: IconLockOpen, tone: 'ok', word: 'Writable' },
   'ledger.gap': { icon: IconAlertTriangle, tone: 'bad', word: 'Gap' },
   'ledger.overlap': { icon: IconAlertTriangle, tone: 'bad', word: 'Overlap' },
 }

@@ -1,11 +1,23 @@
 import { screen } from '@testing-library/react'
 import { keys } from '@/api/keys'
-import { pipeline } from '@/testing/factories'
+import { pipeline, session, T0 } from '@/testing/factories'
 import { show, testClient } from '@/testing/render'
-import { useReadOnly, useRefusal } from './useReadOnly'
+import { useNoRights, useReadOnly, useRefusal } from './useReadOnly'
 
 function Reason({ name }: { name: string }) {
   return <p>{useReadOnly(name) ?? 'may change'}</p>
+}
+
+function Both() {
+  return (
+    <p>
+      {useReadOnly('ours')} / {useNoRights('ours') ?? 'allowed'}
+    </p>
+  )
+}
+
+const MODE = {
+  ...{ read_only: true, source: 'administrator', reason: 'Upgrade', set_by: 'root', since: T0, etag: '"1"' },
 }
 
 function clientOf(roles: Record<string, string>) {
@@ -42,4 +54,22 @@ it.each([
   }
   show(<Refusal />, clientOf({ default: 'viewer', cobalt: 'operator' }))
   expect(await screen.findByText(words ?? 'may change')).toBeInTheDocument()
+})
+
+it('an operator can change nothing of an installation that is read-only, and may still do what that allows', async () => {
+  const client = testClient()
+  client.setQueryData(keys.session, { ...session('operator'), read_only: MODE })
+  client.setDefaultOptions({ queries: { staleTime: Infinity } })
+  show(<Both />, client)
+  expect(
+    await screen.findByText('The installation is read-only, set by root: Upgrade / allowed'),
+  ).toBeInTheDocument()
+})
+
+it('a viewer is told of the role, which stays when the mode has ended', async () => {
+  const client = testClient()
+  client.setQueryData(keys.session, { ...session('viewer'), read_only: MODE })
+  client.setDefaultOptions({ queries: { staleTime: Infinity } })
+  show(<Reason name="ours" />, client)
+  expect(await screen.findByText(/^Your role is Viewer/)).toBeInTheDocument()
 })

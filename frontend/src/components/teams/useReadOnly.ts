@@ -3,13 +3,21 @@ import { pipelinesQuery } from '@/api/pipelines'
 import { sessionQuery } from '@/api/session'
 import { teamsQuery } from '@/api/teams'
 import { cannotAdminister, cannotWrite, reaches, ROLE_WORDS } from '@/domain/roles'
+import { useFrozen } from '@/lib/session'
 
 const RANKED = { operator: cannotWrite, admin: cannotAdminister } as const
 type Needed = keyof typeof RANKED
 
-/** Tells of each team, and of the installation (null), why the user may not do with what it owns what needs a role; null
- * where they may. The role in the team counts, which may be lower than the highest one of the session. */
+/** Tells of each team, and of the installation (null), why the user may not change what it owns now; null where they may. */
 export function useRefusal(needed: Needed = 'operator'): (owner: string | null) => string | null {
+  const rights = useRights(needed)
+  const frozen = useFrozen()
+  return (owner) => rights(owner) ?? frozen
+}
+
+/** The same for what an installation that is read-only allows. The role in the team counts, which may be lower than the highest
+ * one of the session. */
+export function useRights(needed: Needed = 'operator'): (owner: string | null) => string | null {
   const { data: session } = useQuery(sessionQuery)
   const differs = session !== undefined && session.role !== session.everywhere
   const { data: teams } = useQuery({ ...teamsQuery, enabled: differs })
@@ -25,12 +33,19 @@ export function useRefusal(needed: Needed = 'operator'): (owner: string | null) 
   }
 }
 
-/** Why the user may not change a pipeline and what is about it; null where they may. Without a name, why not any pipeline. */
+/** Why the user may not change a pipeline and what is about it now; null where they may. Without a name, why not any pipeline. */
 export function useReadOnly(name: string | null): string | null {
-  const refusal = useRefusal()
+  const rights = useNoRights(name)
+  const frozen = useFrozen()
+  return rights ?? frozen
+}
+
+/** The same for what an installation that is read-only allows. */
+export function useNoRights(name: string | null): string | null {
+  const rights = useRights()
   const { data: session } = useQuery(sessionQuery)
   const asked = name !== null && session !== undefined && session.role !== session.everywhere
   const { data: pipelines } = useQuery({ ...pipelinesQuery, enabled: asked })
   const team = pipelines?.find((each) => each.name === name)?.team
-  return team && asked ? refusal(team) : cannotWrite(session)
+  return team && asked ? rights(team) : cannotWrite(session)
 }

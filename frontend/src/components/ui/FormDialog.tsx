@@ -1,6 +1,7 @@
 import { Button, Group, Modal, Stack, Text } from '@mantine/core'
 import type { ReactNode } from 'react'
 import { findingsOf, unplaced } from '@/domain/findings'
+import { useFrozen } from '@/lib/session'
 import { ErrorNote } from './Feedback'
 import { ReasonButton } from './ReasonButton'
 
@@ -10,6 +11,8 @@ interface FormDialogProps {
   /** Why it cannot be sent; null where it can. */
   reason: string | null
   size?: string
+  /** It can be sent although the installation is read-only. */
+  whileReadOnly?: boolean
   /** Paths of the findings that stand at fields. */
   placed?: readonly string[]
   /** Shown below what is wrong: the same as a call of the API. */
@@ -25,14 +28,17 @@ const NONE: readonly string[] = []
 export function FormDialog({
   title,
   submit,
-  reason,
+  reason: unready,
   size,
+  whileReadOnly = false,
   placed = NONE,
   call,
   sending,
   onClose,
   children,
 }: FormDialogProps) {
+  const frozen = useFrozen()
+  const reason = (whileReadOnly ? null : frozen) ?? unready
   return (
     <Modal opened onClose={onClose} title={title} size={size}>
       <Stack

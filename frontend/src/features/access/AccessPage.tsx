@@ -1,6 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
 import { IconPlus } from '@tabler/icons-react'
-import { Button } from '@mantine/core'
 import { useState } from 'react'
 import { sessionQuery } from '@/api/session'
 import { teamsQuery } from '@/api/teams'
@@ -9,6 +8,8 @@ import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
 import { PageHeader } from '@/components/ui/PageHeader'
 import { Panel } from '@/components/ui/Panel'
 import { cannotAdministerAll } from '@/domain/roles'
+import { ReasonButton } from '@/components/ui/ReasonButton'
+import { frozen } from '@/domain/readOnly'
 import { TokenDialog } from './TokenDialog'
 import { TokenTable } from './TokenTable'
 import { TeamDialog } from './TeamDialog'
@@ -38,26 +39,32 @@ export function AccessPage() {
         actions={
           <>
             {administers && (
-              <Button
+              <ReasonButton
                 variant="default"
                 leftSection={<IconPlus size={14} aria-hidden />}
+                reason={frozen(session)}
                 onClick={() => setCreates('user')}
               >
                 Create user
-              </Button>
+              </ReasonButton>
             )}
             {administers && (
-              <Button
+              <ReasonButton
                 variant="default"
                 leftSection={<IconPlus size={14} aria-hidden />}
+                reason={frozen(session)}
                 onClick={() => setCreates('team')}
               >
                 Create team
-              </Button>
+              </ReasonButton>
             )}
-            <Button leftSection={<IconPlus size={14} aria-hidden />} onClick={() => setCreates('token')}>
+            <ReasonButton
+              leftSection={<IconPlus size={14} aria-hidden />}
+              reason={frozen(session)}
+              onClick={() => setCreates('token')}
+            >
               Create token
-            </Button>
+            </ReasonButton>
           </>
         }
       />

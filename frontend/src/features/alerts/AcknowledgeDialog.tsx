@@ -19,6 +19,7 @@ export function AcknowledgeDialog({ alert, onClose }: { alert: Alert; onClose: (
   })
   return (
     <FormDialog
+      whileReadOnly
       title="Acknowledge alert"
       submit="Acknowledge alert"
       reason={null}

@@ -7,7 +7,8 @@ import { ReasonButton } from '@/components/ui/ReasonButton'
 import { Moment } from '@/components/ui/Time'
 import { ToneBadge } from '@/components/ui/ToneBadge'
 import { ruleWords } from '@/domain/matchers'
-import { useReadOnly } from '@/components/teams/useReadOnly'
+import { useFrozen } from '@/lib/session'
+import { useNoRights } from '@/components/teams/useReadOnly'
 import { SEVERITIES } from '@/domain/severities'
 import { outcome, receiverWords } from './words'
 import classes from './alerts.module.css'
@@ -79,13 +80,15 @@ function Actions({
   onAcknowledge,
   onSilence,
 }: { alert: Alert } & Pick<AlertCardsProps, 'onAcknowledge' | 'onSilence'>) {
-  const readOnly = useReadOnly(alert.pipeline)
-  const look = { size: 'compact-xs', variant: 'default', reason: readOnly } as const
+  const rights = useNoRights(alert.pipeline)
+  const frozen = useFrozen()
+  const look = { size: 'compact-xs', variant: 'default' } as const
   return (
     <Group gap="xs">
       {alert.state === 'OPEN' && (
         <ReasonButton
           {...look}
+          reason={rights}
           data-key="acknowledge"
           aria-label={`Acknowledge: ${alert.message}`}
           onClick={() => onAcknowledge(alert)}
@@ -95,6 +98,7 @@ function Actions({
       )}
       <ReasonButton
         {...look}
+        reason={rights ?? frozen}
         data-key="silence"
         aria-label={`Silence: ${alert.message}`}
         onClick={() => onSilence(alert)}

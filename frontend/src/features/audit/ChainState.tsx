@@ -13,7 +13,7 @@ import { keys } from '@/api/keys'
 import type { AuditChain, AuditForwarding } from '@/api/types'
 import { ErrorNote, Loading } from '@/components/ui/Feedback'
 import { Panel } from '@/components/ui/Panel'
-import { useRefusal } from '@/components/teams/useReadOnly'
+import { useRights } from '@/components/teams/useReadOnly'
 import { ReasonButton } from '@/components/ui/ReasonButton'
 import { Moment } from '@/components/ui/Time'
 import { ToneBadge } from '@/components/ui/ToneBadge'
@@ -33,7 +33,7 @@ const SEALED_MS = 60_000
 /** How far the rows are sealed, and how far that was verified. Green only where it was. */
 export function ChainState() {
   const client = useQueryClient()
-  const refused = useRefusal()(null)
+  const refused = useRights()(null)
   const query = useQuery({
     ...auditChainQuery,
     refetchInterval: ({ state }) => (state.data?.check_requested_at ? WAITING_MS : POLL_MS),

@@ -26,6 +26,7 @@ import { RestoreButton } from './RestoreButton'
 import { TEMPLATE } from './template'
 import { TemplateDialog } from './TemplateDialog'
 import { notReady, useValidation } from '@/components/editor/useValidation'
+import { frozen } from '@/domain/readOnly'
 import classes from './editor.module.css'
 
 const DRAFT = '(new)'
@@ -56,7 +57,7 @@ export function CreatePage() {
     setOpen(null)
   }
   const send = (start: boolean) => tests.whenPassed(() => create.mutate({ start }))
-  const reason = cannotWrite(session) ?? notReady(text, state) ?? owner.missing
+  const reason = cannotWrite(session) ?? frozen(session) ?? notReady(text, state) ?? owner.missing
   const name = String(state.validation?.definition?.name ?? '')
   return (
     <div className={classes.page}>

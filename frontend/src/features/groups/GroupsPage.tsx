@@ -17,6 +17,7 @@ import { Ago } from '@/components/ui/Time'
 import { ownerWords } from '@/domain/owners'
 import { cannotWrite } from '@/domain/roles'
 import { count, plural } from '@/lib/format'
+import { useFrozen } from '@/lib/session'
 import { WatchDialog } from './WatchDialog'
 import classes from './groups.module.css'
 
@@ -25,7 +26,9 @@ const POLL_MS = 10_000
 /** External consumer groups, monitored so that a lost or moved commit does not go unseen. */
 export function GroupsPage() {
   const { data, error, refetch } = useQuery({ ...groupsQuery, refetchInterval: POLL_MS })
-  const readOnly = cannotWrite(useQuery(sessionQuery).data)
+  const rights = cannotWrite(useQuery(sessionQuery).data)
+  const frozen = useFrozen()
+  const readOnly = rights ?? frozen
   const [watching, setWatching] = useState(false)
   return (
     <div className={classes.page}>

@@ -14,6 +14,7 @@ import { ReasonButton } from '@/components/ui/ReasonButton'
 import { ToneBadge } from '@/components/ui/ToneBadge'
 import { drainCall } from '@/domain/calls'
 import { cannotAdministerAll } from '@/domain/roles'
+import { useFrozen } from '@/lib/session'
 
 /** Says that a host takes no new agents, and who wanted that. */
 export function Drained({ host }: { host: Host }) {
@@ -41,7 +42,9 @@ const WAYS: WayList<Way<DrainBody>> = [
 
 /** Empties a host after a question, or takes it back at once. */
 export function DrainButton({ host }: { host: Host }) {
-  const refused = cannotAdministerAll(useQuery(sessionQuery).data)
+  const rights = cannotAdministerAll(useQuery(sessionQuery).data)
+  const frozen = useFrozen()
+  const refused = rights ?? frozen
   const [asking, setAsking] = useState(false)
   const [chosen, setChosen] = useState(WAYS[0])
   const { body } = chosen

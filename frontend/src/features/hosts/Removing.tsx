@@ -12,6 +12,7 @@ import { useSending } from '@/components/ui/useSending'
 import { removeHostCall } from '@/domain/calls'
 import { cannotAdministerAll } from '@/domain/roles'
 import { plural } from '@/lib/format'
+import { useFrozen } from '@/lib/session'
 
 /** Why a host cannot be removed; null where it can. The server checks again. */
 export function whyKept({ name, state, promised }: Pick<Host, 'name' | 'state' | 'promised'>): string | null {
@@ -23,7 +24,9 @@ export function whyKept({ name, state, promised }: Pick<Host, 'name' | 'state' |
 
 /** For a host that does not come back. */
 export function RemoveButton({ host }: { host: Host }) {
-  const refused = cannotAdministerAll(useQuery(sessionQuery).data)
+  const rights = cannotAdministerAll(useQuery(sessionQuery).data)
+  const frozen = useFrozen()
+  const refused = rights ?? frozen
   const [asking, setAsking] = useState(false)
   return (
     <>

@@ -14,7 +14,7 @@ import { Table } from '@/components/ui/Table'
 import { Moment } from '@/components/ui/Time'
 import { deleteClusterCall } from '@/domain/installationCalls'
 import { cannotAdministerAll } from '@/domain/roles'
-import { useSession } from '@/lib/session'
+import { useFrozen, useSession } from '@/lib/session'
 import { ClusterDialog } from './ClusterDialog'
 import classes from './installation.module.css'
 
@@ -23,7 +23,9 @@ type Asked = { kind: 'define' } | { kind: 'change' | 'delete'; cluster: Cluster 
 /** The Spark clusters that definitions can name, with who uses them. */
 export function ClustersTab() {
   const { data, error, refetch } = useQuery(clustersQuery)
-  const refused = cannotAdministerAll(useSession().session)
+  const rights = cannotAdministerAll(useSession().session)
+  const frozen = useFrozen()
+  const refused = rights ?? frozen
   const [asked, setAsked] = useState<Asked | null>(null)
   const close = () => setAsked(null)
   return (

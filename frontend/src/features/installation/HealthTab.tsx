@@ -9,6 +9,7 @@ import { Ago } from '@/components/ui/Time'
 import { ToneBadge } from '@/components/ui/ToneBadge'
 import type { Tone } from '@/domain/phases'
 import { duration, plural } from '@/lib/format'
+import { ReadOnlyPanel } from './ReadOnlyPanel'
 import classes from './installation.module.css'
 
 const POLL_MS = 10_000
@@ -34,6 +35,7 @@ export function HealthTab() {
   const { data, error, refetch } = useQuery({ ...installationQuery, refetchInterval: POLL_MS })
   return (
     <>
+      <ReadOnlyPanel />
       {error && <ErrorNote error={error} onRetry={() => void refetch()} />}
       {!data && !error && <Loading />}
       {data && (

@@ -43,6 +43,8 @@ const setting = (fields: Partial<Setting> = {}): Setting => ({
   ...fields,
 })
 
+const MODE = { read_only: false, source: null, reason: '', set_by: '', since: null, etag: '"0"' }
+
 function openSettings(at = '/installation/settings') {
   const root = createRootRoute()
   const route = createRoute({
@@ -57,6 +59,8 @@ function openSettings(at = '/installation/settings') {
 }
 
 describe('health', () => {
+  beforeEach(() => given.get('/installation/read-only', () => MODE))
+
   it('shows each check with its result, and what to do where it failed', async () => {
     const redis = check({
       kind: 'redis',

@@ -8,7 +8,7 @@ import { Findings } from '@/components/ui/Findings'
 import { PageHeader } from '@/components/ui/PageHeader'
 import { useShortTime } from '@/components/ui/Time'
 import { durationOf, KINDS, movement, STAGES } from '@/domain/migrations'
-import { useReadOnly } from '@/components/teams/useReadOnly'
+import { useNoRights, useReadOnly } from '@/components/teams/useReadOnly'
 import { useNow } from '@/lib/clock'
 import { Footer } from './Footer'
 import { StageBadge } from '@/components/migrations/StageBadge'
@@ -41,6 +41,7 @@ export function MigrationPage() {
 function Wizard({ migration, step }: { migration: MigrationDetail; step: WizardStep }) {
   useFollowing(migration, step)
   const readOnly = useReadOnly(migration.pipeline)
+  const rights = useNoRights(migration.pipeline)
   const Content = STEP_PAGES[step]
   const started = migration.steps.length > 0
   return (
@@ -64,7 +65,7 @@ function Wizard({ migration, step }: { migration: MigrationDetail; step: WizardS
         <div className={classes.content}>
           <Content key={step} migration={migration} readOnly={readOnly} />
           <Footer migration={migration} step={step} />
-          <RollbackPanel migration={migration} readOnly={readOnly} />
+          <RollbackPanel migration={migration} rights={rights} />
         </div>
       </div>
     </div>

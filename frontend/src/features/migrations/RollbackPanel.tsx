@@ -7,6 +7,7 @@ import { ErrorNote } from '@/components/ui/Feedback'
 import { Panel } from '@/components/ui/Panel'
 import { ReasonButton } from '@/components/ui/ReasonButton'
 import { deedCall } from '@/domain/migrationCalls'
+import { useFrozen } from '@/lib/session'
 import { describeImpact } from './choices'
 import { isRolledBack } from './steps'
 import { useDeed } from './useMigration'
@@ -28,11 +29,13 @@ const isBack = (choice: MigrationChoice): choice is MigrationChoice & { choice: 
 /** Every way to cancel, roll back or revert, always in sight, with its expected impact. */
 export function RollbackPanel({
   migration,
-  readOnly,
+  rights,
 }: {
   migration: MigrationDetail
-  readOnly: string | null
+  /** Why the user may do none of it. */
+  rights: string | null
 }) {
+  const frozen = useFrozen()
   const choices = migration.choices.filter(isBack)
   return (
     <Panel title="Cancel and roll back" note={migration.open ? 'with the expected impact' : undefined}>
@@ -52,7 +55,11 @@ export function RollbackPanel({
               migration={migration}
               choice={choice}
               deed={choice.choice}
-              refused={readOnly ?? (choice.allowed ? null : choice.reason)}
+              refused={
+                rights ??
+                (choice.choice === 'revert' ? frozen : null) ??
+                (choice.allowed ? null : choice.reason)
+              }
             />
           </li>
         ))}

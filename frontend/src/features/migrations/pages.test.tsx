@@ -489,9 +489,7 @@ describe('cancel and roll back', () => {
       sent(await request.json())
       return migration({ stage: 'ROLLING_BACK' })
     })
-    showRouted(
-      <RollbackPanel migration={migration({ stage: 'RESUMING', choices: [back] })} readOnly={null} />,
-    )
+    showRouted(<RollbackPanel migration={migration({ stage: 'RESUMING', choices: [back] })} rights={null} />)
     expect(await screen.findByText(/pause of about 20 s\. The old agent starts anew/)).toBeInTheDocument()
     await userEvent.click(screen.getByRole('button', { name: 'Roll back migration' }))
     const dialog = await screen.findByRole('dialog', { name: 'Roll back this migration?' })
@@ -502,7 +500,7 @@ describe('cancel and roll back', () => {
 
   it('is refused to viewers and, too late, to everybody, with the reason', async () => {
     const late = migrationChoice('abort', { allowed: false, reason: 'Something has changed already.' })
-    showRouted(<RollbackPanel migration={migration({ choices: [late] })} readOnly={null} />)
+    showRouted(<RollbackPanel migration={migration({ choices: [late] })} rights={null} />)
     expect(await screen.findByRole('button', { name: 'Cancel migration' })).toHaveAccessibleDescription(
       'Something has changed already.',
     )
@@ -512,12 +510,12 @@ describe('cancel and roll back', () => {
     const closed = { stage: 'ROLLED_BACK', open: false, choices: [] } satisfies Partial<MigrationDetail>
     const steps = [migrationStep('start_old', 'ROLLING_BACK', { state: 'failed' })]
     const { unmount } = showRouted(
-      <RollbackPanel migration={migration({ ...closed, steps })} readOnly={null} />,
+      <RollbackPanel migration={migration({ ...closed, steps })} rights={null} />,
     )
     expect(await screen.findByText('Completed.')).toBeInTheDocument()
     unmount()
     const gone = [migrationStep('start_old', 'ROLLING_BACK', { state: 'done' })]
-    showRouted(<RollbackPanel migration={migration({ ...closed, steps: gone })} readOnly={null} />)
+    showRouted(<RollbackPanel migration={migration({ ...closed, steps: gone })} rights={null} />)
     expect(await screen.findByText('Completed. The pipeline is as it was before.')).toBeInTheDocument()
   })
 
@@ -529,7 +527,7 @@ describe('cancel and roll back', () => {
       sent(await request.json())
       return migration({ id: 'the-way-back', stage: 'PLANNED', reverts: over.id })
     })
-    const { router } = showRouted(<RollbackPanel migration={over} readOnly={null} />)
+    const { router } = showRouted(<RollbackPanel migration={over} rights={null} />)
     await userEvent.click(await screen.findByRole('button', { name: 'Plan revert' }))
     const dialog = await screen.findByRole('dialog')
     await userEvent.type(within(dialog).getByLabelText('Reason'), 'too slow')
@@ -543,7 +541,7 @@ describe('cancel and roll back', () => {
       allowed: false,
       reason: 'Install the earlier software first.',
     })
-    showRouted(<RollbackPanel migration={migration({ choices: [choice] })} readOnly={null} />)
+    showRouted(<RollbackPanel migration={migration({ choices: [choice] })} rights={null} />)
     expect(await screen.findByRole('button', { name: 'Plan revert' })).toHaveAccessibleDescription(
       'Install the earlier software first.',
     )

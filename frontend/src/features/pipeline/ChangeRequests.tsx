@@ -18,8 +18,9 @@ import { ReasonButton } from '@/components/ui/ReasonButton'
 import { Table } from '@/components/ui/Table'
 import { Moment } from '@/components/ui/Time'
 import { CHANGES, cannotApply, cannotApprove } from '@/domain/changes'
-import { useReadOnly } from '@/components/teams/useReadOnly'
+import { useNoRights } from '@/components/teams/useReadOnly'
 import { usePollInterval } from '@/lib/live/LiveProvider'
+import { frozenFor } from '@/domain/readOnly'
 
 export const useOpenRequests = (name: string) =>
   useQuery({ ...openRequestsQuery(name), refetchInterval: usePollInterval() })
@@ -80,7 +81,7 @@ function Choices({ request }: { request: ChangeRequest }) {
   const client = useQueryClient()
   const session = useQuery(sessionQuery).data
   const [denying, setDenying] = useState(false)
-  const readOnly = useReadOnly(request.pipeline)
+  const readOnly = useNoRights(request.pipeline)
   const change = useMutation({
     mutationFn: ({ send }: { send: () => Promise<unknown>; words: string }) => send(),
     onSuccess: (_, { words }) => announce(words),
@@ -102,10 +103,12 @@ function Choices({ request }: { request: ChangeRequest }) {
   const send = (act: () => Promise<unknown>, words: string) => change.mutate({ send: act, words })
   return (
     <Group gap={6} wrap="nowrap" justify="flex-end">
-      {button('Approve', cannotApprove(request, session), () =>
+      {button('Approve', frozenFor(request.kind, session) ?? cannotApprove(request, session), () =>
         send(() => approveRequest(request), 'The change is approved.'),
       )}
-      {button('Apply', cannotApply(request), () => send(() => applyRequest(request), 'The change is made.'))}
+      {button('Apply', frozenFor(request.kind, session) ?? cannotApply(request), () =>
+        send(() => applyRequest(request), 'The change is made.'),
+      )}
       {button('Deny', null, () => setDenying(true))}
       {button('Cancel', null, () => send(() => cancelRequest(request), 'The request is cancelled.'))}
       {denying && (

@@ -1,4 +1,3 @@
-import { Button } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { IconPlus } from '@tabler/icons-react'
@@ -11,6 +10,8 @@ import { PageHeader } from '@/components/ui/PageHeader'
 import { Panel } from '@/components/ui/Panel'
 import { cannotAdminister } from '@/domain/roles'
 import { plural } from '@/lib/format'
+import { ReasonButton } from '@/components/ui/ReasonButton'
+import { frozen } from '@/domain/readOnly'
 import { Deliveries } from './Deliveries'
 import { DeleteDialog } from './DeleteDialog'
 import { ReceiverDialog } from './ReceiverDialog'
@@ -42,9 +43,13 @@ export function ReceiversPage() {
         beside={data && <span className="dim">{plural(data.length, 'receiver')}</span>}
         actions={
           !hidden && (
-            <Button leftSection={<IconPlus size={14} aria-hidden />} onClick={() => setOpen({ kind: 'add' })}>
+            <ReasonButton
+              leftSection={<IconPlus size={14} aria-hidden />}
+              reason={frozen(session)}
+              onClick={() => setOpen({ kind: 'add' })}
+            >
               Add receiver
-            </Button>
+            </ReasonButton>
           )
         }
       />

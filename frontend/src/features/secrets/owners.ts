@@ -1,5 +1,6 @@
 import type { Secret, Session, Team } from '@/api/types'
 import { cannotAdministerAll, cannotWriteSecrets } from '@/domain/roles'
+import { frozen } from '@/domain/readOnly'
 
 /** Why the user may not change a secret; null where it is of a team that they administer, or they administer all. */
 export function cannotChange(
@@ -8,8 +9,8 @@ export function cannotChange(
   session: Session | undefined,
 ): string | null {
   const role = teams.find(({ name }) => name === team)?.role
-  if (team === null) return cannotWriteSecrets(session) ?? cannotAdministerAll(session)
+  if (team === null) return cannotWriteSecrets(session) ?? cannotAdministerAll(session) ?? frozen(session)
   return role === 'admin' || session?.everywhere === 'admin'
-    ? null
+    ? frozen(session)
     : `Only administrators of ${team} can do this.`
 }

@@ -42,6 +42,7 @@ export class LiveSync {
     if (CHANGES_LIST.includes(event.kind)) this.listChanged = true
     if (/^(migration|host\.evacuation)/.test(event.kind)) this.migrationsChanged = true
     if (event.kind.startsWith('alert.')) this.alertsChanged = true
+    if (event.kind.startsWith('installation.')) this.refreshMode()
     if (event.pipeline) this.changed.add(event.pipeline)
     this.eventsChanged = true
     this.schedule()
@@ -50,6 +51,11 @@ export class LiveSync {
   /** The stream was away: everything on the screen is read again. */
   refreshAll = (): void => {
     void this.client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== keys.session[0] })
+  }
+
+  private refreshMode(): void {
+    void this.client.invalidateQueries({ queryKey: keys.session })
+    void this.client.invalidateQueries({ queryKey: keys.installation })
   }
 
   private schedule(): void {

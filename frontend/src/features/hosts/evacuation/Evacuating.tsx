@@ -18,11 +18,14 @@ import { Moment } from '@/components/ui/Time'
 import { evacuateCall } from '@/domain/migrationCalls'
 import { DEFAULT_RULES } from '@/domain/observationRules'
 import { cannotAdministerAll } from '@/domain/roles'
+import { useFrozen } from '@/lib/session'
 import { inOneSentence } from './progress'
 
 /** Moves every running pipeline of a host elsewhere, each by a migration of its own. */
 export function EvacuateButton({ host }: { host: Host }) {
-  const refused = cannotAdministerAll(useQuery(sessionQuery).data)
+  const rights = cannotAdministerAll(useQuery(sessionQuery).data)
+  const frozen = useFrozen()
+  const refused = rights ?? frozen
   const [asking, setAsking] = useState(false)
   return (
     <>

@@ -7,7 +7,7 @@ import { ShowCall } from '@/components/actions/ShowCall'
 import { Empty, ErrorNote } from '@/components/ui/Feedback'
 import { Panel } from '@/components/ui/Panel'
 import { ReasonButton } from '@/components/ui/ReasonButton'
-import { useReadOnly } from '@/components/teams/useReadOnly'
+import { useNoRights } from '@/components/teams/useReadOnly'
 import { Peeked } from './Peeked'
 import { peekCall, questionOf, type From, type Typed } from './question'
 import type { Subject } from './subjects'
@@ -35,7 +35,7 @@ export function PeekForm({ name, subjects, of, topic = '', partition = '', offse
     ...{ of: first.of, topic, partition, key: '', contains: '', limit: '20' },
     ...(offset ? { from: 'offset', start: offset } : { from: 'newest', start: '' }),
   })
-  const readOnly = useReadOnly(name)
+  const readOnly = useNoRights(name)
   const request = useMutation({ mutationFn: (body: PeekRequest) => requestPeek(name, body) })
   const set = (change: Partial<Typed>) => setTyped((before) => ({ ...before, ...change }))
   const subject = subjects.find((each) => each.of === typed.of) ?? first

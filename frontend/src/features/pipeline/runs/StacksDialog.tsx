@@ -3,7 +3,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { keys } from '@/api/keys'
 import { dumpStacks, stacksQuery } from '@/api/runs'
 import type { Run, Stacks } from '@/api/types'
-import { useReadOnly } from '@/components/teams/useReadOnly'
+import { useNoRights } from '@/components/teams/useReadOnly'
 import { announce } from '@/components/ui/Announcer'
 import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
 import { ReasonButton } from '@/components/ui/ReasonButton'
@@ -24,7 +24,7 @@ interface StacksDialogProps {
 export function StacksDialog({ name, run, onClose }: StacksDialogProps) {
   const client = useQueryClient()
   const { data, error, refetch } = useQuery(stacksQuery(run.id))
-  const readOnly = useReadOnly(name)
+  const readOnly = useNoRights(name)
   const dump = useMutation({
     mutationFn: () => dumpStacks(run.id),
     onSuccess: ({ dumps }) =>

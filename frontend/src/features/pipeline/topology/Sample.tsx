@@ -3,7 +3,7 @@ import type { ReactNode } from 'react'
 import { requestPeek } from '@/api/peeks'
 import { ErrorNote } from '@/components/ui/Feedback'
 import { ReasonButton } from '@/components/ui/ReasonButton'
-import { useReadOnly } from '@/components/teams/useReadOnly'
+import { useNoRights } from '@/components/teams/useReadOnly'
 import { Peeked } from '../records/Peeked'
 import classes from './topology.module.css'
 
@@ -19,7 +19,7 @@ interface SampleProps {
 
 /** Records of one component, read when the user asks for them. */
 export function Sample({ name, path, label, children }: SampleProps) {
-  const readOnly = useReadOnly(name)
+  const readOnly = useNoRights(name)
   const request = useMutation({ mutationFn: () => requestPeek(name, { of: path, limit: SHOWN }) })
   return (
     <section aria-label={label} className={classes.sample}>

@@ -9,7 +9,7 @@ import { MadeByHost } from '@/components/previews/MadeByHost'
 import { Empty, ErrorNote } from '@/components/ui/Feedback'
 import { Panel } from '@/components/ui/Panel'
 import { ReasonButton } from '@/components/ui/ReasonButton'
-import { useReadOnly } from '@/components/teams/useReadOnly'
+import { useNoRights } from '@/components/teams/useReadOnly'
 import { type By, questionOf, traceCall, WAYS } from './question'
 import { TraceOutcome } from './TraceOutcome'
 import classes from './trace.module.css'
@@ -26,7 +26,7 @@ export function TraceTab() {
 export function TraceForm({ name, at }: { name: string; at: string }) {
   const [by, setBy] = useState<By>('at')
   const [value, setValue] = useState(at)
-  const readOnly = useReadOnly(name)
+  const readOnly = useNoRights(name)
   const request = useMutation({ mutationFn: (body: TraceRequest) => requestTrace(name, body) })
   const id = request.data?.id
   const question = questionOf(by, value)

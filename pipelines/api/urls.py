@@ -211,6 +211,7 @@ v1 = [
     path("audit/chain", audit.AuditChain.as_view()),
     path("audit/chain/verify", audit.VerifyAudit.as_view()),
     path("audit/export", audit.AuditExport.as_view()),
+    path("audit/<number:row_id>", audit.AuditDetail.as_view()),
     path("diagnostics", bundles.InstallationDiagnostics.as_view()),
     path("installation", installation.Installation.as_view()),
     path("installation/interceptors", installation.InterceptorClasses.as_view()),

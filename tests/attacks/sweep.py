@@ -165,6 +165,7 @@ def fill(side: Side) -> None:
         "operations.operation_id": operation,
         "migrations.migration_id": migration["id"],
         "runs.run_id": admin.first(f"pipelines/{name}/runs", "id") or "1",
+        "audit.row_id": admin.first("audit", "id") or "1",
         "alerts.alert_id": admin.first("alerts", "id") or "1",
         "alert-rules.rule": "lag",
         "templates.name": "kafka-to-kafka",

@@ -150,6 +150,9 @@ def test_the_audit_of_a_team_has_its_rows_alone(amber: Team, cobalt: Team) -> No
     purged = Pipeline.objects.exclude(archived_at=None).get(name="amber-orders")
     archive.purge(pipeline=purged, confirm="amber-orders", actor=ANA)
     assert set(AuditRow.objects.filter(action="pipeline.purge").values_list("team", flat=True)) == {"amber"}
+    for row in AuditRow.objects.all():
+        answer = user(amber, role=Role.OPERATOR).get(f"/api/v1/audit/{row.pk}")
+        assert answer.status_code == (200 if row.team == "amber" else 404), row
     exported = b"".join(user(amber).get("/api/v1/audit/export")).decode()
     assert "cobalt" not in exported
     assert exported.count("amber-orders") == 2

@@ -262,7 +262,7 @@ def fill(found: Side, host: Host) -> None:
     stamps = {"created_at": now, "created_by": mark, "updated_at": now, "updated_by": mark}
     for purpose in (Purpose.PIPELINES, Purpose.RECEIVERS):
         Secret.objects.create(name=f"{mark}-secret", purpose=purpose, team=found.team, ciphertext="x", **stamps)
-    audit.record(actor=Actor(mark), action="pipeline.start", pipeline_name=name, after={"t": mark})
+    row = audit.record(actor=Actor(mark), action="pipeline.start", pipeline_name=name, after={"t": mark})
     audit.record(actor=Actor(f"{mark}-admin"), action="session.login", after={"t": mark})
     token = access.create_token(user=found.users["admin"], name=mark, expires=None)
     named = (
@@ -291,6 +291,7 @@ def fill(found: Side, host: Host) -> None:
         "operations.operation_id": str(operation.pk),
         "migrations.migration_id": str(migration.pk),
         "runs.run_id": str(run.pk),
+        "audit.row_id": str(row.pk),
         "alerts.alert_id": str(alert.pk),
         "alert-rules.rule": "lag",
         "templates.name": "kafka-to-kafka",

@@ -37,6 +37,7 @@ from pipelines.models import (
     Silence,
 )
 from pipelines.services.access import access, clusters
+from pipelines.services.base import audit
 from pipelines.services.base.audit import Actor
 from tests.factories import (
     DeadLetterFactory,
@@ -146,7 +147,9 @@ def world() -> dict[str, dict[str, str]]:
     other = UserFactory.create(username="other", role=Role.VIEWER)
     team = TeamFactory.create(name="payments")
     binding = bind(other, Role.VIEWER, team)
+    row = audit.record(actor=ROOT, action="pipeline.start", pipeline_name=pipeline.name)
     return {
+        "audit": {"row_id": str(row.pk)},
         "pipelines": {
             "name": pipeline.name,
             "number": "2",

@@ -55,6 +55,15 @@ def test_rows_are_listed_with_the_filters_of_the_api(run: Run) -> None:
     assert run("audit", "list", "--since", "yesterday").exit_code == ExitCode.USAGE
 
 
+def test_a_row_is_shown_by_its_id_as_the_list_has_it(run: Run) -> None:
+    (row,) = _found(run, "--object", "key-3")
+    assert json.loads(run("audit", "show", str(row["id"]), "-o", "json").stdout) == row
+    assert "key-3" in run("audit", "show", str(row["id"])).stdout
+    missing = run("audit", "show", "999999999")
+    assert missing.exit_code == ExitCode.FAILED
+    assert "no row 999999999" in missing.stderr
+
+
 def test_every_filter_of_the_api_is_an_option_and_the_other_way_round() -> None:
     assert set(Chosen.__dataclass_fields__) == set(api.Wanted.model_fields)
 

@@ -60,13 +60,24 @@ def list_audit(session: Session, chosen: Chosen, limit: Limit = 50) -> None:
     found = session.client().pages("audit", limit=limit, **chosen.query())
     if session.printed(found):
         return
-    columns = ("row", "at", "user", "action", "object", "outcome", "from", "token")
+    columns = ("id", "row", "at", "user", "action", "object", "outcome", "from", "token")
     output.table(columns, map(_row, found), empty="No rows match." if chosen.query() else "No rows.")
 
 
 def _row(row: dict[str, Any]) -> tuple[object, ...]:
     shown = tuple(row[name] for name in ("at", "actor", "action", "object", "outcome", "address", "token"))
-    return (None if row["sequence"] is None else str(row["sequence"]), *shown)
+    return (str(row["id"]), None if row["sequence"] is None else str(row["sequence"]), *shown)
+
+
+@app.verb()
+def show(session: Session, row: Annotated[int, typer.Argument(help="The id of the row.", metavar="ID", min=1)]) -> None:
+    """Show one row with what was before and after."""
+    from controlplane.cli.base import output
+    from pipelines.domain.definitions.document.text import dump
+
+    found = session.client().get(f"audit/{row}")
+    if not session.printed(found):
+        output.print_line(dump(found).rstrip())
 
 
 @app.text_verb()

@@ -27,6 +27,13 @@ export const auditQuery = (filter: AuditFilter) =>
     ...paged,
   })
 
+export const auditRowQuery = (id: number) =>
+  queryOptions({
+    queryKey: keys.auditRow(id),
+    queryFn: ({ signal }) =>
+      take(api.GET('/api/v1/audit/{row_id}', { params: { path: { row_id: String(id) } }, signal })),
+  })
+
 export const auditChainQuery = queryOptions({
   queryKey: keys.auditChain,
   queryFn: ({ signal }) => take(api.GET('/api/v1/audit/chain', { signal })),

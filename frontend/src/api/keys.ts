@@ -46,6 +46,7 @@ export const keys = {
   silences: ['silences'] as const,
   groups: ['consumer-groups'] as const,
   audit: (filter: object) => ['audit', 'list', filter] as const,
+  auditRow: (id: number) => ['audit', 'row', id] as const,
   auditChain: ['audit', 'chain'] as const,
   /** Without a filter: every list of events of the pipeline. */
   events: (pipeline?: string, filter?: object) =>

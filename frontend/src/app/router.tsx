@@ -210,6 +210,12 @@ const audit = createRoute({
     Object.fromEntries(AUDIT_FILTERS.map((name) => [name, text(search[name])])),
 })
 
+const auditRow = createRoute({
+  getParentRoute: () => root,
+  path: '/audit/$id',
+  component: lazyRouteComponent(() => import('@/features/audit/AuditRowPage'), 'AuditRowPage'),
+})
+
 const hosts = createRoute({
   getParentRoute: () => root,
   path: '/hosts',
@@ -429,6 +435,7 @@ export const router = createRouter({
     alertRules,
     events,
     audit,
+    auditRow,
     groups,
     hosts,
     secrets,

@@ -121,6 +121,11 @@ export function auditCall(filter: AuditFilter): Call {
   }
 }
 
+export const auditRowCall = (id: number): Call => ({
+  curl: curl('GET', '/api/v1/audit/{row_id}', { path: { row_id: id } }),
+  cli: command(`audit show ${id}`),
+})
+
 export function drainCall(host: string, body: DrainBody): Call {
   return {
     curl: curl('POST', '/api/v1/hosts/{name}/drain', { path: { name: host }, body }),

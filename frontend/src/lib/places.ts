@@ -51,7 +51,7 @@ const PLACES: Place[] = [
   { to: '/secrets', label: 'Secrets', icon: IconKey, under: [] },
   { to: '/receivers', label: 'Receivers', icon: IconWebhook, under: [] },
   { to: '/access', label: 'Users and teams', icon: IconId, under: [] },
-  { to: '/audit', label: 'Audit', icon: IconListSearch, under: [] },
+  { to: '/audit', label: 'Audit', icon: IconListSearch, under: ['/audit/'] },
   { to: '/installation', label: 'Installation', icon: IconSettings, under: ['/installation/'] },
   { to: '/guide', label: 'Guided demo', icon: IconHammer, under: [] },
 ]

@@ -22,7 +22,7 @@ from pipelines.domain.access.audit import export as audit_export
 from pipelines.domain.base.roles import Role
 from pipelines.foundation.signing import PublicKey
 from pipelines.models import AuditRow
-from pipelines.selectors.access.audit import AuditFilter, audit_rows, chain_schema, exported, head
+from pipelines.selectors.access.audit import AuditFilter, audit_rows, chain_schema, exported, get_audit_row, head
 from pipelines.selectors.access.schemas import AuditChainSchema
 from pipelines.selectors.monitoring.events import audit_schema
 from pipelines.selectors.monitoring.schemas import AuditSchema, SigningKeySchema
@@ -73,6 +73,17 @@ class Audit(View):
         """List the audit, newest first."""
         query = self.query(AuditQuery)
         return page(audit_rows(query.filter, self.access, Role.OPERATOR), ["-id"], query, each(audit_schema))
+
+
+class AuditDetail(View):
+    """One row of the audit."""
+
+    roles = {"GET": Role.OPERATOR}
+
+    @extend_schema(operation_id="get_audit_row", responses=AuditSchema)
+    def get(self, request: Request, row_id: int) -> Response:
+        """Show a row. 404 for one of a team in which you are no operator, as for one that does not exist."""
+        return answer(audit_schema(get_audit_row(row_id, self.access, Role.OPERATOR)))
 
 
 class AuditExport(View):

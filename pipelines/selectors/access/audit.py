@@ -16,6 +16,7 @@ from pipelines.domain.access.audit.chain import BEGIN, Checked, Head, Link, Reco
 from pipelines.domain.access.audit.export import Exported
 from pipelines.domain.access.teams import Access
 from pipelines.domain.base.roles import Role
+from pipelines.foundation.errors import NotFound
 from pipelines.foundation.signing import PublicKey
 from pipelines.models import AuditCheck, AuditForwarding, AuditHead, AuditRow, Team
 from pipelines.selectors.access.schemas import (
@@ -77,6 +78,16 @@ def audit_rows(wanted: AuditFilter, access: Access, role: Role) -> QuerySet[Audi
             found |= Q(**{f"{name}__icontains": wanted.text})
         rows = _with_content(rows).filter(found)
     return rows
+
+
+def get_audit_row(row_id: int, access: Access, role: Role) -> AuditRow:
+    """One of the rows that `audit_rows` has for this user; raises NotFound."""
+    row = _of_teams(access.teams_with(role)).filter(pk=row_id).first()
+    if row is None:
+        raise NotFound(
+            f"There is no row {row_id} in the audit.", code="audit_row_not_found", hint="GET /api/v1/audit lists them."
+        )
+    return row
 
 
 def _with_content(rows: QuerySet[AuditRow]) -> QuerySet[AuditRow]:

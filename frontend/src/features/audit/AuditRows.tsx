@@ -39,13 +39,20 @@ function Row({ row }: { row: AuditEntry }) {
           <span className={classes.object}>{row.object}</span>
           <span className={classes.from}>{row.address}</span>
         </summary>
-        {open && <Details row={row} />}
+        {open && <AuditDetails row={row} linked />}
       </details>
     </li>
   )
 }
 
-function Details({ row }: { row: AuditEntry }) {
+interface AuditDetailsProps {
+  row: AuditEntry
+  /** Whether to lead to the address of the row. */
+  linked?: boolean
+}
+
+/** What is known of a row, and what it changed. */
+export function AuditDetails({ row, linked = false }: AuditDetailsProps) {
   const { changes, same } = differenceOf(row)
   return (
     <div className={classes.details}>
@@ -63,6 +70,13 @@ function Details({ row }: { row: AuditEntry }) {
             {text(value)}
           </Fact>
         ))}
+        {linked && (
+          <Fact name="Link">
+            <Link to="/audit/$id" params={{ id: String(row.id) }} preload={false}>
+              Row {row.id}
+            </Link>
+          </Fact>
+        )}
       </dl>
       {changes.length > 0 && (
         <ChangeTable

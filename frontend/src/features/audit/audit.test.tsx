@@ -3,12 +3,13 @@ import userEvent from '@testing-library/user-event'
 import { vi } from 'vitest'
 import type { AuditFilter } from '@/api/audit'
 import type { AuditChain, AuditEntry, AuditForwarding } from '@/api/types'
-import { auditCall } from '@/domain/calls'
+import { auditCall, auditRowCall } from '@/domain/calls'
 import { session, T0 } from '@/testing/factories'
 import { showRouted } from '@/testing/render'
-import { given } from '@/testing/server'
+import { given, problem } from '@/testing/server'
 import { HOSTILE, loose } from '@/testing/shell'
 import { AuditList } from './AuditPage'
+import { AuditRow } from './AuditRowPage'
 import { ChainState, forwardingVerdict, verdict } from './ChainState'
 import { differenceOf } from './changes'
 import { ExportButtons } from './ExportButtons'
@@ -98,6 +99,7 @@ describe('the list', () => {
     expect(changes).toHaveTextContent('versionchanged12')
     expect(first).toHaveTextContent('Tokenhg_0123456789ab ci')
     expect(first).toHaveTextContent('Row7')
+    expect(within(first!).getByRole('link', { name: 'Row 1' })).toHaveAttribute('href', '/audit/1')
     await userEvent.click(within(second!).getByText('secret.replaced'))
     expect(await within(second!).findByText('not sealed yet')).toBeVisible()
     expect(within(second!).queryByRole('table')).toBeNull()
@@ -114,6 +116,24 @@ describe('the list', () => {
     showRouted(<AuditList filter={{ actor: 'ana', since: T0, action: undefined }} />)
     expect(await screen.findByText('No rows match')).toBeVisible()
     expect(asked).toHaveBeenCalledWith(`?actor=ana&since=${encodeURIComponent(T0)}&limit=50`)
+  })
+})
+
+describe('a row at its own address', () => {
+  it('shows what was before and after without a click, and how to get it otherwise', async () => {
+    given.get('/audit/41', () => entry({ id: 41 }))
+    showRouted(<AuditRow id={41} />)
+    expect(await screen.findByRole('heading', { name: 'ana: secret.replaced shop' })).toBeVisible()
+    expect(screen.getByRole('table', { name: 'Changes of row 41' })).toHaveTextContent('versionchanged12')
+    expect(screen.getByRole('link', { name: 'All rows' })).toHaveAttribute('href', '/audit')
+    expect(auditRowCall(41).cli).toContain('audit show 41')
+  })
+
+  it('that is not for the user is as one that does not exist', async () => {
+    given.get('/audit/42', () => problem(404, 'audit_row_not_found', 'There is no row 42 in the audit.'))
+    showRouted(<AuditRow id={42} />)
+    expect(await screen.findByText('There is no such row')).toBeVisible()
+    expect(screen.queryByRole('button', { name: 'Try again' })).toBeNull()
   })
 })
 

@@ -2,7 +2,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("pipelines", "0061_peeks")]
+    dependencies = [("pipelines", "0062_peeks")]
 
     operations = [
         migrations.CreateModel(

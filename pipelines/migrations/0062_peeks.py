@@ -10,7 +10,7 @@ import pipelines.domain.base.states
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("pipelines", "0062_texts_of_definitions"),
+        ("pipelines", "0061_texts_of_definitions"),
     ]
 
     operations = [

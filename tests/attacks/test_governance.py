@@ -288,6 +288,7 @@ OF_THE_INSTALLATION = (
     "silences",
     "hosts",
     "clusters",
+    "installation",
     "allowed-roots",
     "allowed-networks",
     "secrets",

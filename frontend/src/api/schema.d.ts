@@ -256,7 +256,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Show a row. 404 for one of a team in which you are no operator, as for one that does not exist. */
+        /** @description Show a row of the audit. */
         get: operations["get_audit_row"];
         put?: never;
         post?: never;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from dataclasses import fields
+from functools import cached_property
 from typing import Annotated
 
 from asgiref.sync import sync_to_async
@@ -15,14 +16,22 @@ from pydantic import AwareDatetime, BaseModel, Field, StringConstraints
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from pipelines.api.http.base import View, answer
+from pipelines.api.http.base import TeamView, View, answer
 from pipelines.api.http.paging import Page, PageQuery, each, page
 from pipelines.api.http.permissions import CLOSED
 from pipelines.domain.access.audit import export as audit_export
 from pipelines.domain.base.roles import Role
 from pipelines.foundation.signing import PublicKey
 from pipelines.models import AuditRow
-from pipelines.selectors.access.audit import AuditFilter, audit_rows, chain_schema, exported, get_audit_row, head
+from pipelines.selectors.access.audit import (
+    AuditFilter,
+    audit_rows,
+    chain_schema,
+    exported,
+    get_audit_row,
+    head,
+    owner_of,
+)
 from pipelines.selectors.access.schemas import AuditChainSchema
 from pipelines.selectors.monitoring.events import audit_schema
 from pipelines.selectors.monitoring.schemas import AuditSchema, SigningKeySchema
@@ -75,15 +84,25 @@ class Audit(View):
         return page(audit_rows(query.filter, self.access, Role.OPERATOR), ["-id"], query, each(audit_schema))
 
 
-class AuditDetail(View):
+class AuditDetail(TeamView):
     """One row of the audit."""
 
     roles = {"GET": Role.OPERATOR}
 
+    @cached_property
+    def row(self) -> AuditRow:
+        """The row that the address names; raises NotFound."""
+        return get_audit_row(self.kwargs["row_id"], self.access)
+
+    @property
+    def owner(self) -> int | None:
+        """The team of the pipeline that it is about."""
+        return owner_of(self.row)
+
     @extend_schema(operation_id="get_audit_row", responses=AuditSchema)
     def get(self, request: Request, row_id: int) -> Response:
-        """Show a row. 404 for one of a team in which you are no operator, as for one that does not exist."""
-        return answer(audit_schema(get_audit_row(row_id, self.access, Role.OPERATOR)))
+        """Show a row of the audit."""
+        return answer(audit_schema(self.row))
 
 
 class AuditExport(View):

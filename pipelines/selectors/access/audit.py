@@ -80,9 +80,14 @@ def audit_rows(wanted: AuditFilter, access: Access, role: Role) -> QuerySet[Audi
     return rows
 
 
-def get_audit_row(row_id: int, access: Access, role: Role) -> AuditRow:
-    """One of the rows that `audit_rows` has for this user; raises NotFound."""
-    row = _of_teams(access.teams_with(role)).filter(pk=row_id).first()
+def owner_of(row: AuditRow) -> int | None:
+    """Id of the team that a row is about; None for the installation, and where the team is no more."""
+    return Team.objects.filter(name=row.team).values_list("pk", flat=True).first()
+
+
+def get_audit_row(row_id: int, access: Access) -> AuditRow:
+    """A row of a team in which the user has a role, or for a role in every team any row; raises NotFound."""
+    row = _of_teams(access.visible).filter(pk=row_id).first()
     if row is None:
         raise NotFound(
             f"There is no row {row_id} in the audit.", code="audit_row_not_found", hint="GET /api/v1/audit lists them."

@@ -242,7 +242,6 @@ def test_webhooks_become_receivers_with_their_deliveries_and_their_alerts(before
     assert rows_of(before_receivers, "Delivery").get().webhook_id == webhook.pk
 
 
-@pytest.mark.django_db(transaction=True)
 def test_texts_that_may_not_be_shown_are_removed(before_texts: Apps) -> None:
     team = rows_of(before_texts, "Team").get(name=DEFAULT_TEAM)
     pipeline = rows_of(before_texts, "Pipeline").create(name="orders", team=team, phase_since=NOW)
@@ -261,6 +260,7 @@ def test_texts_that_may_not_be_shown_are_removed(before_texts: Apps) -> None:
     assert kept == {1: texts[1][0], 2: "", 3: "", 4: ""}
 
 
+@pytest.mark.django_db(transaction=True)
 def test_what_a_definition_names_is_allowed_by_the_update_however_it_is_written() -> None:
     for apps in at(("pipelines", "0036_audit_chain")):
         lake = {"type": "file", "channel": "main", "path": "/data/lake/"}

@@ -15,7 +15,9 @@ def events(
     pipeline: Annotated[str | None, typer.Option("--pipeline", help="Only this pipeline.")] = None,
     kind: Annotated[
         list[str] | None,
-        typer.Option("--kind", help="Only this kind (phase.changed), or kinds that begin so (alert.*). Repeatable."),
+        typer.Option(
+            "--kind", help="Only this kind (phase.changed), or every kind with this prefix (alert.*). Repeatable."
+        ),
     ] = None,
     category: Annotated[
         list[str] | None,

@@ -180,7 +180,7 @@ describe('silencing', () => {
 
   it('is listed while it lasts, and ended early', async () => {
     const asked = vi.fn()
-    given.get('/silences', () => ({ results: [silence()], next: null }))
+    given.get('/silences', () => ({ results: [silence({ team: 'shop' })], next: null }))
     given.post('/silences/3/end', () => {
       asked()
       return silence({ state: 'ENDED' })

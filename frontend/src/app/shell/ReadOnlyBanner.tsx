@@ -26,8 +26,8 @@ export function ReadOnlyBanner() {
             since <Moment at={mode.since} />
           </>
         )}
-        , set by {mode.set_by}: {mode.reason} Pipelines continue. You can stop and pause them, cancel and roll
-        back. <Link to="/installation">Details</Link>
+        , set by {mode.set_by}: “{mode.reason}”. Pipelines continue. You can stop and pause them, cancel and
+        roll back. <Link to="/installation">Details</Link>
       </span>
     </div>
   )

@@ -7,7 +7,7 @@ import { given } from '@/testing/server'
 import { ReadOnlyBanner } from './ReadOnlyBanner'
 
 const MODE = {
-  ...{ read_only: true, source: 'administrator', reason: 'Upgrade to 2.0.', set_by: 'root', since: T0 },
+  ...{ read_only: true, source: 'administrator', reason: 'Upgrade to 2.0', set_by: 'root', since: T0 },
   etag: '"5"',
 } as const
 
@@ -19,7 +19,7 @@ function open(mode: typeof MODE | null) {
 it('says who has made the installation read-only, since when and why', async () => {
   open(MODE)
   const banner = await screen.findByRole('status')
-  expect(banner).toHaveTextContent(/read-only since .*, set by root: Upgrade to 2.0. Pipelines continue/)
+  expect(banner).toHaveTextContent(/read-only since .*, set by root: “Upgrade to 2.0”. Pipelines continue/)
   expect(banner.querySelector('time')).toHaveAttribute('datetime', T0)
 })
 

@@ -1,3 +1,4 @@
+import { Text } from '@mantine/core'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { readOnlyQuery } from '@/api/installation'
@@ -45,7 +46,7 @@ export function ReadOnlyPanel() {
 function State({ mode }: { mode: ReadOnlyMode }) {
   const { read_only, set_by, since, reason } = mode
   return (
-    <p>
+    <Text size="sm">
       <strong>{read_only ? 'Read-only' : 'Off'}</strong>
       {set_by && (
         <>
@@ -55,9 +56,10 @@ function State({ mode }: { mode: ReadOnlyMode }) {
               since <Moment at={since} />
             </>
           )}
-          , set by {set_by}: {reason}
+          , set by {set_by}: “{reason}”
         </>
-      )}{' '}
+      )}
+      .{' '}
       <span className="dim">
         {read_only
           ? 'Nothing can be started, changed or published. Stops, pauses, cancellations and roll-backs are possible.'
@@ -66,6 +68,6 @@ function State({ mode }: { mode: ReadOnlyMode }) {
       <a href="/docs/guides/read-only/" target="_blank" rel="noreferrer">
         Documentation<span className="visually-hidden"> of the read-only mode (opens in a new tab)</span>
       </a>
-    </p>
+    </Text>
   )
 }

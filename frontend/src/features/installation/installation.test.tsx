@@ -59,7 +59,10 @@ function openSettings(at = '/installation/settings') {
 }
 
 describe('health', () => {
-  beforeEach(() => given.get('/installation/read-only', () => MODE))
+  beforeEach(() => {
+    given.get('/session', () => session())
+    given.get('/installation/read-only', () => MODE)
+  })
 
   it('shows each check with its result, and what to do where it failed', async () => {
     const redis = check({

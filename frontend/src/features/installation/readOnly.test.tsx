@@ -43,7 +43,7 @@ it('turns it off although nothing else can be changed, and says who was faster',
     problem(412, 'changed_meanwhile', 'The read-only mode was changed meanwhile: ana turned it off.'),
   )
   open(ON)
-  expect(await screen.findByText(/set by root: Upgrade to 2.0/)).toBeVisible()
+  expect(await screen.findByText(/set by root: “Upgrade to 2.0”/)).toBeVisible()
   await userEvent.click(await screen.findByRole('button', { name: 'Make writable' }))
   await userEvent.type(screen.getByLabelText('Reason'), 'Done')
   await userEvent.click(screen.getAllByRole('button', { name: 'Make writable' }).at(-1)!)

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,13 +50,16 @@ class Screen:
     press: str = ""
 
 
+EVACUATION = "evacuation"
 SCREENS = {
+    "guide": Screen("/guide", "Guided demo"),
     "pipelines": Screen("/", "orders-archive", 600),
     "fleet": Screen("/fleet?group=label:team", "Fleet", 700),
     "topology": Screen("/pipelines/demo", "Topology"),
     "throughput": Screen("/pipelines/demo/throughput", "Throughput and lag", 1400),
     "ledger": Screen("/pipelines/demo/ledger", "Ledger", 1400),
     "positions": Screen("/pipelines/demo/positions", "Positions"),
+    "records": Screen("/pipelines/demo/records?of=sources.orders", "Newest first", press="Show records"),
     "dead-letters": Screen("/pipelines/demo/dead-letters", "Dead letters"),
     "trace": Screen("/pipelines/demo/trace?at=demo.orders/0:1000", "Delivered", 1200, "Trace record"),
     "runs": Screen("/pipelines/demo/runs", "Runs"),
@@ -66,30 +69,49 @@ SCREENS = {
     "definition": Screen("/pipelines/demo/definition", "Definition"),
     "blocked": Screen("/pipelines/clicks-lake", "clicks-lake"),
     "editor": Screen("/pipelines/demo/edit", "New revision"),
+    "new-pipeline": Screen("/pipelines/new", "New pipeline"),
     "migrations": Screen("/migrations", "Migrations", 600),
+    "migration-rules": Screen("/migrations/rules", "Freezes"),
+    "new-migration": Screen("/migrations/new?pipeline=demo&kind=positions", "New migration of demo", 1400),
     "migration-plan": Screen("/migrations/{planned}/plan", "Output records"),
+    "migration-preflight": Screen("/migrations/{committed}/preflight", "Components of the new agent"),
+    "migration-proof": Screen("/migrations/{committed}/proof", "Verify pause"),
+    "migration-verify": Screen("/migrations/{committed}/verify", "Verify"),
     "migration-timeline": Screen("/migrations/{committed}/report", "Timeline", 1200),
     "alerts": Screen("/alerts", "Alerts"),
+    "alert-rules": Screen("/alerts/rules", "Alert rules"),
     "events": Screen("/events", "Events"),
     "groups": Screen("/groups", "External consumer groups", 600),
     "hosts": Screen("/hosts", "Hosts", 600),
     "secrets": Screen("/secrets", "Secrets", 600),
     "receivers": Screen("/receivers", "Receivers", 600),
     "access": Screen("/access", "Users and teams"),
+    "installation": Screen("/installation", "Health"),
+    "settings": Screen("/installation/settings", "Settings"),
+    "clusters": Screen("/installation/clusters", "Spark clusters", 600),
+    "reach": Screen("/installation/reach", "Allowed directories"),
+    "interceptors": Screen("/installation/interceptors", "Python interceptors", 600),
     "audit": Screen("/audit", "Audit"),
+    "audit-row": Screen("/audit/1", "Audit", 600),
     "account": Screen("/account", "Account"),
+    EVACUATION: Screen("/evacuations/{evacuation}", "Evacuation", 600),
 }
+"""In this order: an evacuation changes what the others show."""
 
 
 def main(names: list[str]) -> None:
     """Everything, in about eight minutes."""
     wanted = {name: SCREENS[name] for name in names or SCREENS}
     IMAGES.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory() as directory, installed(Path(directory), HEADGATE_HOST=HOST) as stack:
+    with tempfile.TemporaryDirectory() as directory, _installed(Path(directory)) as stack:
         try:
             _take(stack, wanted)
         finally:
             stack.rest()
+
+
+def _installed(directory: Path) -> AbstractContextManager[Installation]:
+    return installed(directory, HEADGATE_HOST=HOST, HEADGATE_DEMO_PIPELINE="demo")
 
 
 def _take(stack: Installation, wanted: dict[str, Screen]) -> None:
@@ -102,10 +124,13 @@ def _take(stack: Installation, wanted: dict[str, Screen]) -> None:
         time.sleep(PAUSE)
         stack.api.act(shown.name, "resume", timeout=WITHIN)
         time.sleep(PAUSE)
-        migrations = _migrated(stack.api, shown)
+        made = _migrated(stack.api, shown)
         with _page(stack) as page:
             for name, screen in wanted.items():
-                _pictures(page, name, screen, screen.path.format(**migrations))
+                if name == EVACUATION:
+                    body = {"host": HOST, "reason": "Kernel update"}
+                    made[name] = stack.api.post("/evacuations", body)["id"]
+                _pictures(page, name, screen, screen.path.format(**made))
 
 
 def _others(api: Api, definition: dict[str, Any]) -> None:

@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { logOut as endSession, sessionQuery } from '@/api/session'
+import type { Session } from '@/api/types'
 import { frozen } from '@/domain/readOnly'
 
 export function useSession() {
@@ -9,6 +10,12 @@ export function useSession() {
 
 /** Why nobody can change the installation now; null where users can. Reads what is known of the session, and asks for nothing. */
 export const useFrozen = (): string | null => frozen(useQuery({ ...sessionQuery, enabled: false }).data)
+
+/** Why the user may not do something now: by their roles (`cannot`), or since the installation is read-only; null where they may. */
+export function useBarred(cannot: (session: Session | undefined) => string | null): string | null {
+  const { session } = useSession()
+  return cannot(session) ?? frozen(session)
+}
 
 /** Leaves the page for another address. */
 export const leave = (url: string) => window.location.assign(url)

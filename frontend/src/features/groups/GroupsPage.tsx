@@ -3,7 +3,6 @@ import { IconPlus } from '@tabler/icons-react'
 import { useState } from 'react'
 import { groupsQuery, unwatchGroup } from '@/api/groups'
 import { keys } from '@/api/keys'
-import { sessionQuery } from '@/api/session'
 import type { ExternalGroup } from '@/api/types'
 import { useRefusal } from '@/components/teams/useReadOnly'
 import { useSeveralTeams } from '@/components/teams/useTeamChoice'
@@ -17,7 +16,7 @@ import { Ago } from '@/components/ui/Time'
 import { ownerWords } from '@/domain/owners'
 import { cannotWrite } from '@/domain/roles'
 import { count, plural } from '@/lib/format'
-import { useFrozen } from '@/lib/session'
+import { useBarred } from '@/lib/session'
 import { WatchDialog } from './WatchDialog'
 import classes from './groups.module.css'
 
@@ -26,9 +25,7 @@ const POLL_MS = 10_000
 /** External consumer groups, monitored so that a lost or moved commit does not go unseen. */
 export function GroupsPage() {
   const { data, error, refetch } = useQuery({ ...groupsQuery, refetchInterval: POLL_MS })
-  const rights = cannotWrite(useQuery(sessionQuery).data)
-  const frozen = useFrozen()
-  const readOnly = rights ?? frozen
+  const readOnly = useBarred(cannotWrite)
   const [watching, setWatching] = useState(false)
   return (
     <div className={classes.page}>

@@ -1,10 +1,9 @@
 import { Button, Group, Modal, Stack, Text } from '@mantine/core'
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { IconDoorExit } from '@tabler/icons-react'
 import { useState } from 'react'
 import { drainHost } from '@/api/hosts'
 import { keys } from '@/api/keys'
-import { sessionQuery } from '@/api/session'
 import type { DrainBody, Host } from '@/api/types'
 import { ShowCall } from '@/components/actions/ShowCall'
 import { Ways, type Way, type WayList } from '@/components/actions/Ways'
@@ -14,7 +13,7 @@ import { ReasonButton } from '@/components/ui/ReasonButton'
 import { ToneBadge } from '@/components/ui/ToneBadge'
 import { drainCall } from '@/domain/calls'
 import { cannotAdministerAll } from '@/domain/roles'
-import { useFrozen } from '@/lib/session'
+import { useBarred } from '@/lib/session'
 
 /** Says that a host takes no new agents, and who wanted that. */
 export function Drained({ host }: { host: Host }) {
@@ -42,9 +41,7 @@ const WAYS: WayList<Way<DrainBody>> = [
 
 /** Empties a host after a question, or takes it back at once. */
 export function DrainButton({ host }: { host: Host }) {
-  const rights = cannotAdministerAll(useQuery(sessionQuery).data)
-  const frozen = useFrozen()
-  const refused = rights ?? frozen
+  const refused = useBarred(cannotAdministerAll)
   const [asking, setAsking] = useState(false)
   const [chosen, setChosen] = useState(WAYS[0])
   const { body } = chosen

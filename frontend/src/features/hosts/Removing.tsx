@@ -1,9 +1,7 @@
 import { Button, Group, Modal, Stack, Text } from '@mantine/core'
-import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { removeHost } from '@/api/hosts'
 import { keys } from '@/api/keys'
-import { sessionQuery } from '@/api/session'
 import type { Host } from '@/api/types'
 import { ShowCall } from '@/components/actions/ShowCall'
 import { ErrorNote } from '@/components/ui/Feedback'
@@ -12,7 +10,7 @@ import { useSending } from '@/components/ui/useSending'
 import { removeHostCall } from '@/domain/calls'
 import { cannotAdministerAll } from '@/domain/roles'
 import { plural } from '@/lib/format'
-import { useFrozen } from '@/lib/session'
+import { useBarred } from '@/lib/session'
 
 /** Why a host cannot be removed; null where it can. The server checks again. */
 export function whyKept({ name, state, promised }: Pick<Host, 'name' | 'state' | 'promised'>): string | null {
@@ -24,9 +22,7 @@ export function whyKept({ name, state, promised }: Pick<Host, 'name' | 'state' |
 
 /** For a host that does not come back. */
 export function RemoveButton({ host }: { host: Host }) {
-  const rights = cannotAdministerAll(useQuery(sessionQuery).data)
-  const frozen = useFrozen()
-  const refused = rights ?? frozen
+  const refused = useBarred(cannotAdministerAll)
   const [asking, setAsking] = useState(false)
   return (
     <>

@@ -14,7 +14,7 @@ import { Table } from '@/components/ui/Table'
 import { Moment } from '@/components/ui/Time'
 import { deleteClusterCall } from '@/domain/installationCalls'
 import { cannotAdministerAll } from '@/domain/roles'
-import { useFrozen, useSession } from '@/lib/session'
+import { useBarred } from '@/lib/session'
 import { ClusterDialog } from './ClusterDialog'
 import classes from './installation.module.css'
 
@@ -23,9 +23,7 @@ type Asked = { kind: 'define' } | { kind: 'change' | 'delete'; cluster: Cluster 
 /** The Spark clusters that definitions can name, with who uses them. */
 export function ClustersTab() {
   const { data, error, refetch } = useQuery(clustersQuery)
-  const rights = cannotAdministerAll(useSession().session)
-  const frozen = useFrozen()
-  const refused = rights ?? frozen
+  const refused = useBarred(cannotAdministerAll)
   const [asked, setAsked] = useState<Asked | null>(null)
   const close = () => setAsked(null)
   return (

@@ -12,7 +12,7 @@ import { Table } from '@/components/ui/Table'
 import { Moment } from '@/components/ui/Time'
 import { removeRuleCall } from '@/domain/installationCalls'
 import { cannotAdministerAll } from '@/domain/roles'
-import { useFrozen, useSession } from '@/lib/session'
+import { useBarred } from '@/lib/session'
 import { NetworkDialog, RootDialog } from './ReachDialogs'
 import classes from './installation.module.css'
 
@@ -89,9 +89,7 @@ interface RulePanelProps<T> {
 function RulePanel<T extends AllowedRoot | AllowedNetwork>(props: RulePanelProps<T>) {
   const { title, empty, button, what, how, onAdd, onRemove } = props
   const { data, error, refetch } = props.query
-  const rights = cannotAdministerAll(useSession().session)
-  const frozen = useFrozen()
-  const refused = rights ?? frozen
+  const refused = useBarred(cannotAdministerAll)
   return (
     <Panel
       title={title}

@@ -12,7 +12,7 @@ import { Panel } from '@/components/ui/Panel'
 import { ReasonButton } from '@/components/ui/ReasonButton'
 import { cannotSeeSecrets, cannotWriteSecrets } from '@/domain/roles'
 import { plural } from '@/lib/format'
-import { frozen } from '@/domain/readOnly'
+import { useBarred } from '@/lib/session'
 import { BindSecretDialog } from './BindSecretDialog'
 import { DeleteSecretDialog } from './DeleteSecretDialog'
 import { cannotChange } from './owners'
@@ -27,7 +27,7 @@ export function SecretsPage() {
   const { data: session } = useQuery(sessionQuery)
   const { data: teams = [] } = useQuery(teamsQuery)
   const hidden = cannotSeeSecrets(session)
-  const readOnly = cannotWriteSecrets(session) ?? frozen(session)
+  const readOnly = useBarred(cannotWriteSecrets)
   const { data: secrets, error, refetch } = useQuery({ ...secretsQuery, enabled: !hidden })
   const [open, setOpen] = useState<Open | null>(null)
   const close = () => setOpen(null)

@@ -77,8 +77,10 @@ export class LiveSync {
   private read = (): void => {
     this.reading = undefined
     const pause = this.readPipelines() ? READ_LIST_MS : READ_MS
-    const others = [this.readMigrations(), this.readAlerts(), this.readEvents()]
-    if (pause === READ_LIST_MS || others.some(Boolean)) this.reading = setTimeout(this.read, pause)
+    this.readMigrations()
+    this.readAlerts()
+    // Whatever changed, the lists of events are among it.
+    if (this.readEvents()) this.reading = setTimeout(this.read, pause)
   }
 
   private noteMeaning(): void {
@@ -141,21 +143,20 @@ export class LiveSync {
     return whole
   }
 
-  private readMigrations(): boolean {
-    if (!this.migrationsChanged) return false
+  private readMigrations(): void {
+    if (!this.migrationsChanged) return
     this.migrationsChanged = false
     this.invalidate(keys.anyMigration)
     this.invalidate(keys.evacuations)
-    return true
   }
 
-  private readAlerts(): boolean {
-    if (!this.alertsChanged) return false
+  private readAlerts(): void {
+    if (!this.alertsChanged) return
     this.alertsChanged = false
     this.invalidate(keys.anyAlert)
-    return true
   }
 
+  /** Whether there was anything to read. */
   private readEvents(): boolean {
     if (!this.eventsChanged) return false
     this.eventsChanged = false

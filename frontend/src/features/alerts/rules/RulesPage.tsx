@@ -17,7 +17,7 @@ import { ToneBadge } from '@/components/ui/ToneBadge'
 import { ruleWords } from '@/domain/matchers'
 import { cannotWrite } from '@/domain/roles'
 import { SEVERITIES } from '@/domain/severities'
-import { useFrozen, useSession } from '@/lib/session'
+import { useBarred } from '@/lib/session'
 import { RuleDialog } from './RuleDialog'
 import { docsOf, scopeWords, settingWords } from './words'
 import classes from '../alerts.module.css'
@@ -97,9 +97,7 @@ function RuleTable({ rules, onChange }: { rules: AlertRule[]; onChange: (changed
 }
 
 function RuleRow({ rule, onChange }: { rule: AlertRule; onChange: (changed: Changed) => void }) {
-  const rights = cannotWrite(useSession().session)
-  const frozen = useFrozen()
-  const refused = rights ?? frozen
+  const refused = useBarred(cannotWrite)
   const { word, tone, icon } = SEVERITIES[rule.severity]
   return (
     <tr>

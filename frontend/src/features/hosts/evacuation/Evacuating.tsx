@@ -4,7 +4,6 @@ import { Link, useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { evacuate, evacuationsQuery } from '@/api/evacuations'
 import { keys } from '@/api/keys'
-import { sessionQuery } from '@/api/session'
 import type { Host } from '@/api/types'
 import { ShowCall } from '@/components/actions/ShowCall'
 import { ObservationFields } from '@/components/migrations/ObservationFields'
@@ -18,14 +17,12 @@ import { Moment } from '@/components/ui/Time'
 import { evacuateCall } from '@/domain/migrationCalls'
 import { DEFAULT_RULES } from '@/domain/observationRules'
 import { cannotAdministerAll } from '@/domain/roles'
-import { useFrozen } from '@/lib/session'
+import { useBarred } from '@/lib/session'
 import { inOneSentence } from './progress'
 
 /** Moves every running pipeline of a host elsewhere, each by a migration of its own. */
 export function EvacuateButton({ host }: { host: Host }) {
-  const rights = cannotAdministerAll(useQuery(sessionQuery).data)
-  const frozen = useFrozen()
-  const refused = rights ?? frozen
+  const refused = useBarred(cannotAdministerAll)
   const [asking, setAsking] = useState(false)
   return (
     <>

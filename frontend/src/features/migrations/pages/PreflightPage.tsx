@@ -61,16 +61,15 @@ export function verdictOn({ state, warnings = [] }: PreflightComponent, over: bo
   return over ? UNCHECKED : WAIT
 }
 
-/** How many components passed, have warnings and so on: `3 passed, 1 warning`. */
+/** How many components passed, have warnings and so on: `3 passed, 1 with warnings`. */
 export function summary({ components }: PreflightEvidence, over: boolean): string {
-  const words = components.map((component) => verdictOn(component, over).word.toLowerCase())
-  const counted = [PASS, WARN, FAIL, UNCHECKED, WAIT]
-    .map(
-      ({ word }) => [words.filter((each) => each === word.toLowerCase()).length, word.toLowerCase()] as const,
-    )
-    .filter(([number]) => number > 0)
-  return counted
-    .map(([number, word]) => `${number} ${word === 'warning' ? `with warnings` : word}`)
+  const found = components.map((component) => verdictOn(component, over))
+  return [PASS, WARN, FAIL, UNCHECKED, WAIT]
+    .filter((verdict) => found.includes(verdict))
+    .map((verdict) => {
+      const number = found.filter((each) => each === verdict).length
+      return `${number} ${verdict === WARN ? 'with warnings' : verdict.word.toLowerCase()}`
+    })
     .join(', ')
 }
 

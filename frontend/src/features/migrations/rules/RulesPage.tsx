@@ -1,18 +1,14 @@
-import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { sessionQuery } from '@/api/session'
 import { PageHeader } from '@/components/ui/PageHeader'
 import { cannotAdminister } from '@/domain/roles'
-import { useFrozen } from '@/lib/session'
+import { useBarred } from '@/lib/session'
 import { FreezesPanel } from './FreezesPanel'
 import { PoliciesPanel } from './PoliciesPanel'
 import classes from '../migrations.module.css'
 
 /** When no migration starts, and who has to approve one. */
 export function RulesPage() {
-  const rights = cannotAdminister(useQuery(sessionQuery).data)
-  const frozen = useFrozen()
-  const refused = rights ?? frozen
+  const refused = useBarred(cannotAdminister)
   return (
     <div className={classes.page}>
       <PageHeader

@@ -1,4 +1,4 @@
-import { Group, Modal, Stack, Text, TextInput } from '@mantine/core'
+import { Group, Modal, Stack, Text } from '@mantine/core'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { breakGlass, requestChange } from '@/api/changeRequests'
@@ -10,6 +10,7 @@ import { ShowCall } from '@/components/actions/ShowCall'
 import { announce } from '@/components/ui/Announcer'
 import { ErrorNote } from '@/components/ui/Feedback'
 import { ReasonButton } from '@/components/ui/ReasonButton'
+import { ReasonField } from '@/components/ui/ReasonField'
 import { CHANGES, requestCall } from '@/domain/changes'
 
 interface GovernedDialogProps {
@@ -44,13 +45,11 @@ export function GovernedDialog({ name, kind, arguments: given, refusal, onClose 
     <Modal opened onClose={onClose} title={`${CHANGES[kind]}: ${name} is governed`}>
       <Stack gap="md" component="form" onSubmit={(event) => event.preventDefault()}>
         <Text size="sm">{refusal.message}</Text>
-        <TextInput
-          label="Reason"
+        <ReasonField
           description="Shown to the users who approve the change"
           value={reason}
-          maxLength={1000}
-          onChange={(event) => setReason(event.currentTarget.value)}
-          data-autofocus
+          onChange={setReason}
+          focused
         />
         {error && <ErrorNote error={error} />}
         <ShowCall call={requestCall(name, body)} subject="Request change" />

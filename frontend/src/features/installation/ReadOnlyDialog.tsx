@@ -1,4 +1,4 @@
-import { Text, TextInput } from '@mantine/core'
+import { Text } from '@mantine/core'
 import { useState } from 'react'
 import { setReadOnly } from '@/api/installation'
 import { keys } from '@/api/keys'
@@ -6,6 +6,7 @@ import type { ReadOnlyMode } from '@/api/types'
 import { ShowCall } from '@/components/actions/ShowCall'
 import { FormDialog } from '@/components/ui/FormDialog'
 import { useSending } from '@/components/ui/useSending'
+import { ReasonField } from '@/components/ui/ReasonField'
 import { setReadOnlyCall } from '@/domain/installationCalls'
 
 interface ReadOnlyDialogProps {
@@ -40,13 +41,11 @@ export function ReadOnlyDialog({ mode, onClose }: ReadOnlyDialogProps) {
           ? 'All users of all teams see why, and can start, change and publish nothing. Pipelines and migrations under way continue. Stops, pauses, cancellations and roll-backs are possible.'
           : 'All users can change what their roles allow again.'}
       </Text>
-      <TextInput
-        label="Reason"
+      <ReasonField
         description="Shown to every user, and stays in the audit log"
         value={reason}
-        maxLength={1000}
-        onChange={(event) => setReason(event.currentTarget.value)}
-        data-autofocus
+        onChange={setReason}
+        focused
       />
     </FormDialog>
   )

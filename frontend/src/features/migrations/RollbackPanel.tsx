@@ -1,4 +1,4 @@
-import { Button, Group, Modal, Stack, Text, TextInput } from '@mantine/core'
+import { Button, Group, Modal, Stack, Text } from '@mantine/core'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { MigrationChoice, MigrationDetail } from '@/api/types'
@@ -6,6 +6,7 @@ import { ShowCall } from '@/components/actions/ShowCall'
 import { ErrorNote } from '@/components/ui/Feedback'
 import { Panel } from '@/components/ui/Panel'
 import { ReasonButton } from '@/components/ui/ReasonButton'
+import { ReasonField } from '@/components/ui/ReasonField'
 import { deedCall } from '@/domain/migrationCalls'
 import { useFrozen } from '@/lib/session'
 import { describeImpact } from './choices'
@@ -102,13 +103,11 @@ function BackButton({ migration, choice, deed, refused }: BackProps) {
             }}
           >
             <Text size="sm">{choice.impact ? describeImpact(choice.impact) : choice.sentence}</Text>
-            <TextInput
-              label="Reason"
+            <ReasonField
               description="Stays in the audit log and in the report"
               value={reason}
-              maxLength={1000}
-              onChange={(event) => setReason(event.currentTarget.value)}
-              data-autofocus
+              onChange={setReason}
+              focused
             />
             {request.error && <ErrorNote error={request.error} />}
             <ShowCall call={deedCall(migration, deed, reason)} subject={button} />

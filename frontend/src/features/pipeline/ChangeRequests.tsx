@@ -1,4 +1,4 @@
-import { Group, Modal, Stack, TextInput } from '@mantine/core'
+import { Group, Modal, Stack } from '@mantine/core'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import {
@@ -17,6 +17,7 @@ import { Panel } from '@/components/ui/Panel'
 import { ReasonButton } from '@/components/ui/ReasonButton'
 import { Table } from '@/components/ui/Table'
 import { Moment } from '@/components/ui/Time'
+import { ReasonField } from '@/components/ui/ReasonField'
 import { CHANGES, cannotApply, cannotApprove } from '@/domain/changes'
 import { useNoRights } from '@/components/teams/useReadOnly'
 import { usePollInterval } from '@/lib/live/LiveProvider'
@@ -136,13 +137,11 @@ function DenyDialog({ request, onDeny, onClose }: DenyDialogProps) {
   return (
     <Modal opened onClose={onClose} title={`Deny: ${CHANGES[request.kind]}?`}>
       <Stack gap="md" component="form" onSubmit={(event) => event.preventDefault()}>
-        <TextInput
-          label="Reason"
+        <ReasonField
           description={`Shown to ${request.created_by}`}
           value={reason}
-          maxLength={1000}
-          onChange={(event) => setReason(event.currentTarget.value)}
-          data-autofocus
+          onChange={setReason}
+          focused
         />
         <Group justify="flex-end" gap="xs">
           <ReasonButton

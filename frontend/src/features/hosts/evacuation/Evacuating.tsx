@@ -1,4 +1,4 @@
-import { Checkbox, NumberInput, Text, TextInput } from '@mantine/core'
+import { Checkbox, NumberInput, Text } from '@mantine/core'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -14,6 +14,7 @@ import { Panel } from '@/components/ui/Panel'
 import { ReasonButton } from '@/components/ui/ReasonButton'
 import { Table } from '@/components/ui/Table'
 import { Moment } from '@/components/ui/Time'
+import { ReasonField } from '@/components/ui/ReasonField'
 import { evacuateCall } from '@/domain/migrationCalls'
 import { DEFAULT_RULES } from '@/domain/observationRules'
 import { cannotAdministerAll } from '@/domain/roles'
@@ -89,13 +90,11 @@ function EvacuateDialog({ host, onClose }: { host: Host; onClose: () => void }) 
         onChange={(event) => setGoOn(event.currentTarget.checked)}
       />
       <ObservationFields title="Verification rules for each pipeline" rules={rules} onChange={setRules} />
-      <TextInput
-        label="Reason"
+      <ReasonField
         description="Stays in the audit log and in every report"
         value={reason}
-        maxLength={1000}
-        onChange={(event) => setReason(event.currentTarget.value)}
-        data-autofocus
+        onChange={setReason}
+        focused
       />
     </FormDialog>
   )

@@ -1,4 +1,4 @@
-import { Button, SegmentedControl, TextInput } from '@mantine/core'
+import { Button, SegmentedControl } from '@mantine/core'
 import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { type ComponentType, type ReactNode, useEffect, useState } from 'react'
@@ -16,6 +16,7 @@ import { announce } from '@/components/ui/Announcer'
 import { ErrorNote, Unread } from '@/components/ui/Feedback'
 import { FindingList } from '@/components/ui/Findings'
 import { ReasonButton } from '@/components/ui/ReasonButton'
+import { ReasonField } from '@/components/ui/ReasonField'
 import { createMigrationCall } from '@/domain/migrationCalls'
 import { STAGES } from '@/domain/migrations'
 import { DefinitionEditor } from '@/components/editor/DefinitionEditor'
@@ -218,12 +219,10 @@ function Send(props: SendProps) {
           </Link>
         </p>
       )}
-      <TextInput
-        label="Reason"
+      <ReasonField
         description="Stays in the audit log and in the report"
         value={reason}
-        maxLength={1000}
-        onChange={(event) => onReason(event.currentTarget.value)}
+        onChange={onReason}
       />
       {kind === 'revision' && (
         <ShadowFields shadow={draft.shadow} onChange={(shadow) => onChange({ shadow })} />

@@ -5,6 +5,7 @@ import { addFreeze } from '@/api/migrationRules'
 import { ShowCall } from '@/components/actions/ShowCall'
 import { FormDialog } from '@/components/ui/FormDialog'
 import { useSending } from '@/components/ui/useSending'
+import { ReasonField } from '@/components/ui/ReasonField'
 import { freezeCall } from '@/domain/migrationCalls'
 import { EVERYTHING, ScopeFields, scopeBody, scopeMissing } from './scope'
 import classes from '../migrations.module.css'
@@ -55,12 +56,10 @@ export function FreezeDialog({ onClose }: { onClose: () => void }) {
           onChange={(event) => setUntil(event.currentTarget.value)}
         />
       </div>
-      <TextInput
-        label="Reason"
+      <ReasonField
         description="Shown to users who start a migration during the freeze"
         value={reason}
-        maxLength={1000}
-        onChange={(event) => setReason(event.currentTarget.value)}
+        onChange={setReason}
       />
     </FormDialog>
   )

@@ -1,9 +1,10 @@
-import { Button, Group, Modal, Stack, Text, TextInput } from '@mantine/core'
+import { Button, Group, Modal, Stack, Text } from '@mantine/core'
 import { useState } from 'react'
 import { discardDeadLetters } from '@/api/deadLetters'
 import { keys } from '@/api/keys'
 import { ErrorNote } from '@/components/ui/Feedback'
 import { useSending } from '@/components/ui/useSending'
+import { ReasonField } from '@/components/ui/ReasonField'
 
 interface DiscardProps {
   name: string
@@ -25,14 +26,7 @@ export function DiscardDialog({ name, id, onDone, onClose }: DiscardProps) {
     <Modal opened onClose={onClose} title="Discard this dead letter?">
       <Stack gap="md">
         <Text size="sm">It stays in the list until its retention ends, and cannot be retried.</Text>
-        <TextInput
-          label="Reason"
-          description="Stays in the audit log"
-          value={reason}
-          maxLength={1000}
-          onChange={(event) => setReason(event.currentTarget.value)}
-          data-autofocus
-        />
+        <ReasonField description="Stays in the audit log" value={reason} onChange={setReason} focused />
         {discard.error && <ErrorNote error={discard.error} />}
         <Group justify="flex-end" gap="xs">
           <Button variant="default" onClick={onClose}>

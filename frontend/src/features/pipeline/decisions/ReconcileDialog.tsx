@@ -1,4 +1,4 @@
-import { Modal, Radio, Stack, TextInput } from '@mantine/core'
+import { Modal, Radio, Stack } from '@mantine/core'
 import { useState } from 'react'
 import { keys } from '@/api/keys'
 import { reconcile } from '@/api/ownership'
@@ -7,6 +7,7 @@ import { ConfirmByName } from '@/components/actions/ConfirmByName'
 import { ShowCall } from '@/components/actions/ShowCall'
 import { ChangeError } from '@/components/governance/ChangeError'
 import { useSending } from '@/components/ui/useSending'
+import { ReasonField } from '@/components/ui/ReasonField'
 import { reconcileCall } from '@/domain/calls'
 
 interface ReconcileProps {
@@ -45,13 +46,7 @@ export function ReconcileDialog({ pipeline: { name, host }, onClose }: Reconcile
             />
           </Stack>
         </Radio.Group>
-        <TextInput
-          label="Reason"
-          description="Stays in the audit log"
-          value={reason}
-          maxLength={1000}
-          onChange={(event) => setReason(event.currentTarget.value)}
-        />
+        <ReasonField description="Stays in the audit log" value={reason} onChange={setReason} />
         <ConfirmByName
           name={name}
           keep="Cancel"

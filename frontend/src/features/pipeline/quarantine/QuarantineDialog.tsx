@@ -12,6 +12,7 @@ import { FindingList } from '@/components/ui/Findings'
 import { SourceToChannel } from '@/components/ui/SourceToChannel'
 import { Table } from '@/components/ui/Table'
 import { useSending } from '@/components/ui/useSending'
+import { ReasonField } from '@/components/ui/ReasonField'
 import { quarantineCall } from '@/domain/calls'
 import { count, plural } from '@/lib/format'
 import { keyOf, offsetsOf, parseRange, plain, suspectInWords, type Range } from './ranges'
@@ -59,12 +60,10 @@ export function QuarantineDialog({ name, offered, onClose }: QuarantineProps) {
           autoComplete="off"
           spellCheck={false}
         />
-        <TextInput
-          label="Reason"
+        <ReasonField
           description="Stays in the audit log and with each dead letter"
           value={reason}
-          maxLength={1000}
-          onChange={(event) => setReason(event.currentTarget.value)}
+          onChange={setReason}
         />
         <Switch
           label="Start the pipeline afterwards"

@@ -11,6 +11,7 @@ import { announce } from '@/components/ui/Announcer'
 import { ErrorNote } from '@/components/ui/Feedback'
 import { ReasonButton } from '@/components/ui/ReasonButton'
 import { Table } from '@/components/ui/Table'
+import { ReasonField } from '@/components/ui/ReasonField'
 import { rangeReplayCall } from '@/domain/calls'
 import { count, plural } from '@/lib/format'
 import { partitionOf } from '../positions/words'
@@ -59,13 +60,7 @@ export function RangeDialog({ name, partitions, onClose }: RangeDialogProps) {
         {ready && (
           <>
             <Consequences plan={plan.data} />
-            <TextInput
-              label="Reason"
-              description="Stays in the audit log"
-              value={reason}
-              maxLength={1000}
-              onChange={(event) => setReason(event.currentTarget.value)}
-            />
+            <ReasonField description="Stays in the audit log" value={reason} onChange={setReason} />
             {replay.error && (
               <ChangeError
                 error={replay.error}

@@ -405,6 +405,22 @@ def test_a_process_that_left_the_group_of_its_command_ends_with_it(tmp_path: Pat
         assert not sleeping(mark)
 
 
+MISSED = """
+import os, subprocess, sys
+from workers.agent.push import orphans
+child = subprocess.Popen(["sleep", "1000"])
+listed, missed = orphans._children, iter([[]])
+orphans._children = lambda: next(missed, listed())
+orphans.end()
+sys.exit(os.path.exists(f"/proc/{child.pid}"))
+"""
+
+
+def test_a_process_that_the_kernels_list_of_children_misses_ends_too() -> None:
+    """The list says less than there is while another child ends (proc_pid_task_children(5))."""
+    subprocess.run([sys.executable, "-c", MISSED], check=True, timeout=30)
+
+
 def test_a_push_process_that_is_closed_lets_go_of_its_port_and_is_not_started_again(tmp_path: Path) -> None:
     port = free_port()
     spec = {"type": "http", "port": port}

@@ -28,7 +28,8 @@ def end() -> None:
     a child in turn.
     """
     deadline = time.monotonic() + _PATIENCE
-    while left := _children():
+    while _has_children():
+        left = _children()
         for pid in left:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
@@ -36,7 +37,6 @@ def end() -> None:
             say(f"processes {left} of the command cannot be killed", "ERROR")
             return
         time.sleep(_POLL)
-        _reap()
 
 
 def _children() -> list[int]:
@@ -44,7 +44,12 @@ def _children() -> list[int]:
     return [int(pid) for each in Path("/proc/self/task").glob("*/children") for pid in each.read_text().split()]
 
 
-def _reap() -> None:
-    with contextlib.suppress(ChildProcessError):
+def _has_children() -> bool:
+    """Reap those that have ended, and say whether others are left: the list of the kernel may miss one while another
+    ends, so that it does not prove that there is none."""
+    try:
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
+    except ChildProcessError:
+        return False
+    return True

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from controlplane.management.rendered import RenderCommand
+from pipelines.domain.governance.read_only import EMERGENCY
 from pipelines.domain.lifecycle.conditions import CONDITION_LABELS
 from pipelines.domain.lifecycle.vocabulary import (
     CONSEQUENCES,
@@ -38,6 +39,7 @@ class Command(RenderCommand):
             "wizardSteps": _terms(WIZARD_STEPS),
             "gates": GATES,
             "consequences": _terms(CONSEQUENCES),
+            "whileReadOnly": sorted(EMERGENCY),
             "eventCategories": {each: {"label": CATEGORY_LABELS[each], "kinds": KINDS[each]} for each in KINDS},
         }
         return json.dumps(terms, indent=2) + "\n"

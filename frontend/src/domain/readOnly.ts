@@ -1,7 +1,8 @@
 import type { ChangeKind, Session } from '@/api/types'
+import vocabulary from './vocabulary.json'
 
 /** What an installation that is read-only allows of governed changes. */
-const EMERGENCY: ChangeKind[] = ['pause', 'stop', 'force-stop', 'cancel']
+const EMERGENCY: string[] = vocabulary.whileReadOnly
 
 /** Why users can start, change and publish nothing now; null where they can. */
 export function frozen(session: Session | undefined): string | null {

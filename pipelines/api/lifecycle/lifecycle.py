@@ -20,7 +20,7 @@ from pipelines.api.http.paging import Page, each, page
 from pipelines.api.http.requests import ActionBody, PauseBody, PipelineQuery, RestartBody, Shape, StopBody, WaitQuery
 from pipelines.domain.base.roles import Role
 from pipelines.domain.base.states import OPEN_OPERATION_STATES, OperationKind
-from pipelines.domain.lifecycle.actions import CONSEQUENCES, Action, allowed_actions
+from pipelines.domain.lifecycle.actions import CONSEQUENCES, ENDING, Action, allowed_actions
 from pipelines.foundation.database import in_database
 from pipelines.foundation.errors import Conflict
 from pipelines.models import Operation
@@ -41,6 +41,9 @@ class ActionView(PipelineView):
     """One action on a pipeline; answered at once with the operation that carries it out."""
 
     action: OperationKind
+
+    def __init_subclass__(cls) -> None:
+        cls.while_read_only = frozenset({"POST"}) if Action(cls.action) in ENDING else frozenset()
 
     def perform(self, body: Shape) -> Response:
         """Ask for the action; a refusal says what is possible instead."""
@@ -66,13 +69,11 @@ def require_starter(view: PipelineView, action: OperationKind) -> None:
         require_rights(view.role, revision.definition)
 
 
-def _action(kind: OperationKind, sentence: str, *, emergency: bool = False) -> type[ActionView]:
-    """The view of an action that needs no more than its name. `emergency`: possible in an installation that is
-    read-only."""
+def _action(kind: OperationKind, sentence: str) -> type[ActionView]:
+    """The view of an action that needs no more than its name."""
 
     class _View(ActionView):
         action = kind
-        while_read_only = frozenset({"POST"}) if emergency else frozenset()
 
         @extend_schema(
             operation_id=f"{kind.replace('-', '_')}_pipeline",
@@ -92,9 +93,7 @@ def _action(kind: OperationKind, sentence: str, *, emergency: bool = False) -> t
 StartPipeline = _action(OperationKind.START, "Start the agent: every component is initialized before the first record.")
 ResumePipeline = _action(OperationKind.RESUME, "Resume a paused pipeline.")
 ForceStopPipeline = _action(
-    OperationKind.FORCE_STOP,
-    f"Force stop, after a dump of the stacks. {CONSEQUENCES[Action.FORCE_STOP]}",
-    emergency=True,
+    OperationKind.FORCE_STOP, f"Force stop, after a dump of the stacks. {CONSEQUENCES[Action.FORCE_STOP]}"
 )
 
 
@@ -102,7 +101,6 @@ class PausePipeline(ActionView):
     """Reading nothing, with a warm process."""
 
     action = OperationKind.PAUSE
-    while_read_only = frozenset({"POST"})
 
     @extend_schema(
         operation_id="pause_pipeline",
@@ -120,7 +118,6 @@ class StopPipeline(ActionView):
     """Ending the process."""
 
     action = OperationKind.STOP
-    while_read_only = frozenset({"POST"})
 
     @extend_schema(operation_id="stop_pipeline", request=StopBody, responses={202: OperationSchema})
     @idempotent

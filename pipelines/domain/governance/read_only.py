@@ -11,8 +11,9 @@ from datetime import datetime
 from enum import StrEnum
 
 from pipelines.domain.governance.changes import ChangeKind
+from pipelines.domain.lifecycle.actions import ENDING
 
-EMERGENCY = frozenset({ChangeKind.PAUSE, ChangeKind.STOP, ChangeKind.FORCE_STOP, ChangeKind.CANCEL})
+EMERGENCY = frozenset({ChangeKind.CANCEL, *(ChangeKind(action) for action in ENDING)})
 """Governed changes that are requested, approved and made all the same."""
 
 

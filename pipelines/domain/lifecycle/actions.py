@@ -66,8 +66,6 @@ CONSEQUENCES = {
 REQUIRED_ROLES = {Action.DELETE: Role.ADMIN}
 STARTING = frozenset({Action.START, Action.RESUME, Action.RESTART})
 """Actions that make the definition's components run."""
-
-
 ENDING = frozenset({Action.PAUSE, Action.STOP, Action.FORCE_STOP})
 """Actions that a read-only installation allows."""
 

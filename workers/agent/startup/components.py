@@ -46,24 +46,26 @@ class Components:
             if self._states[path].state == "failed":
                 return
             detail = failure or " ".join(each.message for each in warnings)
-            settled = _state(path, spec, "failed" if failure else "ready", detail)
-            self._states[path] = settled.model_copy(update={"warnings": list(warnings)})
-            self._journal.append(_entry(settled))
+            self._states[path] = _state(path, spec, "failed" if failure else "ready", detail, warnings)
+            self._journal.append(_entry(self._states[path]))
 
     def report(self, path: str, spec: ComponentSpec, failure: str) -> None:
         """What a component that was ready says of itself while the run goes on."""
         with self._lock:
             before = self._states[path]
-            now = _state(path, spec, "failed" if failure else "ready", failure)
-            now = now.model_copy(update={"warnings": before.warnings})
+            now = _state(path, spec, "failed" if failure else "ready", failure, before.warnings)
             if before.state == "initialising" or (before.state, now.state) == ("ready", "ready") or before == now:
                 return
             self._states[path] = now
             self._journal.append(_entry(now))
 
 
-def _state(path: str, spec: ComponentSpec, state: str, detail: str = "") -> ComponentStatus:
-    return ComponentStatus(name=path, kind=spec.kind, type=spec.type, state=state, detail=detail)
+def _state(
+    path: str, spec: ComponentSpec, state: str, detail: str = "", warnings: Sequence[AgentFinding] = ()
+) -> ComponentStatus:
+    return ComponentStatus(
+        name=path, kind=spec.kind, type=spec.type, state=state, detail=detail, warnings=list(warnings)
+    )
 
 
 def _entry(status: ComponentStatus) -> ComponentState:

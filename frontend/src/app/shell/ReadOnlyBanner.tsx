@@ -3,8 +3,8 @@ import { IconLock } from '@tabler/icons-react'
 import { Link } from '@tanstack/react-router'
 import { useEffect, useRef } from 'react'
 import { sessionQuery } from '@/api/session'
+import { ReadOnlyOrigin } from '@/components/governance/ReadOnlyOrigin'
 import classes from '@/components/ui/feedback.module.css'
-import { Moment } from '@/components/ui/Time'
 
 const POLL_MS = 30_000
 
@@ -20,14 +20,8 @@ export function ReadOnlyBanner() {
       <IconLock size={18} aria-hidden />
       <span>
         <strong>The installation is read-only</strong>
-        {mode.since && (
-          <>
-            {' '}
-            since <Moment at={mode.since} />
-          </>
-        )}
-        , set by {mode.set_by}: “{mode.reason}”. Pipelines continue. You can stop and pause them, cancel and
-        roll back. <Link to="/installation">Details</Link>
+        <ReadOnlyOrigin mode={mode} /> Pipelines continue. You can stop and pause them, cancel and roll back.{' '}
+        <Link to="/installation">Details</Link>
       </span>
     </div>
   )

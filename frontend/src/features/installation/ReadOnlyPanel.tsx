@@ -4,10 +4,10 @@ import { useState } from 'react'
 import { readOnlyQuery } from '@/api/installation'
 import { keys } from '@/api/keys'
 import type { ReadOnlyMode } from '@/api/types'
+import { ReadOnlyOrigin } from '@/components/governance/ReadOnlyOrigin'
 import { ErrorNote, Loading } from '@/components/ui/Feedback'
 import { Panel } from '@/components/ui/Panel'
 import { ReasonButton } from '@/components/ui/ReasonButton'
-import { Moment } from '@/components/ui/Time'
 import { cannotAdministerAll } from '@/domain/roles'
 import { useSession } from '@/lib/session'
 import { ReadOnlyDialog } from './ReadOnlyDialog'
@@ -44,24 +44,12 @@ export function ReadOnlyPanel() {
 }
 
 function State({ mode }: { mode: ReadOnlyMode }) {
-  const { read_only, set_by, since, reason } = mode
   return (
     <Text size="sm">
-      <strong>{read_only ? 'Read-only' : 'Off'}</strong>
-      {set_by && (
-        <>
-          {since && (
-            <>
-              {' '}
-              since <Moment at={since} />
-            </>
-          )}
-          , set by {set_by}: “{reason}”
-        </>
-      )}
-      .{' '}
+      <strong>{mode.read_only ? 'Read-only' : 'Off'}</strong>
+      {mode.set_by ? <ReadOnlyOrigin mode={mode} /> : '.'}{' '}
       <span className="dim">
-        {read_only
+        {mode.read_only
           ? 'Nothing can be started, changed or published. Stops, pauses, cancellations and roll-backs are possible.'
           : 'Turn it on for an upgrade, an incident or a holiday. Pipelines continue, and can be stopped.'}
       </span>{' '}

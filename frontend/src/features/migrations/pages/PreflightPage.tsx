@@ -7,6 +7,7 @@ import {
   type Icon,
 } from '@tabler/icons-react'
 import type { MigrationStep } from '@/api/types'
+import { ComponentPath } from '@/components/ui/ComponentPath'
 import { Empty } from '@/components/ui/Feedback'
 import { Panel } from '@/components/ui/Panel'
 import { Table } from '@/components/ui/Table'
@@ -107,7 +108,9 @@ function Components({ evidence, row, over }: ComponentsProps) {
         const { name, kind, type } = component
         return (
           <tr key={`${kind} ${name}`}>
-            <th scope="row">{name}</th>
+            <th scope="row">
+              <ComponentPath path={name} />
+            </th>
             <td>
               {kind} {type}
             </td>

@@ -1,6 +1,6 @@
 import type { PipelineStatus } from '@/api/types'
 import { Ago } from '@/components/ui/Time'
-import { STALE_AFTER_MS } from '@/domain/freshness'
+import { staleAfter } from '@/domain/freshness'
 import { useNow } from '@/lib/clock'
 import { count, duration, NONE, plural, rate } from '@/lib/format'
 import classes from './operation.module.css'
@@ -11,7 +11,7 @@ export type Drain = NonNullable<PipelineStatus['drain']>
 export function DrainFigures({ drain }: { drain: Drain }) {
   const now = useNow()
   const { records, batches, held_by: heldBy, as_of: asOf } = drain
-  const stale = drain.stale || asOf === null || now - Date.parse(asOf) > STALE_AFTER_MS
+  const stale = drain.stale || asOf === null || now - Date.parse(asOf) > staleAfter(drain.rate)
   return (
     <>
       <dl className={classes.drain} aria-live="off">

@@ -24,6 +24,10 @@ export default defineConfig(({ mode }) => ({
     globals: true,
     setupFiles: ['./src/testing/setup.ts'],
     css: false,
+    // For every file: one that is mocked by a single file is the real one wherever another file of its worker came first.
+    alias: [
+      { find: /^uplot$/, replacement: fileURLToPath(new URL('./src/testing/uplot.ts', import.meta.url)) },
+    ],
     restoreMocks: true,
     isolate: false, // what is imported stays for the next file; what a file leaves behind is cleared in setup.ts
     maxWorkers: '100%', // a processor is left alone by default, and a small machine has only two

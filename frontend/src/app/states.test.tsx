@@ -71,22 +71,6 @@ async function open(address: string, answer: (path: string, request: Request) =>
 const FOREVER = new Promise<Response>(() => {})
 const failure = () => problem(500, 'boom', 'The server failed.')
 
-/** What draws a chart; jsdom has no canvas. */
-vi.mock('uplot', () => {
-  class Chart {
-    static paths = { bars: () => null, linear: () => null, stepped: () => null }
-    static sync = () => ({ sub: () => {}, unsub: () => {}, pub: () => {} })
-    over = document.createElement('div')
-    root = document.createElement('div')
-    setData() {}
-    setSize() {}
-    setScale() {}
-    setCursor() {}
-    destroy() {}
-  }
-  return { default: Chart }
-})
-
 /** What a page says of nothing: its empty states, and sentences such as "There are no …". */
 function nothings(): string[] {
   const empty = [...document.querySelectorAll('[data-empty]')].map((each) => each.textContent ?? '')

@@ -18,7 +18,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils.module_loading import import_string
 
-from pipelines.foundation.entries import seal
+from pipelines.foundation.entries import Entry, seal
 from pipelines.foundation.redis_py import NoBackoff, Retry, redis
 
 STREAM = "headgate:events"
@@ -85,8 +85,15 @@ def publish_all(kind: str, payloads: Sequence[dict[str, Any]]) -> None:
 def _add(kind: str, payloads: Sequence[dict[str, Any]]) -> None:
     with event_stream().pipeline(transaction=False) as pipe:
         for payload in payloads:
-            pipe.xadd(STREAM, seal(kind, json.dumps(payload, default=str)), maxlen=STREAM_LENGTH, approximate=True)  # type: ignore[arg-type]
+            pipe.xadd(STREAM, seal(_entry(kind, payload)), maxlen=STREAM_LENGTH, approximate=True)  # type: ignore[arg-type]
         pipe.execute()
+
+
+def _entry(kind: str, payload: dict[str, Any]) -> Entry:
+    shown = {name: value for name, value in payload.items() if name != OWNER}
+    return Entry(
+        kind, payload.get(OWNER), payload.get("pipeline"), json.dumps(shown, separators=(",", ":"), default=str)
+    )
 
 
 def wake(host: str | None) -> None:

@@ -3,16 +3,18 @@ the seal fits, so that a client of Redis can neither make up an event nor end th
 
 from __future__ import annotations
 
-import hashlib
 import hmac
-import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from django.conf import settings
 
 _PURPOSE = b"headgate.events.v1"
 _KINDS = frozenset({"event", "live"})
+_NOBODY = ""
+"""In a field that is text: no team, or no pipeline."""
 LARGEST = 1 << 20
 """Characters of one entry; the largest that Headgate writes are a hundredth of it."""
 
@@ -21,34 +23,47 @@ class Unsealed(Exception):
     """An entry that no process of this installation has written, or that is not what its kind has to be."""
 
 
-def seal(kind: str, data: str) -> dict[str, str]:
+@dataclass(frozen=True)
+class Entry:
+    """`kind`: `event` or `live`. `team`: the one that may see it, None where only those who see every team may.
+    `pipeline`: what it is about, None for the installation. `data`: its content as JSON on one line, passed on without
+    being parsed."""
+
+    kind: str
+    team: int | None
+    pipeline: str | None
+    data: str
+
+
+def seal(entry: Entry) -> dict[str, str]:
     """The fields of an entry with its seal."""
-    return {"kind": kind, "data": data, "seal": _seal(kind, data)}
+    team = _NOBODY if entry.team is None else str(entry.team)
+    fields = (entry.kind, team, entry.pipeline or _NOBODY, entry.data)
+    return dict(zip(_FIELDS, (*fields, _seal(fields)), strict=True))
 
 
-def unseal(fields: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Kind and content of an entry. Raises Unsealed."""
-    kind, data, given = (fields.get(name) for name in ("kind", "data", "seal"))
-    if not (isinstance(kind, str) and isinstance(data, str) and isinstance(given, str)) or len(data) > LARGEST:
+_FIELDS = ("kind", "team", "pipeline", "data", "seal")
+
+
+def unseal(fields: Mapping[str, Any]) -> Entry:
+    """What was sealed. Raises Unsealed."""
+    *content, given = (str(fields.get(name, "")) for name in _FIELDS)
+    kind, team, pipeline, data = content
+    if not all(isinstance(fields.get(name), str) for name in _FIELDS) or len(data) > LARGEST:
         raise Unsealed("An entry of the event stream has not the fields that Headgate writes.")
-    if kind not in _KINDS or not hmac.compare_digest(given.encode("utf-8", "replace"), _seal(kind, data).encode()):
+    if kind not in _KINDS or not hmac.compare_digest(given.encode("utf-8", "replace"), _seal(content).encode()):
         raise Unsealed(
             "An entry of the event stream was not written by this installation. If a process of yours wrote it, give "
             "all of them the same HEADGATE_SECRET_KEY."
         )
-    return kind, _content(kind, data)
+    return Entry(kind, int(team) if team else None, pipeline or None, data)
 
 
-def _content(kind: str, data: str) -> dict[str, Any]:
-    try:
-        content = json.loads(data)
-    except (ValueError, RecursionError):
-        content = None
-    if not isinstance(content, dict) or (kind == "event" and type(content.get("id")) is not int):
-        raise Unsealed("An entry of the event stream is malformed.")
-    return content
+def _seal(content: Sequence[str]) -> str:
+    message = "\n".join(content).encode("utf-8", "surrogatepass")
+    return hmac.digest(_key(settings.SECRET_KEY), message, "sha256").hex()
 
 
-def _seal(kind: str, data: str) -> str:
-    key = hmac.digest(settings.SECRET_KEY.encode(), _PURPOSE, hashlib.sha256)
-    return hmac.new(key, f"{kind}\n{data}".encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
+@lru_cache(maxsize=1)
+def _key(secret: str) -> bytes:
+    return hmac.digest(secret.encode(), _PURPOSE, "sha256")

@@ -23,7 +23,7 @@ from controlplane.install.services.redis import redis_service, redis_url, runnin
 from controlplane.install.tools.redis import server_binary
 from controlplane.messages import checked
 from pipelines.foundation import dispatch
-from pipelines.foundation.entries import Unsealed, seal, unseal
+from pipelines.foundation.entries import Entry, Unsealed, seal, unseal
 from pipelines.foundation.redis_py import redis
 from pipelines.foundation.refusals import Refusals
 from pipelines.services.base import events
@@ -32,7 +32,12 @@ from tests.db.test_event_stream import listening, use_redis
 from tests.factories import PipelineFactory
 from workers.adapters.broker_server import broker_warnings, inspect
 
-FORGED = {"kind": "event", "data": json.dumps({"id": 2**40, "pipeline": "orders", "kind": "forged", "message": "x"})}
+FORGED = {
+    "kind": "event",
+    "team": "",
+    "pipeline": "orders",
+    "data": json.dumps({"id": 2**40, "pipeline": "orders", "kind": "forged", "message": "x"}),
+}
 
 
 @pytest.fixture
@@ -74,8 +79,9 @@ def test_a_forged_event_reaches_no_viewer_and_a_malformed_entry_ends_nothing(
         {"kind": "event", "data": "[]", "seal": "0"},
         {"kind": b"\xff\xfe", "data": b"\xff", "seal": b"\xff"},
         {"kind": "event", "data": "[" * 100_000, "seal": "0"},
-        {**seal("event", '{"id": "no number"}')},
-        {**seal("event", "null")},
+        {**seal(Entry("event", None, None, "null"))},
+        {**seal(Entry("event", None, None, '{"id": "no number"}'))},
+        {**seal(Entry("event", None, None, "null")), "team": "1"},
     ]
     with listening(server) as listener, capture_logs() as lines:
         first = events.record(kind="run.started", message="First.", pipeline=pipeline)
@@ -92,9 +98,12 @@ def test_a_forged_event_reaches_no_viewer_and_a_malformed_entry_ends_nothing(
 
 
 def test_what_was_sealed_is_read_and_what_was_changed_is_not() -> None:
-    sealed = seal("event", '{"id": 7}')
-    assert unseal(sealed) == ("event", {"id": 7})
-    for changed in ({"kind": "live"}, {"data": '{"id": 8}'}, {"seal": "é"}, {"seal": ""}):
+    entry = Entry("event", 3, "orders", '{"id": 7}')
+    sealed = seal(entry)
+    assert unseal(sealed) == entry
+    assert unseal(seal(replace(entry, team=None, pipeline=None))) == replace(entry, team=None, pipeline=None)
+    changes = [{"kind": "live"}, {"team": "4"}, {"team": ""}, {"pipeline": "other"}, {"data": '{"id": 8}'}]
+    for changed in [*changes, {"seal": "é"}, {"seal": ""}]:
         with pytest.raises(Unsealed):
             unseal(sealed | changed)
 

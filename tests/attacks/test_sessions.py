@@ -9,7 +9,7 @@ import time_machine
 from django.contrib.sessions.models import Session
 from django.test import Client
 
-from pipelines.api.monitoring.stream import Subscription, still_allowed
+from pipelines.api.monitoring.stream import Caller, access_now
 from pipelines.domain.access.teams import Access
 from pipelines.domain.base.roles import Role
 from pipelines.services.access import sessions
@@ -66,11 +66,11 @@ def test_a_session_from_before_an_update_ends_too(db: None) -> None:
 
 
 def test_a_stream_ends_with_its_idle_session(page: Client) -> None:
-    held = Subscription("", "ana", page.session.session_key, None, Access(Role.VIEWER), None, 0)
+    held = Caller("ana", page.session.session_key, None)
     with time_machine.travel(START + timedelta(hours=7), tick=False):
-        assert still_allowed(held)
+        assert access_now(held) == Access(Role.VIEWER)
     with time_machine.travel(START + timedelta(hours=8), tick=False):
-        assert not still_allowed(held)
+        assert access_now(held) is None
 
 
 def test_noting_the_user_does_not_undo_what_another_request_wrote(page: Client) -> None:

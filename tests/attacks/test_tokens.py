@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from rest_framework.test import APIClient
 
-from pipelines.api.monitoring.stream import Subscription, still_allowed
+from pipelines.api.monitoring.stream import Caller, access_now
 from pipelines.domain.access.scopes import Scope
 from pipelines.domain.access.teams import Access
 from pipelines.domain.base.roles import Role
@@ -167,10 +167,10 @@ def test_an_administrator_makes_tokens_of_programs_and_of_no_other_person() -> N
 def test_a_revoked_token_ends_its_stream() -> None:
     user = UserFactory.create(role=Role.VIEWER)
     token = tokens.create(user=user, name="t", expires=None).token
-    held = Subscription("", user.username, None, token.digest, Access(Role.VIEWER), None, 0)
-    assert still_allowed(held)
+    held = Caller(user.username, None, token.digest)
+    assert access_now(held) == Access(Role.VIEWER)
     tokens.revoke(token_key=token.token_key, tokens=AccessToken.objects.all(), actor=EVE)
-    assert not still_allowed(held)
+    assert access_now(held) is None
 
 
 def test_a_changed_password_ends_tokens_and_other_sessions() -> None:

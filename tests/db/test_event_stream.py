@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import queue
 import socket
@@ -229,3 +230,20 @@ def test_the_oldest_numbers_are_forgotten() -> None:
     for number in range(stream.REMEMBERED + 1):
         sent.add(number)
     assert [number in sent for number in (0, 1, stream.REMEMBERED)] == [False, True, True]
+
+
+def test_streams_of_one_session_ask_once_per_period(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(stream, "access_now", lambda caller: asked.append(caller.user))
+
+    async def tabs() -> None:
+        checks, ana, bea = stream.Checks(), stream.Caller("ana", "session", None), stream.Caller("bea", "other", None)
+        first = asyncio.create_task(checks.access(ana, 7))
+        others = [asyncio.create_task(checks.access(ana, 7)) for _ in range(3)]
+        await asyncio.sleep(0)
+        first.cancel()
+        assert await asyncio.gather(*others, checks.access(bea, 7)) == [None] * 4
+        await checks.access(ana, 8)
+
+    asyncio.run(tabs())
+    assert asked == ["ana", "bea", "ana"]

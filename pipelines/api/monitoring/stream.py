@@ -16,6 +16,7 @@ from threading import Lock
 from time import monotonic
 from typing import Any
 from uuid import uuid4
+from weakref import WeakKeyDictionary
 
 from django.contrib.auth import HASH_SESSION_KEY
 from django.contrib.auth.models import User
@@ -58,14 +59,21 @@ _places = Lock()
 
 
 @dataclass(frozen=True)
+class Caller:
+    """Who listens: the user, and the session or the digest of the token."""
+
+    user: str
+    session_key: str | None
+    token: str | None
+
+
+@dataclass(frozen=True)
 class Subscription:
     """Who listens to what. `access`: what exists for the caller; `after`: the last event that the client knows;
     `place`: what it holds until it begins; `kinds`: patterns of the kinds of events that it gets, empty for all."""
 
     place: str
-    user: str
-    session_key: str | None
-    token: str | None
+    caller: Caller
     access: Access
     pipeline: str | None
     after: int
@@ -80,9 +88,7 @@ def admit(request: Request, access: Access, wanted: EventFilter, last_event_id: 
     token = getattr(request.auth, "digest", None)
     return Subscription(
         place=place,
-        user=user,
-        session_key=None if token else request.session.session_key,
-        token=token,
+        caller=Caller(user, None if token else request.session.session_key, token),
         access=access,
         pipeline=wanted.pipeline,
         after=newest if last_event_id is None else last_event_id,
@@ -108,24 +114,22 @@ def _take_place(user: str) -> str:
         return place
 
 
-def still_allowed(subscription: Subscription) -> bool:
-    """Whether the caller's user, roles and session or token still hold, as they were when the stream was opened."""
-    user = User.objects.filter(username=subscription.user).first()
+def access_now(caller: Caller) -> Access | None:
+    """What the caller may reach by now; None without the user, or where the session or token has ended."""
+    user = User.objects.filter(username=caller.user).first()
     if user is None:
-        return False
-    token = None
-    if subscription.token is not None:
-        held = AccessToken.objects.filter(digest=subscription.token)
+        return None
+    if caller.token is not None:
+        held = AccessToken.objects.filter(digest=caller.token)
         token = held.filter(Q(expiry=None) | Q(expiry__gt=clock.now())).first()
-        if token is None:
-            return False
-    if access_by(user, token) != subscription.access:
-        return False
-    if token is not None:
+        return access_by(user, token) if token else None
+    return access_by(user, None) if _goes_on(caller.session_key, user) else None
+
+
+def _goes_on(session_key: str | None, user: User) -> bool:
+    if session_key is None:
         return True
-    if subscription.session_key is None:
-        return True
-    session = Session.objects.filter(session_key=subscription.session_key, expire_date__gt=clock.now()).first()
+    session = Session.objects.filter(session_key=session_key, expire_date__gt=clock.now()).first()
     # A changed password ends sessions by this hash; Django looks at it with each request, and this is one that goes on.
     content = session.get_decoded() if session else {}
     return content.get(HASH_SESSION_KEY) == user.get_session_auth_hash() and not sessions.is_over(content)
@@ -141,7 +145,7 @@ async def frames(subscription: Subscription) -> AsyncIterator[bytes]:
     """Every frame of one stream; whatever ends it releases its place."""
     with _places:
         _opening.pop(subscription.place, None)
-        open_streams[subscription.user] += 1
+        open_streams[subscription.caller.user] += 1
     try:
         yield frame("hello", {"server_time": clock.now().isoformat()})
         async with following() as tail:
@@ -149,7 +153,7 @@ async def frames(subscription: Subscription) -> AsyncIterator[bytes]:
                 yield each
     finally:
         with _places:
-            open_streams[subscription.user] -= 1
+            open_streams[subscription.caller.user] -= 1
 
 
 def _wait_for(error: Error) -> bool:
@@ -160,11 +164,11 @@ def _wait_for(error: Error) -> bool:
 
 
 class Every:
-    """Says once per period that something is due; the first time at once, or after a period."""
+    """Says once per period that something is due, the first time after a period."""
 
-    def __init__(self, seconds: float, *, at_once: bool = False) -> None:
+    def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._next = monotonic() + (0.0 if at_once else seconds)
+        self._next = monotonic() + seconds
 
     def due(self) -> bool:
         """Whether a period has passed since it was last due."""
@@ -172,6 +176,30 @@ class Every:
             return False
         self._next = monotonic() + self._seconds
         return True
+
+
+class Checks:
+    """Asks once per period what a caller may reach, however many streams the caller has: the tabs of one browser have
+    one session, and their streams wake together."""
+
+    def __init__(self) -> None:
+        self._period = 0.0
+        self._asked: dict[Caller, asyncio.Task[Access | None]] = {}
+
+    async def access(self, caller: Caller, period: float) -> Access | None:
+        """The answer of this period. Raises the database's errors."""
+        if period != self._period:
+            self._period, self._asked = period, {}
+        if caller not in self._asked:
+            self._asked[caller] = asyncio.create_task(in_database(lambda: access_now(caller)))
+        return await asyncio.shield(self._asked[caller])  # the client that was the first to ask may leave
+
+
+_checks: WeakKeyDictionary[asyncio.AbstractEventLoop, Checks] = WeakKeyDictionary()
+
+
+def _period() -> float:
+    return monotonic() // CHECK_SECONDS
 
 
 class Sent:
@@ -205,7 +233,7 @@ class Feed:
 
     async def run(self) -> AsyncIterator[bytes]:
         """Frames and heartbeats until the caller may no longer listen; what came together is sent together."""
-        heartbeat, catch_up, check = Every(HEARTBEAT_SECONDS), Every(CATCH_UP_SECONDS), Every(CHECK_SECONDS)
+        heartbeat, catch_up, checked = Every(HEARTBEAT_SECONDS), Every(CATCH_UP_SECONDS), _period()
         number, complete = None, False
         while True:
             news = await self._tail.after(number)
@@ -221,15 +249,18 @@ class Feed:
                 yield shown
             if heartbeat.due():
                 yield frame("heartbeat", {"server_time": clock.now().isoformat()})
-            if check.due() and not await self._allowed():
-                return
+            if (period := _period()) != checked:
+                checked = period
+                if not await self._allowed(period):
+                    return
             if not complete:
                 await asyncio.sleep(POLL_SECONDS)
 
-    async def _allowed(self) -> bool:
-        """A database that is away says nothing against the caller; it is asked again with the next check."""
+    async def _allowed(self, period: float) -> bool:
+        """A database that is away says nothing against the caller; it is asked again in the next period."""
+        checks = _checks.setdefault(asyncio.get_running_loop(), Checks())
         try:
-            return await in_database(lambda: still_allowed(self._subscription))
+            return await checks.access(self._subscription.caller, period) == self._subscription.access
         except Error as error:
             return _wait_for(error)
 
@@ -237,11 +268,12 @@ class Feed:
         """What the caller gets of it: nothing of other teams, pipelines and kinds, and no event twice."""
         if not self._subscription.access.owns(entry.team):
             return b""
-        if self._subscription.pipeline not in (None, entry.data.get("pipeline")):
+        if self._subscription.pipeline not in (None, entry.pipeline):
             return b""
-        if entry.kind == "live":
+        if entry.event is None:
             return entry.frame
-        return entry.frame if self._is_wanted(entry.data["kind"]) and self._is_new(entry.data["id"]) else b""
+        number, kind = entry.event
+        return entry.frame if self._is_wanted(kind) and self._is_new(number) else b""
 
     def _is_wanted(self, kind: str) -> bool:
         return not self._subscription.kinds or wants(self._subscription.kinds, kind)

@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 import structlog
 from django.conf import settings
 
-from pipelines.foundation.dispatch import OWNER, STREAM
+from pipelines.foundation.dispatch import STREAM
 from pipelines.foundation.entries import Unsealed, unseal
 from pipelines.foundation.redis_py import AsyncRetry, NoBackoff, RedisError, aioredis
 from pipelines.foundation.refusals import Refusals
@@ -25,6 +25,9 @@ BLOCK_MS = 1_000
 REDIS_SECONDS = 3.0
 RETRY_SECONDS = 1.0
 AT_ONCE = 500
+GATHER_SECONDS = 0.1
+"""Between two reads of what comes entry by entry: a page draws four times a second, and each read costs every
+stream."""
 REMEMBERED = 5_000
 """Entries that a slow page may be behind before it has missed some."""
 
@@ -33,13 +36,13 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True)
 class StreamEntry:
-    """An entry: `event` or `live`, the team that may see it (None: those who see every team), its content, and the
-    frame that goes to every page that may see it."""
+    """What goes to every page that may see it: the team that may (None: those who see every team), the pipeline that it
+    is about, the frame, and of an event its number and kind."""
 
-    kind: str
     team: int | None
-    data: dict[str, Any]
+    pipeline: str | None
     frame: bytes
+    event: tuple[int, str] | None
 
 
 @dataclass(frozen=True)
@@ -53,8 +56,12 @@ class News:
 
 def frame(kind: str, data: dict[str, Any], number: int | None = None) -> bytes:
     """One frame on the wire."""
+    return _framed(kind, json.dumps(data, separators=(",", ":")), number)
+
+
+def _framed(kind: str, data: str, number: int | None = None) -> bytes:
     head = f"id: {number}\n" if number is not None else ""
-    return f"{head}event: {kind}\ndata: {json.dumps(data, separators=(',', ':'))}\n\n".encode()
+    return f"{head}event: {kind}\ndata: {data}\n\n".encode()
 
 
 class Tail:
@@ -121,16 +128,27 @@ class Tail:
                 self._heard.extend(heard)
                 self._number += len(heard)
                 self._notify()
+            if 0 < len(entries) < AT_ONCE:
+                await asyncio.sleep(GATHER_SECONDS)
 
     def _decoded(self, fields: dict[str, str]) -> StreamEntry | None:
         """An entry that this installation has written; what others write is skipped: the database has every event."""
         try:
-            kind, data = unseal(fields)
+            entry = unseal(fields)
+            event = _event(entry.data) if entry.kind == "event" else None
         except Unsealed as error:
             self._refusals.add(str(error))
             return None
-        team = data.pop(OWNER, None)
-        return StreamEntry(kind, team, data, frame(kind, data, data["id"] if kind == "event" else None))
+        return StreamEntry(entry.team, entry.pipeline, _framed(entry.kind, entry.data, event and event[0]), event)
+
+
+def _event(data: str) -> tuple[int, str]:
+    """Its number and kind. Raises Unsealed where it has none."""
+    try:
+        content = json.loads(data)
+        return int(content["id"]), str(content["kind"])
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise Unsealed("An entry of the event stream is malformed.") from error
 
 
 def _client() -> Any:

@@ -2,3 +2,6 @@
 export const INSTALLATION = 'Installation'
 
 export const ownerWords = (team: string | null) => team ?? INSTALLATION
+
+/** The team of pipelines that name none. */
+export const DEFAULT_TEAM = 'default'

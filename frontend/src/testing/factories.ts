@@ -156,6 +156,15 @@ export function session(role: Session['role'] = 'admin'): Session {
   }
 }
 
+/** The installation is read-only. */
+export const READ_ONLY: Session['read_only'] = {
+  ...{ read_only: true, source: 'administrator', reason: 'Upgrade to 2.0', set_by: 'root' },
+  ...{ since: T0, etag: '"5"' },
+}
+
+/** Why nobody can change it then. */
+export const READ_ONLY_WORDS = 'The installation is read-only, set by root: Upgrade to 2.0'
+
 export function frame(fields: Partial<LiveFrame> = {}): LiveFrame {
   return {
     pipeline: 'orders',

@@ -1,23 +1,18 @@
 import { screen } from '@testing-library/react'
 import { vi } from 'vitest'
 import { keys } from '@/api/keys'
-import { session, T0 } from '@/testing/factories'
+import { READ_ONLY, session, T0 } from '@/testing/factories'
 import { showRouted, testClient } from '@/testing/render'
 import { given } from '@/testing/server'
 import { ReadOnlyBanner } from './ReadOnlyBanner'
 
-const MODE = {
-  ...{ read_only: true, source: 'administrator', reason: 'Upgrade to 2.0', set_by: 'root', since: T0 },
-  etag: '"5"',
-} as const
-
-function open(mode: typeof MODE | null) {
+function open(mode: typeof READ_ONLY | null) {
   given.get('/session', () => ({ ...session(), read_only: mode }))
   return showRouted(<ReadOnlyBanner />)
 }
 
 it('says who has made the installation read-only, since when and why', async () => {
-  open(MODE)
+  open(READ_ONLY)
   const banner = await screen.findByRole('status')
   expect(banner).toHaveTextContent(/read-only since .*, set by root: “Upgrade to 2.0”. Pipelines continue/)
   expect(banner.querySelector('time')).toHaveAttribute('datetime', T0)
@@ -34,7 +29,7 @@ it('reads again what can be done with pipelines when the mode changes', async ()
   client.setQueryData(keys.session, { ...session(), read_only: null })
   client.setQueryData(keys.pipelines, [])
   client.setQueryData(keys.hosts, [])
-  given.get('/session', () => ({ ...session(), read_only: MODE }))
+  given.get('/session', () => ({ ...session(), read_only: READ_ONLY }))
   showRouted(<ReadOnlyBanner />, client)
   await client.invalidateQueries({ queryKey: keys.session })
   await screen.findByRole('status')

@@ -3,7 +3,7 @@ import { useState } from 'react'
 import { sessionQuery } from '@/api/session'
 import { teamsQuery } from '@/api/teams'
 import type { Team } from '@/api/types'
-import { INSTALLATION } from '@/domain/owners'
+import { DEFAULT_TEAM, INSTALLATION } from '@/domain/owners'
 import { reaches, type Role } from '@/domain/roles'
 
 /** No team, in the field. */
@@ -69,7 +69,7 @@ export function useOwnerChoice(role: Role, preferred: string | null = null): Tea
 }
 
 /** Who owns a new pipeline. */
-export const usePipelineTeam = () => useChoice('operator', { none: null, preferred: 'default' })
+export const usePipelineTeam = () => useChoice('operator', { none: null, preferred: DEFAULT_TEAM })
 
 /** Where a new token is good. */
 export const useTokenTeam = () => useChoice('viewer', { none: 'All your teams', preferred: null })

@@ -1,9 +1,10 @@
-import { Button, Checkbox, Group, Modal, NativeSelect, Stack, TextInput } from '@mantine/core'
+import { Checkbox, Group, Modal, NativeSelect, Stack, TextInput } from '@mantine/core'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { keys } from '@/api/keys'
 import { ALL_TEAMS, bindingsQuery, bindRole, unbindRole } from '@/api/teams'
 import type { Binding, BindingRequest } from '@/api/types'
+import { useRefusal } from '@/components/teams/useReadOnly'
 import { announce } from '@/components/ui/Announcer'
 import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
 import { ReasonButton } from '@/components/ui/ReasonButton'
@@ -18,6 +19,7 @@ const GROUP = 'oidc:'
 export function RolesDialog({ team, onClose }: { team: string; onClose: () => void }) {
   const client = useQueryClient()
   const bindings = useQuery(bindingsQuery(team))
+  const refused = useRefusal('admin')(team === ALL_TEAMS ? null : team)
   const changed = (words: string) => {
     void client.invalidateQueries({ queryKey: keys.bindings(team) })
     void client.invalidateQueries({ queryKey: keys.users })
@@ -64,30 +66,38 @@ export function RolesDialog({ team, onClose }: { team: string; onClose: () => vo
                   <Ago at={binding.created_at} />
                 </td>
                 <td>
-                  <Button
+                  <ReasonButton
                     variant="default"
                     size="compact-xs"
+                    reason={refused}
                     aria-label={`Remove the role of ${holder(binding)}`}
                     onClick={() => removal.mutate(binding)}
                   >
                     Remove
-                  </Button>
+                  </ReasonButton>
                 </td>
               </tr>
             ))}
           </Table>
         )}
-        <BindingForm team={team} onBound={(name) => changed(`${name} has the role.`)} />
+        <BindingForm team={team} refused={refused} onBound={(name) => changed(`${name} has the role.`)} />
       </Stack>
     </Modal>
   )
 }
 
-function BindingForm({ team, onBound }: { team: string; onBound: (name: string) => void }) {
+interface BindingFormProps {
+  team: string
+  refused: string | null
+  onBound: (name: string) => void
+}
+
+function BindingForm({ team, refused, onBound }: BindingFormProps) {
   const [name, setName] = useState('')
   const [role, setRole] = useState<BindingRequest['role']>('viewer')
   const [records, setRecords] = useState(true)
   const wanted = name.trim()
+  const reason = refused ?? (wanted === '' ? 'Enter a user or a group first.' : null)
   const binding = useMutation({
     mutationFn: () =>
       bindRole(team, {
@@ -104,7 +114,7 @@ function BindingForm({ team, onBound }: { team: string; onBound: (name: string) 
     <form
       onSubmit={(event) => {
         event.preventDefault()
-        if (wanted) binding.mutate()
+        if (!reason) binding.mutate()
       }}
     >
       <Stack gap="xs">
@@ -123,11 +133,7 @@ function BindingForm({ team, onBound }: { team: string; onBound: (name: string) 
             value={role}
             onChange={(event) => setRole(event.currentTarget.value as BindingRequest['role'])}
           />
-          <ReasonButton
-            type="submit"
-            loading={binding.isPending}
-            reason={wanted === '' ? 'Enter a user or a group first.' : null}
-          >
+          <ReasonButton type="submit" loading={binding.isPending} reason={reason}>
             Set role
           </ReasonButton>
         </Group>

@@ -6,14 +6,18 @@ import { ALL_TEAMS, deleteTeam } from '@/api/teams'
 import type { Team } from '@/api/types'
 import { announce } from '@/components/ui/Announcer'
 import { ErrorNote } from '@/components/ui/Feedback'
+import { ReasonButton } from '@/components/ui/ReasonButton'
 import { Table } from '@/components/ui/Table'
-import { ROLE_WORDS } from '@/domain/roles'
-import { count } from '@/lib/format'
+import { DEFAULT_TEAM } from '@/domain/owners'
+import { cannotAdministerAll, ROLE_WORDS } from '@/domain/roles'
+import { count, plural } from '@/lib/format'
+import { useBarred } from '@/lib/session'
 import { RolesDialog } from './RolesDialog'
 
 /** `everywhere`: the user is an administrator of all teams. */
 export function TeamTable({ teams, everywhere }: { teams: Team[]; everywhere: boolean }) {
   const client = useQueryClient()
+  const barred = useBarred(cannotAdministerAll)
   const [shown, setShown] = useState<string | null>(null)
   const deletion = useMutation({
     mutationFn: deleteTeam,
@@ -60,14 +64,15 @@ export function TeamTable({ teams, everywhere }: { teams: Team[]; everywhere: bo
               <Group gap="xs" wrap="nowrap">
                 {team.role === 'admin' && <RolesButton team={team.name} onShow={setShown} />}
                 {everywhere && (
-                  <Button
+                  <ReasonButton
                     variant="default"
                     size="compact-xs"
+                    reason={barred ?? cannotDelete(team)}
                     aria-label={`Delete ${team.name}`}
                     onClick={() => deletion.mutate(team.name)}
                   >
                     Delete
-                  </Button>
+                  </ReasonButton>
                 )}
               </Group>
             </td>
@@ -77,6 +82,11 @@ export function TeamTable({ teams, everywhere }: { teams: Team[]; everywhere: bo
       {shown !== null && <RolesDialog team={shown} onClose={() => setShown(null)} />}
     </>
   )
+}
+
+function cannotDelete({ name, pipelines }: Team): string | null {
+  if (name === DEFAULT_TEAM) return 'The default team cannot be deleted.'
+  return pipelines > 0 ? `It owns ${plural(pipelines, 'pipeline')}.` : null
 }
 
 function RolesButton({ team, onShow }: { team: string; onShow: (team: string) => void }) {

@@ -8,11 +8,14 @@ import { ErrorNote } from '@/components/ui/Feedback'
 import { ReasonButton } from '@/components/ui/ReasonButton'
 import { Table } from '@/components/ui/Table'
 import { Ago } from '@/components/ui/Time'
-import { ROLE_OPTIONS, ROLE_WORDS } from '@/domain/roles'
+import { cannotAdministerAll, ROLE_OPTIONS, ROLE_WORDS } from '@/domain/roles'
 import { count } from '@/lib/format'
+import { useBarred } from '@/lib/session'
 
 export function UserTable({ users, own }: { users: User[]; own: string | null }) {
   const client = useQueryClient()
+  const barred = useBarred(cannotAdministerAll)
+  const refusal = ({ username }: User, words: string) => barred ?? (username === own ? words : null)
   const change = useMutation({
     mutationFn: ({ user, to }: { user: User; to: Partial<UserChange> }) =>
       changeUser(user.username, { active: null, role: null, ...to }),
@@ -46,15 +49,10 @@ export function UserTable({ users, own }: { users: User[]; own: string | null })
           <tr key={user.username}>
             <th scope="row">{user.username}</th>
             <td>
-              <NativeSelect
-                size="xs"
-                aria-label={`Role of ${user.username}`}
-                disabled={user.username === own}
-                data={user.role ? ROLE_OPTIONS : [{ value: '', label: 'None' }, ...ROLE_OPTIONS]}
-                value={user.role ?? ''}
-                onChange={(event) =>
-                  change.mutate({ user, to: { role: event.currentTarget.value as UserChange['role'] } })
-                }
+              <RoleSelect
+                user={user}
+                reason={refusal(user, 'You cannot change your own role.')}
+                onChange={(role) => change.mutate({ user, to: { role } })}
               />
             </td>
             <td>{rolesOf(user)}</td>
@@ -66,7 +64,7 @@ export function UserTable({ users, own }: { users: User[]; own: string | null })
               <ReasonButton
                 variant="default"
                 size="compact-xs"
-                reason={user.username === own ? 'You cannot disable yourself.' : null}
+                reason={refusal(user, 'You cannot disable yourself.')}
                 aria-label={`${user.active ? 'Disable' : 'Enable'} ${user.username}`}
                 onClick={() => change.mutate({ user, to: { active: !user.active } })}
               >
@@ -77,6 +75,26 @@ export function UserTable({ users, own }: { users: User[]; own: string | null })
         ))}
       </Table>
     </>
+  )
+}
+
+interface RoleSelectProps {
+  user: User
+  reason: string | null
+  onChange: (role: UserChange['role']) => void
+}
+
+function RoleSelect({ user: { username, role }, reason, onChange }: RoleSelectProps) {
+  return (
+    <NativeSelect
+      size="xs"
+      aria-label={`Role of ${username}`}
+      disabled={reason !== null}
+      title={reason ?? undefined}
+      data={role ? ROLE_OPTIONS : [{ value: '', label: 'None' }, ...ROLE_OPTIONS]}
+      value={role ?? ''}
+      onChange={(event) => onChange(event.currentTarget.value as UserChange['role'])}
+    />
   )
 }
 

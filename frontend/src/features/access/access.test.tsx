@@ -1,7 +1,7 @@
 import { screen, waitFor } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
 import { vi } from 'vitest'
-import { session } from '@/testing/factories'
+import { READ_ONLY, READ_ONLY_WORDS, session } from '@/testing/factories'
 import { showRouted } from '@/testing/render'
 import { given } from '@/testing/server'
 import { AccessPage } from './AccessPage'
@@ -170,6 +170,44 @@ describe('users and tokens', () => {
     await userEvent.selectOptions(screen.getByLabelText('Role'), 'approver')
     await userEvent.click(screen.getByRole('button', { name: 'Set role' }))
     expect(await screen.findByText('No roles yet')).toBeInTheDocument()
+  })
+
+  it('says beforehand what a read-only installation refuses, and revokes tokens', async () => {
+    open('admin')
+    given.get('/session', () => ({ ...session('admin'), read_only: READ_ONLY }))
+    given.get('/teams', () => ({ results: [{ ...team, pipelines: 0 }], next: null }))
+    given.get('/teams/payments/bindings', () => ({ results: [binding], next: null }))
+    for (const name of ['Disable ben', 'Delete payments'])
+      expect(await screen.findByRole('button', { name })).toHaveAccessibleDescription(READ_ONLY_WORDS)
+    const role = screen.getByRole('combobox', { name: 'Role of ben' })
+    expect(role).toBeDisabled()
+    expect(role).toHaveAccessibleDescription(READ_ONLY_WORDS)
+    await userEvent.click(screen.getByRole('button', { name: 'Show roles in payments' }))
+    for (const name of ['Remove the role of oidc:cards', 'Set role'])
+      expect(await screen.findByRole('button', { name })).toHaveAccessibleDescription(READ_ONLY_WORDS)
+    const revoked = vi.fn()
+    given.delete('/tokens/hg_0123456789ab', () => {
+      revoked()
+      return new Response(null, { status: 204 })
+    })
+    await userEvent.keyboard('{Escape}')
+    await userEvent.click(await screen.findByRole('button', { name: 'Revoke hg_0123456789ab' }))
+    await waitFor(() => expect(revoked).toHaveBeenCalled())
+  })
+
+  it('says beforehand that a team is not empty, that the default one stays, and what users cannot do to themselves', async () => {
+    open('admin')
+    given.get('/users', () => ({ results: [{ ...user, username: 'ana' }], next: null }))
+    given.get('/teams', () => ({ results: [team, { ...team, name: 'default' }], next: null }))
+    expect(await screen.findByRole('button', { name: 'Delete payments' })).toHaveAccessibleDescription(
+      'It owns 3 pipelines.',
+    )
+    expect(screen.getByRole('button', { name: 'Delete default' })).toHaveAccessibleDescription(
+      'The default team cannot be deleted.',
+    )
+    expect(await screen.findByRole('combobox', { name: 'Role of ana' })).toHaveAccessibleDescription(
+      'You cannot change your own role.',
+    )
   })
 
   it('shows members their teams, and no roles of others', async () => {

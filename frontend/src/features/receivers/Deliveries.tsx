@@ -5,6 +5,7 @@ import { IconBellOff, IconCheck, IconCircleX, IconClock, IconLoader2 } from '@ta
 import { keys } from '@/api/keys'
 import type { Receiver, ReceiverDelivery } from '@/api/types'
 import { deliveriesQuery, retryDelivery } from '@/api/receivers'
+import { useRefusal } from '@/components/teams/useReadOnly'
 import { announce } from '@/components/ui/Announcer'
 import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
 import { LoadMore } from '@/components/ui/LoadMore'
@@ -59,6 +60,7 @@ export function Deliveries({ receiver, state, onState }: DeliveriesProps) {
 
 function DeliveryTable({ receiver, deliveries }: { receiver: Receiver; deliveries: ReceiverDelivery[] }) {
   const client = useQueryClient()
+  const refused = useRefusal('admin')(receiver.team)
   const retry = useMutation({
     mutationFn: retryDelivery,
     onSuccess: ({ message_id }) => announce(`${message_id} is sent again.`),
@@ -105,7 +107,7 @@ function DeliveryTable({ receiver, deliveries }: { receiver: Receiver; deliverie
               <ReasonButton
                 size="compact-xs"
                 variant="default"
-                reason={cannotRetry(receiver, delivery)}
+                reason={refused ?? cannotRetry(receiver, delivery)}
                 loading={retry.isPending && retry.variables.id === delivery.id}
                 aria-label={`${retryWord(delivery)} ${delivery.type} of event ${delivery.event}`}
                 onClick={() => retry.mutate(delivery)}

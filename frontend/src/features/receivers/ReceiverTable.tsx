@@ -1,10 +1,11 @@
-import { Button, Group } from '@mantine/core'
+import { Group } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { IconAlertTriangle, IconCheck, IconCircleX, IconPlayerPause } from '@tabler/icons-react'
 import { keys } from '@/api/keys'
 import type { Receiver } from '@/api/types'
 import { testReceiver, updateReceiver } from '@/api/receivers'
+import { useRefusal } from '@/components/teams/useReadOnly'
 import { useSeveralTeams } from '@/components/teams/useTeamChoice'
 import { announce } from '@/components/ui/Announcer'
 import { ErrorNote } from '@/components/ui/Feedback'
@@ -30,6 +31,7 @@ export function ReceiverTable({ receivers, onEdit, onDelete, onPing }: ReceiverT
   const client = useQueryClient()
   const refresh = () => client.invalidateQueries({ queryKey: keys.receivers })
   const several = useSeveralTeams()
+  const refusal = useRefusal('admin')
   const turn = useMutation({
     mutationFn: (receiver: Receiver) => updateReceiver(receiver, { enabled: !receiver.enabled }),
     onSuccess: ({ id, enabled }) => announce(`Receiver ${id} is ${enabled ? 'enabled' : 'disabled'}.`),
@@ -89,38 +91,41 @@ export function ReceiverTable({ receivers, onEdit, onDelete, onPing }: ReceiverT
                 <ReasonButton
                   variant="default"
                   size="compact-xs"
-                  reason={receiver.enabled ? null : 'The receiver is disabled.'}
+                  reason={refusal(receiver.team) ?? (receiver.enabled ? null : 'The receiver is disabled.')}
                   loading={ping.isPending && ping.variables.id === receiver.id}
                   aria-label={`Send test to receiver ${receiver.id}`}
                   onClick={() => ping.mutate(receiver)}
                 >
                   Send test
                 </ReasonButton>
-                <Button
+                <ReasonButton
                   variant="default"
                   size="compact-xs"
+                  reason={refusal(receiver.team)}
                   loading={turn.isPending && turn.variables.id === receiver.id}
                   aria-label={`${receiver.enabled ? 'Disable' : 'Enable'} receiver ${receiver.id}`}
                   onClick={() => turn.mutate(receiver)}
                 >
                   {receiver.enabled ? 'Disable' : 'Enable'}
-                </Button>
-                <Button
+                </ReasonButton>
+                <ReasonButton
                   variant="default"
                   size="compact-xs"
+                  reason={refusal(receiver.team)}
                   aria-label={`Edit receiver ${receiver.id}`}
                   onClick={() => onEdit(receiver)}
                 >
                   Edit
-                </Button>
-                <Button
+                </ReasonButton>
+                <ReasonButton
                   variant="default"
                   size="compact-xs"
+                  reason={refusal(receiver.team)}
                   aria-label={`Delete receiver ${receiver.id}`}
                   onClick={() => onDelete(receiver)}
                 >
                   Delete
-                </Button>
+                </ReasonButton>
               </Group>
             </td>
           </tr>

@@ -1,7 +1,7 @@
 import { screen, waitFor, within } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
 import { vi } from 'vitest'
-import { delivery, secret, receiver, session, team } from '@/testing/factories'
+import { delivery, READ_ONLY, READ_ONLY_WORDS, receiver, secret, session, team } from '@/testing/factories'
 import { show, showRouted } from '@/testing/render'
 import { given, problem } from '@/testing/server'
 import { Deliveries } from './Deliveries'
@@ -18,6 +18,9 @@ function inTeams(everywhere: 'admin' | null, ...names: string[]) {
   given.get('/session', () => ({ ...session('admin'), everywhere }))
   given.get('/teams', () => ({ results: names.map((name) => team(name)), next: null }))
 }
+
+const table = (...receivers: ReturnType<typeof receiver>[]) =>
+  showRouted(<ReceiverTable receivers={receivers} onEdit={nothing} onDelete={nothing} onPing={nothing} />)
 
 async function choose(label: string, option: string) {
   await userEvent.click(screen.getByRole('combobox', { name: label }))
@@ -189,9 +192,6 @@ function finding(path: string, message: string, suggestion = '') {
 }
 
 describe('the list of receivers', () => {
-  const table = (...receivers: ReturnType<typeof receiver>[]) =>
-    showRouted(<ReceiverTable receivers={receivers} onEdit={nothing} onDelete={nothing} onPing={nothing} />)
-
   it('says in words how an endpoint is doing', async () => {
     table(
       receiver({ id: 1, failing_since: '2026-11-21T12:00:00Z' }),
@@ -227,9 +227,44 @@ describe('the list of receivers', () => {
       return receiver({ enabled: false })
     })
     table(receiver())
-    await userEvent.click(await screen.findByRole('button', { name: 'Send test to receiver 1' }))
+    await waitFor(() =>
+      expect(
+        screen.getByRole('button', { name: 'Send test to receiver 1' }),
+      ).not.toHaveAccessibleDescription(),
+    )
+    await userEvent.click(screen.getByRole('button', { name: 'Send test to receiver 1' }))
     await userEvent.click(screen.getByRole('button', { name: 'Disable receiver 1' }))
     await waitFor(() => expect(asked.mock.calls).toEqual([['ping'], [{ enabled: false }]]))
+  })
+})
+
+describe('actions that cannot be taken', () => {
+  const ROW = ['Send test to', 'Disable', 'Edit', 'Delete'].map((verb) => `${verb} receiver 1`)
+
+  it('says so beforehand while the installation is read-only', async () => {
+    given.get('/session', () => ({ ...session('admin'), read_only: READ_ONLY }))
+    given.get('/receivers/1/deliveries', () => ({ results: [delivery({ state: 'FAILED' })], next: null }))
+    table(receiver())
+    for (const name of ROW)
+      await waitFor(() =>
+        expect(screen.getByRole('button', { name })).toHaveAccessibleDescription(READ_ONLY_WORDS),
+      )
+    showRouted(<Deliveries receiver={receiver()} onState={nothing} />)
+    await waitFor(() =>
+      expect(screen.getByRole('button', { name: /^Retry/ })).toHaveAccessibleDescription(READ_ONLY_WORDS),
+    )
+  })
+
+  it('says so beforehand where the receiver is not of a team that the user administers', async () => {
+    inTeams(null, 'risk')
+    table(receiver({ id: 1, team: null }), receiver({ id: 2, team: 'risk' }))
+    for (const name of ROW)
+      await waitFor(() =>
+        expect(screen.getByRole('button', { name })).toHaveAccessibleDescription(
+          /The installation owns this/,
+        ),
+      )
+    expect(screen.getByRole('button', { name: 'Edit receiver 2' })).not.toHaveAccessibleDescription()
   })
 })
 
@@ -250,9 +285,11 @@ describe('deliveries', () => {
     showRouted(<Deliveries receiver={receiver()} onState={nothing} />)
     const [, failed, sending] = await screen.findAllByRole('row')
     expect(failed).toHaveTextContent('Failed1503It answers 503.')
-    expect(
-      within(sending as HTMLElement).getByRole('button', { name: 'Retry alert.opened of event 8' }),
-    ).toHaveAccessibleDescription('A delivery is in progress.')
+    await waitFor(() =>
+      expect(
+        within(sending as HTMLElement).getByRole('button', { name: 'Retry alert.opened of event 8' }),
+      ).toHaveAccessibleDescription('A delivery is in progress.'),
+    )
     await userEvent.click(screen.getByRole('button', { name: 'Retry alert.opened of event 9' }))
     await waitFor(() => expect(asked).toHaveBeenCalled())
   })
@@ -260,9 +297,8 @@ describe('deliveries', () => {
   it('cannot be sent again while the receiver is off', async () => {
     given.get('/receivers/1/deliveries', () => ({ results: [delivery()], next: null }))
     showRouted(<Deliveries receiver={receiver({ enabled: false })} onState={nothing} />)
-    expect(await screen.findByRole('button', { name: /^Send again alert/ })).toHaveAccessibleDescription(
-      'The receiver is disabled.',
-    )
+    const again = await screen.findByRole('button', { name: /^Send again alert/ })
+    await waitFor(() => expect(again).toHaveAccessibleDescription('The receiver is disabled.'))
   })
 })
 

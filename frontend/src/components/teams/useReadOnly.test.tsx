@@ -1,6 +1,6 @@
 import { screen } from '@testing-library/react'
 import { keys } from '@/api/keys'
-import { pipeline, session, T0 } from '@/testing/factories'
+import { pipeline, READ_ONLY, READ_ONLY_WORDS, session } from '@/testing/factories'
 import { show, testClient } from '@/testing/render'
 import { useNoRights, useReadOnly, useRefusal } from './useReadOnly'
 
@@ -14,10 +14,6 @@ function Both() {
       {useReadOnly('ours')} / {useNoRights('ours') ?? 'allowed'}
     </p>
   )
-}
-
-const MODE = {
-  ...{ read_only: true, source: 'administrator', reason: 'Upgrade', set_by: 'root', since: T0, etag: '"1"' },
 }
 
 function clientOf(roles: Record<string, string>) {
@@ -58,17 +54,15 @@ it.each([
 
 it('an operator can change nothing of an installation that is read-only, and may still do what that allows', async () => {
   const client = testClient()
-  client.setQueryData(keys.session, { ...session('operator'), read_only: MODE })
+  client.setQueryData(keys.session, { ...session('operator'), read_only: READ_ONLY })
   client.setDefaultOptions({ queries: { staleTime: Infinity } })
   show(<Both />, client)
-  expect(
-    await screen.findByText('The installation is read-only, set by root: Upgrade / allowed'),
-  ).toBeInTheDocument()
+  expect(await screen.findByText(`${READ_ONLY_WORDS} / allowed`)).toBeInTheDocument()
 })
 
 it('a viewer is told of the role, which stays when the mode has ended', async () => {
   const client = testClient()
-  client.setQueryData(keys.session, { ...session('viewer'), read_only: MODE })
+  client.setQueryData(keys.session, { ...session('viewer'), read_only: READ_ONLY })
   client.setDefaultOptions({ queries: { staleTime: Infinity } })
   show(<Reason name="ours" />, client)
   expect(await screen.findByText(/^Your role is Viewer/)).toBeInTheDocument()

@@ -4,6 +4,7 @@ import { sessionQuery } from '@/api/session'
 import { teamsQuery } from '@/api/teams'
 import { cannotAdminister, cannotWrite, reaches, ROLE_WORDS } from '@/domain/roles'
 import { useFrozen } from '@/lib/session'
+import { READING } from './useTeamChoice'
 
 const RANKED = { operator: cannotWrite, admin: cannotAdminister } as const
 type Needed = keyof typeof RANKED
@@ -16,16 +17,17 @@ export function useRefusal(needed: Needed = 'operator'): (owner: string | null) 
 }
 
 /** The same for what an installation that is read-only allows. The role in the team counts, which may be lower than the highest
- * one of the session. */
+ * one of the session. Where the teams cannot be read, the server decides. */
 export function useRights(needed: Needed = 'operator'): (owner: string | null) => string | null {
   const { data: session } = useQuery(sessionQuery)
   const differs = session !== undefined && session.role !== session.everywhere
-  const { data: teams } = useQuery({ ...teamsQuery, enabled: differs })
+  const teams = useQuery({ ...teamsQuery, enabled: differs })
   return (owner) => {
     const nowhere = RANKED[needed](session)
     if (nowhere !== null || !session || reaches(session.everywhere, needed)) return nowhere
     if (owner === null) return 'The installation owns this: only a role in all teams can change it.'
-    const role = teams?.find(({ name }) => name === owner)?.role
+    if (teams.isLoading) return READING
+    const role = teams.data?.find(({ name }) => name === owner)?.role
     if (!role || reaches(role, needed)) return null
     return needed === 'admin'
       ? `Only administrators of the team ${owner} can do this.`

@@ -6,6 +6,9 @@ import type { Team } from '@/api/types'
 import { DEFAULT_TEAM, INSTALLATION } from '@/domain/owners'
 import { reaches, type Role } from '@/domain/roles'
 
+/** Why what depends on the teams has to wait. */
+export const READING = 'The teams are being read.'
+
 /** No team, in the field. */
 const NONE = ''
 
@@ -58,7 +61,7 @@ function useChoice(role: Role, { none, preferred }: Asked): TeamChoice {
 
 function notRead({ data, error }: UseQueryResult<Team[]>): string | null {
   if (data) return null
-  return error ? 'The teams could not be read.' : 'The teams are being read.'
+  return error ? 'The teams could not be read.' : READING
 }
 
 /** Who owns what operators or administrators make beside pipelines: with the role in all teams, the installation unless a

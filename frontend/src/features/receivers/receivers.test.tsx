@@ -297,8 +297,11 @@ describe('deliveries', () => {
   it('cannot be sent again while the receiver is off', async () => {
     given.get('/receivers/1/deliveries', () => ({ results: [delivery()], next: null }))
     showRouted(<Deliveries receiver={receiver({ enabled: false })} onState={nothing} />)
-    const again = await screen.findByRole('button', { name: /^Send again alert/ })
-    await waitFor(() => expect(again).toHaveAccessibleDescription('The receiver is disabled.'))
+    await waitFor(() =>
+      expect(screen.getByRole('button', { name: /^Send again alert/ })).toHaveAccessibleDescription(
+        'The receiver is disabled.',
+      ),
+    )
   })
 })
 

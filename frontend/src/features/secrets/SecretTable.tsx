@@ -2,6 +2,7 @@ import { Link } from '@tanstack/react-router'
 import { Group } from '@mantine/core'
 import { IconAlertTriangle } from '@tabler/icons-react'
 import type { Secret } from '@/api/types'
+import { useRefusal } from '@/components/teams/useReadOnly'
 import { useSeveralTeams } from '@/components/teams/useTeamChoice'
 import { ReasonButton } from '@/components/ui/ReasonButton'
 import { Table } from '@/components/ui/Table'
@@ -14,15 +15,14 @@ import classes from './secrets.module.css'
 
 interface SecretTableProps {
   secrets: Secret[]
-  /** Why a secret may not be changed; null where it may. */
-  readOnly: (secret: Secret) => string | null
   onBind: (secret: Secret) => void
   onReplace: (secret: Secret) => void
   onDelete: (secret: Secret) => void
 }
 
-export function SecretTable({ secrets, readOnly, onBind, onReplace, onDelete }: SecretTableProps) {
+export function SecretTable({ secrets, onBind, onReplace, onDelete }: SecretTableProps) {
   const several = useSeveralTeams()
+  const refusal = useRefusal('admin')
   return (
     <Table
       label="Secrets"
@@ -70,7 +70,7 @@ export function SecretTable({ secrets, readOnly, onBind, onReplace, onDelete }: 
                 <ReasonButton
                   variant="default"
                   size="compact-xs"
-                  reason={readOnly(secret)}
+                  reason={refusal(secret.team)}
                   aria-label={`Bind ${secret.name}`}
                   onClick={() => onBind(secret)}
                 >
@@ -81,7 +81,7 @@ export function SecretTable({ secrets, readOnly, onBind, onReplace, onDelete }: 
                 <ReasonButton
                   variant="default"
                   size="compact-xs"
-                  reason={readOnly(secret)}
+                  reason={refusal(secret.team)}
                   aria-label={`Replace ${named(secret)}`}
                   onClick={() => onReplace(secret)}
                 >
@@ -91,7 +91,7 @@ export function SecretTable({ secrets, readOnly, onBind, onReplace, onDelete }: 
               <ReasonButton
                 variant="default"
                 size="compact-xs"
-                reason={readOnly(secret)}
+                reason={refusal(secret.team)}
                 aria-label={`Delete ${named(secret)}`}
                 onClick={() => onDelete(secret)}
               >

@@ -3,7 +3,6 @@ import { IconPlus } from '@tabler/icons-react'
 import { useState } from 'react'
 import { secretsQuery } from '@/api/secrets'
 import { sessionQuery } from '@/api/session'
-import { teamsQuery } from '@/api/teams'
 import type { Secret } from '@/api/types'
 import { CodeBlock } from '@/components/ui/CodeBlock'
 import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
@@ -15,7 +14,6 @@ import { plural } from '@/lib/format'
 import { useBarred } from '@/lib/session'
 import { BindSecretDialog } from './BindSecretDialog'
 import { DeleteSecretDialog } from './DeleteSecretDialog'
-import { cannotChange } from './owners'
 import { SecretDialog } from './SecretDialog'
 import { SecretTable } from './SecretTable'
 import classes from './secrets.module.css'
@@ -25,7 +23,6 @@ type Open = { kind: 'set' } | { kind: 'bind' | 'replace' | 'delete'; secret: Sec
 /** Names of secrets, and who uses them. A value is typed in and never shown again. */
 export function SecretsPage() {
   const { data: session } = useQuery(sessionQuery)
-  const { data: teams = [] } = useQuery(teamsQuery)
   const hidden = cannotSeeSecrets(session)
   const readOnly = useBarred(cannotWriteSecrets)
   const { data: secrets, error, refetch } = useQuery({ ...secretsQuery, enabled: !hidden })
@@ -58,7 +55,6 @@ export function SecretsPage() {
           ) : (
             <SecretTable
               secrets={secrets}
-              readOnly={(secret) => cannotChange(secret, teams, session)}
               onBind={(secret) => setOpen({ kind: 'bind', secret })}
               onReplace={(secret) => setOpen({ kind: 'replace', secret })}
               onDelete={(secret) => setOpen({ kind: 'delete', secret })}

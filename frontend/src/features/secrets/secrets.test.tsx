@@ -1,13 +1,13 @@
 import { screen, waitFor, within } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
 import { vi } from 'vitest'
+import type { Secret } from '@/api/types'
 import { OutdatedSecrets } from '@/features/pipeline/OutdatedSecrets'
-import { secret, session } from '@/testing/factories'
+import { READ_ONLY, READ_ONLY_WORDS, secret, session } from '@/testing/factories'
 import { show, showRouted } from '@/testing/render'
 import { given, problem } from '@/testing/server'
 import { BindSecretDialog } from './BindSecretDialog'
 import { DeleteSecretDialog } from './DeleteSecretDialog'
-import { cannotChange } from './owners'
 import { SecretDialog } from './SecretDialog'
 import { SecretTable } from './SecretTable'
 
@@ -107,31 +107,45 @@ describe('the team of a secret', () => {
     await waitFor(() => expect(asked).toHaveBeenCalledWith(expect.objectContaining({ team: 'payments' })))
   })
 
+  const table = (rows: Secret[]) => {
+    const no = () => {}
+    showRouted(<SecretTable secrets={rows} onBind={no} onReplace={no} onDelete={no} />)
+  }
+  const deleting = (name: string) => screen.getByRole('button', { name: `Delete ${name}` })
+
   it('is shown in the list, and decides who may change it', async () => {
+    given.get('/session', () => ({ ...session('admin'), everywhere: null }))
     given.get('/teams', () => ({ results: teams, next: null }))
-    const own = { ...session('admin'), everywhere: null }
     const rows = [
       secret({ team: 'payments' }),
       secret({ name: 'other', team: 'risk' }),
       secret({ name: 'all' }),
     ]
-    const no = () => {}
-    showRouted(
-      <SecretTable
-        secrets={rows}
-        readOnly={(row) => cannotChange(row, teams, own)}
-        onBind={no}
-        onReplace={no}
-        onDelete={no}
-      />,
-    )
+    table(rows)
     const first = within((await screen.findAllByRole('row'))[1]!)
     expect(await first.findByText('payments')).toBeVisible()
-    expect(first.getByRole('button', { name: 'Delete shop' })).not.toHaveAttribute('aria-disabled', 'true')
-    for (const name of ['other', 'all']) {
-      expect(screen.getByRole('button', { name: `Delete ${name}` })).toHaveAttribute('aria-disabled', 'true')
-    }
-    expect(cannotChange(rows[2]!, teams, session('admin'))).toBeNull()
+    expect(deleting('shop')).not.toHaveAccessibleDescription()
+    expect(deleting('other')).toHaveAccessibleDescription('Only administrators of the team risk can do this.')
+    expect(deleting('all')).toHaveAccessibleDescription(/^The installation owns this/)
+  })
+
+  it('refuses nothing for want of rights while the teams are read', async () => {
+    given.get('/session', () => ({ ...session('admin'), everywhere: null }))
+    let answer = () => {}
+    given.get('/teams', async () => {
+      await new Promise<void>((resolve) => (answer = resolve))
+      return { results: teams, next: null }
+    })
+    table([secret({ team: 'payments' })])
+    await waitFor(() => expect(deleting('shop')).toHaveAccessibleDescription('The teams are being read.'))
+    answer()
+    await waitFor(() => expect(deleting('shop')).not.toHaveAccessibleDescription())
+  })
+
+  it('is changed by nobody while the installation is read-only', async () => {
+    given.get('/session', () => ({ ...session('admin'), read_only: READ_ONLY }))
+    table([secret()])
+    await waitFor(() => expect(deleting('shop')).toHaveAccessibleDescription(READ_ONLY_WORDS))
   })
 })
 
@@ -165,16 +179,16 @@ describe('the list of secrets', () => {
     ]
     const bound = vi.fn()
     const no = () => {}
-    showRouted(
-      <SecretTable secrets={rows} readOnly={() => null} onBind={bound} onReplace={no} onDelete={no} />,
-    )
+    showRouted(<SecretTable secrets={rows} onBind={bound} onReplace={no} onDelete={no} />)
     const first = within((await screen.findAllByRole('row'))[1]!)
     expect(first.getByText('Outdated')).toBeVisible()
     expect(first.getByText('Not encrypted')).toBeVisible()
     expect(first.getByText(/orders → broker:9093/)).toBeVisible()
     expect(screen.getByText('Nothing')).toBeVisible()
     expect(screen.queryByRole('button', { name: 'Bind hooks' })).toBeNull()
-    await userEvent.click(screen.getByRole('button', { name: 'Bind shop' }))
+    const bind = () => screen.getByRole('button', { name: 'Bind shop' })
+    await waitFor(() => expect(bind()).not.toHaveAccessibleDescription())
+    await userEvent.click(bind())
     expect(bound).toHaveBeenCalledWith(rows[0])
   })
 })
@@ -207,7 +221,7 @@ describe('what is kept elsewhere', () => {
   it('has no version until one is known, and is not replaced here', async () => {
     const rows = [secret({ name: 'env:PASSWORD', backend: 'env', version: 0, readable: null })]
     const no = () => {}
-    showRouted(<SecretTable secrets={rows} readOnly={() => null} onBind={no} onReplace={no} onDelete={no} />)
+    showRouted(<SecretTable secrets={rows} onBind={no} onReplace={no} onDelete={no} />)
     expect(await screen.findByRole('button', { name: 'Bind env:PASSWORD' })).toBeVisible()
     expect(screen.queryByRole('button', { name: 'Replace env:PASSWORD' })).toBeNull()
     expect(screen.queryByText('Store locked')).toBeNull()

@@ -145,6 +145,25 @@ def test_events_are_filtered_by_kind_and_category(run: Run) -> None:
     assert "'states', 'requests', 'migrations', 'faults' or 'configuration'" in refused.stderr
 
 
+def test_a_list_in_which_nothing_matches_says_so_and_is_empty_for_programs(run: Run) -> None:
+    assert run("events").stdout == "No events.\n"
+    assert run("list").stdout == "No pipelines. Create one: headgate apply -f FILE\n"
+    run("apply", "-f", "-", text=ORDERS)
+    for words, command in {
+        "alerts": ("alerts", "list", "--rule", "lag"),
+        "change requests": ("requests", "list", "--pipeline", "orders"),
+        "dead letters": ("dead-letters", "list", "orders", "--state", "new"),
+        "events": ("events", "--kind", "phase.changed"),
+        "migrations": ("migrations", "list", "--pipeline", "orders"),
+        "pipelines": ("list", "--phase", "running"),
+        "silences": ("silences", "list", "--state", "active"),
+    }.items():
+        assert run(*command).stdout == f"No {words} match.\n"
+        assert json.loads(run(*command, "-o", "json").stdout) == []
+    for command in (("fleet", "--label", "env:none"), ("status", "--host", "none")):
+        assert run(*command).stdout.endswith("No pipelines match.\n")
+
+
 def test_dead_letters_are_listed_shown_retried_and_discarded(run: Run) -> None:
     row = RunFactory.create(pipeline=PipelineFactory.create(name="orders"))
     dead_letters = [DeadLetterFactory.create(run=row) for _ in range(3)]

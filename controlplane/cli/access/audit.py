@@ -61,7 +61,7 @@ def list_audit(session: Session, chosen: Chosen, limit: Limit = 50) -> None:
     if session.printed(found):
         return
     columns = ("id", "row", "at", "user", "action", "object", "outcome", "from", "token")
-    output.table(columns, map(_row, found), empty="No rows match." if chosen.query() else "No rows.")
+    output.table(columns, map(_row, found), empty=output.none("rows", chosen.query().values()))
 
 
 def _row(row: dict[str, Any]) -> tuple[object, ...]:

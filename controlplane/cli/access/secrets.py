@@ -129,7 +129,8 @@ def list_secrets(
         return
     facts = ("name", "team", "for", "version", "age", "by", "readable")
     columns = (*facts, "pipelines", "destinations", "used by", "last use")
-    output.table(columns, map(_row, found), empty="No secrets. Store one: headgate secrets set NAME")
+    empty = output.none("secrets", (team,), "Store one: headgate secrets set NAME")
+    output.table(columns, map(_row, found), empty=empty)
 
 
 def _row(secret: dict[str, Any]) -> tuple[object, ...]:

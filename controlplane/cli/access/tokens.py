@@ -27,7 +27,8 @@ def list_tokens(
     if session.printed(found):
         return
     columns = ("id", "name", "user", "scope", "expires", "last used", "from", "created by")
-    output.table(columns, map(_row, found), empty="No tokens. Create one: headgate tokens create NAME")
+    empty = output.none("tokens", (user,), "Create one: headgate tokens create NAME")
+    output.table(columns, map(_row, found), empty=empty)
     if endless := [each["id"] for each in found if each["expires_at"] is None]:
         output.print_line(f"Warning: {', '.join(endless)} never expires. Create a token with an end in its place.")
 

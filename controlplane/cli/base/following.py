@@ -126,6 +126,8 @@ def print_log(
     if session.printed({"run": found["number"]} | piece):
         return
     output.write_text(piece["text"])
+    if not piece["text"]:
+        output.note(output.none("lines", (at, *wanted.values())))
     if any(wanted.values()) and piece["searched"] < piece["total"]:
         output.note(f"Only the last {piece['searched']:,} of {piece['total']:,} bytes were searched.")
 

@@ -149,6 +149,16 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, empty: st
     console(stderr=stderr).print(grid(columns, body) if body else empty)
 
 
+def none(what: str, filters: Iterable[object], first: str = "") -> str:
+    """What is said of an empty list: that nothing matches its filters, or without one `first`, how to get an entry."""
+    return f"No {what} match." if any(filters) else f"No {what}. {first}".rstrip()
+
+
+def no_pipelines(filters: Iterable[object]) -> str:
+    """The same of a list of pipelines."""
+    return none("pipelines", filters, "Create one: headgate apply -f FILE")
+
+
 def cell(value: object) -> str:
     """A value in a table: figures with separators, a dash for an unknown value."""
     if value is None or value == "":

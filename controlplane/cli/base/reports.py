@@ -127,13 +127,13 @@ def _ingest_buffer(found: Document) -> tuple[object, ...]:
     return found["source"], found["taken"], found["held"], found["capacity"], answers or None, blocked
 
 
-def fleet(found: Sequence[Document]) -> Group:
-    """The status of all pipelines: a line each, and the sums."""
+def fleet(found: Sequence[Document], *, host: str | None = None) -> Group:
+    """The status of all pipelines, or of those on a host: a line each, and the sums."""
     from rich.console import Group
     from rich.text import Text
 
     columns = ("name", "phase", "host", "records/s", "lag", "in flight", "condition")
-    return Group(output.grid(columns, map(_fleet_row, found)), Text(fleet_line(found)))
+    return Group(output.grid(columns, map(_fleet_row, found)), Text(fleet_line(found, host=host)))
 
 
 def _fleet_row(pipeline: Document) -> tuple[object, ...]:
@@ -142,10 +142,10 @@ def _fleet_row(pipeline: Document) -> tuple[object, ...]:
     return pipeline["name"], pipeline["phase"], pipeline["host"], *figures, pipeline["headline"]
 
 
-def fleet_line(found: Sequence[Document]) -> str:
+def fleet_line(found: Sequence[Document], *, host: str | None = None) -> str:
     """All pipelines in one line: how many are in each phase, their lag and in-flight batches."""
     if not found:
-        return "No pipelines. Create one: headgate apply -f FILE"
+        return output.no_pipelines((host,))
     phases = Counter(pipeline["phase"] for pipeline in found)
     lags = [lag for pipeline in found if (lag := pipeline["live"]["lag_records"]) is not None]
     batches = sum(pipeline["live"]["in_flight"] for pipeline in found)

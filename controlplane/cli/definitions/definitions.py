@@ -126,12 +126,12 @@ def list_pipelines(
     """List pipelines."""
     from controlplane.cli.base import output
 
-    phase = phase.upper() if phase else None
-    found = session.client().pages("pipelines", phase=phase, team=team, label=label, host=host, q=query, limit=limit)
+    filters = {"phase": phase and phase.upper(), "team": team, "label": label, "host": host, "q": query}
+    found = session.client().pages("pipelines", limit=limit, **filters)
     if session.printed(found):
         return
     columns = ("name", "team", "phase", "desired state", "records/s", "lag", "host", "revision", "since")
-    output.table(columns, map(_row, found), empty="No pipelines. Create one: headgate apply -f FILE")
+    output.table(columns, map(_row, found), empty=output.no_pipelines(filters.values()))
 
 
 def _row(pipeline: dict[str, Any]) -> tuple[object, ...]:

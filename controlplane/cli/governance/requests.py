@@ -32,7 +32,7 @@ def list_requests(
     if session.printed(found):
         return
     columns = ("id", "pipeline", "change", "state", "approvals", "created", "by", "reason")
-    empty = "No change requests. Make one: headgate stop NAME --request REASON"
+    empty = output.none("change requests", (pipeline, state), "Make one: headgate stop NAME --request REASON")
     output.table(columns, map(_row, found), empty=empty)
 
 

@@ -49,12 +49,12 @@ def fleet(
     from controlplane.cli.base import output
 
     group_of = _grouping(group_by)
-    phase = phase.upper() if phase else None
-    found = session.client().pages("fleet", phase=phase, team=team, label=label, host=host)
+    filters = {"phase": phase and phase.upper(), "team": team, "label": label, "host": host}
+    found = session.client().pages("fleet", limit=None, **filters)
     if session.printed(found):
         return
     if not found:
-        output.print_line("No pipelines.")
+        output.print_line(output.no_pipelines(filters.values()))
         return
     for name, members in _groups(found, group_of):
         output.print_line(_summary(name, members))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -24,7 +25,8 @@ def status(
         raise CommandError.of_usage("Give either the NAME of a pipeline or --host.")
     client = session.client()
     if name is None:
-        _show(session, watch, lambda: client.pages("pipelines", host=host), reports.fleet, reports.fleet_line)
+        page, line = partial(reports.fleet, host=host), partial(reports.fleet_line, host=host)
+        _show(session, watch, lambda: client.pages("pipelines", host=host), page, line)
     else:
         address = path(name, "status")
         _show(session, watch, lambda: client.get(address), reports.status, reports.status_line)

@@ -184,7 +184,8 @@ def list_migrations(
         (r["id"], r["pipeline"], r["kind"], r["stage"], output.ago(r["stage_since"]), r["created_by"], r["reason"])
         for r in rows
     )
-    output.table(columns, table, empty="No migrations. Plan one: headgate migrations plan NAME")
+    empty = output.none("migrations", (pipeline, state), "Plan one: headgate migrations plan NAME")
+    output.table(columns, table, empty=empty)
 
 
 @app.verb()

@@ -45,7 +45,7 @@ def list_alerts(
     if session.printed(found):
         return
     columns = ("id", "state", "severity", "since", "rule", "subject", "message", "silenced until")
-    output.table(columns, map(_row, found), empty="No alerts.")
+    output.table(columns, map(_row, found), empty=output.none("alerts", query.values()))
 
 
 def _row(alert: dict[str, Any]) -> tuple[object, ...]:

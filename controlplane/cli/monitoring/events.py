@@ -26,7 +26,7 @@ def events(
     limit: Limit = 50,
 ) -> None:
     """Print events, oldest first. With --follow it continues with new events."""
-    from controlplane.cli.base import following, reports
+    from controlplane.cli.base import following, output, reports
 
     wanted = {"pipeline": pipeline, "kind": kind, "category": category}
     found = list(reversed(session.client().pages("events", limit=limit, **wanted)))
@@ -36,3 +36,5 @@ def events(
         reports.event(session, event)
     if follow:
         following.follow_events(session, wanted, last_id=str(found[-1]["id"]) if found else "")
+    elif not found:
+        output.print_line(output.none("events", wanted.values()))

@@ -211,7 +211,7 @@ def list_deliveries(
     if session.printed(found):
         return
     columns = ("id", "state", "type", "event", "alert", "attempts", "answer", "last attempt", "error")
-    output.table(columns, map(_delivery_row, found), empty="No deliveries.")
+    output.table(columns, map(_delivery_row, found), empty=output.none("deliveries", (state,)))
 
 
 def _delivery_row(delivery: dict[str, Any]) -> tuple[object, ...]:

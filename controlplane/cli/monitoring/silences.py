@@ -31,8 +31,8 @@ def list_silences(
     if session.printed(found):
         return
     columns = ("id", "state", "alerts", "ends at", "by", "comment", "suppressed")
-    empty = "No silences. Add one: headgate silences create --pipeline NAME --for 2h --comment TEXT"
-    output.table(columns, map(_row, found), empty=empty)
+    first = "Add one: headgate silences create --pipeline NAME --for 2h --comment TEXT"
+    output.table(columns, map(_row, found), empty=output.none("silences", (state,), first))
 
 
 def _row(silence: dict[str, Any]) -> tuple[object, ...]:

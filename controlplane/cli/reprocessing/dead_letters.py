@@ -57,7 +57,7 @@ def list_dead_letters(
     if session.printed(found):
         return
     columns = ("id", "at", "component", "cause", "origin", "bytes", "state")
-    output.table(columns, map(_row, found), empty="No dead letters.")
+    output.table(columns, map(_row, found), empty=output.none("dead letters", query.values()))
     if found:
         _print_causes(client.get(path(name, "dead-letters", "summary"), **query))
 

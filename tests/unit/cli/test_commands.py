@@ -402,6 +402,13 @@ def test_the_lines_of_a_log_that_are_wanted_are_chosen_by_the_server(orders: Fak
     assert "searched" not in run("logs", "orders").stderr
 
 
+def test_a_log_without_a_line_says_so_beside_the_lines(orders: FakeApi) -> None:
+    orders.runs, orders.logs = [a_run(1, "LIVE")], {101: ""}
+    whole, found = run("logs", "orders"), run("logs", "orders", "--find", "oops")
+    assert (whole.stdout, whole.stderr) == ("", "No lines.\n")
+    assert (found.stdout, found.stderr) == ("", "No lines match.\n")
+
+
 def test_a_log_is_printed_around_a_line_and_of_the_run_before(orders: FakeApi) -> None:
     orders.runs = [a_run(1, "ENDED") | {"epoch": 1}, a_run(2, "LIVE") | {"epoch": 2}]
     orders.logs = {101: "old\n", 102: "new\n"}

@@ -44,10 +44,11 @@ from workers.adapters.receivers.mails import SmtpMails
 from workers.adapters.receivers.posts import HttpPosts
 from workers.adapters.rundirs import LocalRunDirs
 from workers.adapters.secrets import StoredSecrets, backends
-from workers.adapters.surveys import ChildSurveys
+from workers.adapters.surveys import ChildSparkClusters, ChildSurveys
 from workers.adapters.vault import VaultSecrets
 from workers.ports import AuditReceiver, Now, Secrets, SpanExport
 from workers.supervisor.background.broker_connection import EXIT_BROKER_UNRESPONSIVE, BrokerConnection, Canary
+from workers.supervisor.background.connections import ConnectionTester
 from workers.supervisor.background.janitor import Janitor
 from workers.supervisor.background.loop import BackgroundLoop
 from workers.supervisor.background.pruning import Limits
@@ -73,7 +74,7 @@ from workers.supervisor.tick.memory import Memory
 from workers.supervisor.tick.observe import Observer
 from workers.supervisor.tick.reconciling import Reconciler
 from workers.supervisor.tick.tick import Supervisor
-from workers.wake import CANARIES, CANARY_SECONDS, LOOK, PREVIEW, WAKE
+from workers.wake import CANARIES, CANARY_SECONDS, CONNECT, LOOK, PREVIEW, WAKE
 from workers.workflows.runner import Runner
 
 LOCK = "supervisor.lock"
@@ -81,6 +82,7 @@ RETRY_LOCK = "replays.lock"
 JANITOR_LOCK = "janitor.lock"
 INSPECTION_LOCK = "looks.lock"
 PREVIEW_LOCK = "previews.lock"
+CONNECTION_LOCK = "connections.lock"
 WATCH_LOCK = "watch.lock"
 DELIVERY_LOCK = "deliveries.lock"
 TRACE_LOCK = "traces.lock"
@@ -128,6 +130,7 @@ def background_loops(worker: Any) -> Sequence[BackgroundLoop]:
         replayer(),
         surveyor(),
         previewer(),
+        connection_tester(),
         watcher(),
         janitor(),
         delivery_sender(),
@@ -235,6 +238,13 @@ def previewer() -> BackgroundLoop:
         ShadowContext(*shared),
     )
     return Previewer(shared[2], contexts).loop(FileLock(environment.state / PREVIEW_LOCK), PREVIEW)
+
+
+def connection_tester() -> BackgroundLoop:
+    """Tests whether this host reaches Spark clusters."""
+    environment = settings.HEADGATE
+    made = ConnectionTester(environment.host, references(), ChildSparkClusters())
+    return made.loop(FileLock(environment.state / CONNECTION_LOCK), CONNECT)
 
 
 def replayer() -> BackgroundLoop:

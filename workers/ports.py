@@ -16,6 +16,8 @@ from pipelines.domain.access.audit.export import Exported
 from pipelines.domain.access.reach import ReachPolicy
 from pipelines.domain.access.secret_bindings import Purpose
 from pipelines.domain.base.positions import PartitionPosition
+from pipelines.domain.definitions.parts.clusters import ClusterSpec
+from pipelines.domain.hosts.connection_tests import ConnectionResult
 from pipelines.domain.hosts.disk import DiskSpace
 from pipelines.domain.monitoring.receivers import MailServer
 from pipelines.domain.monitoring.spans import Subject, Trace
@@ -305,6 +307,21 @@ class Surveys(Protocol):
 
     def stand_down(self) -> None:
         """Let that go."""
+
+
+class ConnectionFailed(Exception):
+    """No answer about a cluster; `code` and `hint` say why and what to do."""
+
+    def __init__(self, code: str, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.code, self.hint = code, hint
+
+
+class SparkClusters(Protocol):
+    """Connects to Spark clusters from this host."""
+
+    def test(self, spec: ClusterSpec) -> ConnectionResult:
+        """Connect to its servers, bounded. Raises ConnectionFailed."""
 
 
 class PreviewFailed(Exception):

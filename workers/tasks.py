@@ -12,14 +12,14 @@ from django.conf import settings
 
 from pipelines.foundation import clock, dispatch
 from pipelines.foundation.refusals import Refusals
-from pipelines.models import CaseRun, Peek, Preview, RecordTrace, ShadowTask
+from pipelines.models import CaseRun, ConnectionTest, Peek, Preview, RecordTrace, ShadowTask
 from pipelines.services.base import host_tasks
 from pipelines.services.ledger.rollup import roll_up
 from pipelines.services.lifecycle import operations
 from pipelines.services.monitoring import alerts, lag, silences
 from pipelines.services.monitoring.lag import LagRetention
 from pipelines.services.runs.observations import Retention, prune
-from workers.wake import CANARIES, CANARY_SECONDS, LOOK, PREVIEW, WAKE
+from workers.wake import CANARIES, CANARY_SECONDS, CONNECT, LOOK, PREVIEW, WAKE
 
 _HOST = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 _QUEUE = re.compile(rf"control|host\.{_HOST.pattern}")
@@ -32,6 +32,7 @@ def wake() -> None:
     WAKE.set()
     LOOK.set()
     PREVIEW.set()
+    CONNECT.set()
 
 
 @shared_task(name="workers.canary")  # type: ignore[untyped-decorator]
@@ -68,7 +69,7 @@ def housekeeping() -> None:
     )
     prune(now=clock.now(), retention=retention)
     operations.expire(now=clock.now())
-    host_tasks.expire(Preview, CaseRun, RecordTrace, Peek, ShadowTask, now=clock.now())
+    host_tasks.expire(Preview, CaseRun, RecordTrace, Peek, ShadowTask, ConnectionTest, now=clock.now())
     roll_up(now=clock.now())
     alerts.prune(before=clock.now() - timedelta(days=keep.event_days))
     silences.prune(before=clock.now() - timedelta(days=keep.event_days))

@@ -14,6 +14,9 @@ LOOK = threading.Event()
 PREVIEW = threading.Event()
 """The same for what makes previews."""
 
+CONNECT = threading.Event()
+"""The same for what tests connections to clusters."""
+
 CANARY_SECONDS = 5.0
 """How long a canary waits in a queue before it is dropped."""
 

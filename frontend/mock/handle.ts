@@ -4,7 +4,7 @@ import vocabulary from '../src/domain/vocabulary.json' with { type: 'json' }
 import { planned, planOf, positions } from './positions.ts'
 import { batches, diff, fleet, flow, hosts, revisions, statusOf, summary, topology } from './answers.ts'
 import { charts, partitionCharts } from './charts.ts'
-import { CLUSTERS, installation, INTERCEPTORS, RULES, SETTINGS } from './installation.ts'
+import { CLUSTERS, connection, installation, INTERCEPTORS, RULES, SETTINGS } from './installation.ts'
 import { iso, type Simulated } from './seed.ts'
 import { World } from './world.ts'
 
@@ -68,6 +68,7 @@ export async function handle(world: World, request: Request): Promise<Response> 
   if (path === '/installation/settings') return json(SETTINGS)
   if (path === '/installation/interceptors') return json(INTERCEPTORS)
   if (path === '/clusters') return page(CLUSTERS)
+  if (path === '/clusters/analytics/test') return json(connection(request.method === 'POST'))
   if (path === '/alert-rules') return json(RULES)
   if (path === '/teams') return page([])
   if (path === '/definition-schema') return json(definitionSchema)

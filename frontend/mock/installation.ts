@@ -1,7 +1,9 @@
 import type {
   AlertRule,
   Cluster,
+  ClusterTest,
   HealthCheck,
+  HostConnection,
   Installation,
   InterceptorClass,
   Setting,
@@ -64,6 +66,42 @@ export const CLUSTERS: Cluster[] = [
     ...{ created_at: iso(0), created_by: 'admin', updated_at: iso(0), updated_by: 'admin' },
   },
 ]
+
+let testedAt: number | null = null
+
+/** Two hosts that answer two seconds after they were asked: one reaches the cluster and one does not. */
+export function connection(asked: boolean): ClusterTest {
+  const now = Date.now()
+  if (asked) testedAt = now
+  const checking = testedAt !== null && now - testedAt < 2_000
+  const host = (name: string, found: Partial<HostConnection>): HostConnection => ({
+    ...{ host: name, state: 'NOT_CHECKED', message: '', code: '', hint: '', requested_by: null },
+    ...{ requested_at: null, checked_at: null, servers: [], standalone: null, unchecked: [] },
+    ...(testedAt === null ? { message: 'The connection was not tested lately.' } : {}),
+    ...(checking ? { state: 'CHECKING', requested_by: 'admin' } : {}),
+    ...(testedAt !== null && !checking ? { checked_at: iso(testedAt + 2_000), ...found } : {}),
+  })
+  return {
+    ...{ cluster: 'analytics', version: 3, checking },
+    hosts: [
+      host('alpha', {
+        state: 'REACHABLE',
+        servers: [{ server: 'spark.internal:7077', reached: true, milliseconds: 3.4, detail: '' }],
+        standalone: { workers: 3, dead_workers: 1, cores: 24, free_cores: 16, applications: 2 },
+        unchecked: [
+          'The cluster secret and the Spark version: a start checks them.',
+          'The connection from executors back to the driver: a start checks it.',
+        ],
+      }),
+      host('beta', {
+        ...{ state: 'FAILED', code: 'MASTER_UNREACHABLE' },
+        message:
+          'The Spark master spark://spark.internal:7077 cannot be used: spark.internal:7077: The server refuses the connection.',
+        hint: 'Check that it runs, that this host can reach it, and that it has the same Spark version.',
+      }),
+    ],
+  }
+}
 
 const rule = (name: AlertRule['rule'], description: string, more: Partial<AlertRule> = {}): AlertRule => ({
   ...{ rule: name, description, severity: 'critical', next_step: '', thresholds: [], about_pipelines: true },

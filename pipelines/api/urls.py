@@ -196,6 +196,7 @@ v1 = [
     path("hosts/<name:name>/undrain", hosts.UndrainHost.as_view()),
     path("clusters", clusters.ClusterList.as_view()),
     path("clusters/<name:name>", clusters.ClusterDetail.as_view()),
+    path("clusters/<name:name>/test", clusters.ClusterTest.as_view()),
     path("components", catalogue.ComponentList.as_view()),
     path("templates", catalogue.TemplateList.as_view()),
     path("templates/<name:name>", catalogue.TemplateDetail.as_view()),

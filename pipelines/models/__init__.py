@@ -2,7 +2,7 @@
 
 from pipelines.models.access import DEFAULT_TEAM, AccessToken, LoginCount, RoleBinding, Team
 from pipelines.models.alerts import Alert, AlertSetting
-from pipelines.models.cluster import Cluster
+from pipelines.models.cluster import Cluster, ConnectionTest
 from pipelines.models.dead_letter import DeadLetter
 from pipelines.models.definition import Pipeline
 from pipelines.models.event import AuditCheck, AuditForwarding, AuditHead, AuditRow, Event, IdempotencyKey
@@ -49,6 +49,7 @@ __all__ = [
     "ChannelTotals",
     "Cluster",
     "ComponentTotals",
+    "ConnectionTest",
     "DeadLetter",
     "Delivery",
     "DemoFault",

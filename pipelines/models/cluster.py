@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from django.db import models
 
+from pipelines.models.host_task import IS_OPEN, HostTask
+
 
 class Cluster(models.Model):
     """A named cluster for the pipelines of its team, or without one for all: `spec` as `ClusterSpec` has it. `version`
@@ -20,3 +22,21 @@ class Cluster(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class ConnectionTest(HostTask):
+    """A host's connection to version `version` of a cluster; `result`: `ConnectionResult`."""
+
+    NOUN = "connection"
+    ADVICE = "Look in the worker's log for why it ended, and test the connection again."
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="tests")
+    host = models.ForeignKey("pipelines.Host", on_delete=models.CASCADE, related_name="+")
+    version = models.PositiveIntegerField()
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["cluster", "-requested_at"], name="connection_tests_by_time"),
+            models.Index(fields=["expires_at"], name="connection_tests_by_expiry"),
+            models.Index(fields=["host"], condition=IS_OPEN, name="open_connection_tests"),
+        ]

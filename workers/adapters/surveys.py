@@ -1,4 +1,5 @@
-"""Looks at positions, each in a child process that runs the agent's own guard: what hangs in a client ends with it."""
+"""Looks at positions and at Spark clusters, each in a child process that runs the agent's own code: what hangs in a
+client or in a look-up of a name ends with it."""
 
 from __future__ import annotations
 
@@ -6,15 +7,19 @@ import subprocess
 import sys
 import threading
 
+from pipelines.domain.definitions.parts.clusters import ClusterSpec
+from pipelines.domain.hosts import connection_tests
+from pipelines.domain.hosts.connection_tests import ConnectionResult
 from pipelines.domain.positions.plan import InspectionRequest, InspectionResult
 from pipelines.domain.runs.protocol import AgentUser
 from workers.adapters.processes import Child
-from workers.ports import InspectionFailed
+from workers.ports import ConnectionFailed, InspectionFailed
 
 SECONDS = 45.0
 _SURVEY = "workers.agent.startup.survey"
 _TRANSLATING = "workers.agent.kafka.translating"
 """Who answers: the latter where the question is about another cluster."""
+_CONTACT = "workers.agent.spark.contact"
 _PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ")
 _LAST_WORDS = 500
 
@@ -66,6 +71,33 @@ class ChildSurveys:
             words = log.decode(errors="replace").strip()[-_LAST_WORDS:]
             raise InspectionFailed(
                 "inspection_failed", f"The inspection ended with {child.returncode}: {words}", ""
+            ) from None
+
+
+class ChildSparkClusters:
+    """`workers.ports.SparkClusters`."""
+
+    def __init__(self, seconds: float = connection_tests.SECONDS) -> None:
+        self._seconds = seconds
+
+    def test(self, spec: ClusterSpec) -> ConnectionResult:
+        child = _child(_CONTACT)
+        try:
+            said, log = child.communicate(spec.model_dump_json().encode(), self._seconds)
+        except subprocess.TimeoutExpired:
+            raise ConnectionFailed(
+                "CLUSTER_TIMED_OUT",
+                f"The cluster was not connected to within {self._seconds:g} s.",
+                "Check that this host resolves the names of the servers, and that nothing delays its connections.",
+            ) from None
+        finally:
+            _end(child)
+        try:
+            return ConnectionResult.model_validate_json(said)
+        except ValueError:
+            words = log.decode(errors="replace").strip()[-_LAST_WORDS:]
+            raise ConnectionFailed(
+                "connection_failed", f"The test ended with {child.returncode}: {words}", "Test the connection again."
             ) from None
 
 

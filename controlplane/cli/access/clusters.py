@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Annotated, Any
 
 import typer
@@ -12,6 +13,10 @@ from controlplane.cli.base.inputs import read_text
 from controlplane.cli.base.session import Limit, Session
 
 MAX_BYTES = 256 * 1024
+TESTED_WITHIN = 65.0
+"""Seconds for which hosts are waited for: a little longer than the server does."""
+POLL_S = 0.5
+CANNOT_BE_USED = "cluster_unusable"
 
 Name = Annotated[str, typer.Argument(help="The cluster's name.", metavar="NAME")]
 
@@ -74,6 +79,56 @@ def apply(
         output.print_line(f"{made['name']}: version {made['version']}")
         if made["pending"]:
             output.print_line(f"Restart to take it: {', '.join(made['pending'])}")
+
+
+@app.verb("test")
+def connect(
+    session: Session,
+    name: Name,
+    last: Annotated[bool, typer.Option("--last", help="Show the last test, and make none.")] = False,
+) -> None:
+    """Have every host connect to a cluster, and show what each has found.
+
+    Nothing is submitted to the cluster. Exit code 1 where a host cannot use it.
+    """
+    from controlplane.cli.base import output
+
+    client, address = session.client(), f"clusters/{name}/test"
+    found = client.get(address) if last else client.post(address, {})[1]
+    if found["checking"] and not session.for_programs:
+        output.note(f"Hosts connect to {name}.")
+    deadline = time.monotonic() + TESTED_WITHIN
+    while found["checking"] and not last and time.monotonic() < deadline:
+        time.sleep(POLL_S)
+        found = client.get(address)
+    if not session.printed(found):
+        columns = ("host", "connection", "took", "found", "checked")
+        output.table(columns, map(_connection, found["hosts"]), empty="No host has reported yet.")
+        for open_ in dict.fromkeys(each for host in found["hosts"] for each in host["unchecked"]):
+            output.print_line(f"Not checked: {open_}")
+    if failed := [host for host in found["hosts"] if host["state"] == "FAILED"]:
+        names = ", ".join(host["host"] for host in failed)
+        raise CommandError(
+            f"{name} cannot be used from {names}", failed[0]["message"], failed[0]["hint"], CANNOT_BE_USED
+        )
+
+
+def _connection(host: dict[str, Any]) -> tuple[object, ...]:
+    from controlplane.cli.base.output import ago
+
+    took = [f"{each['milliseconds']:g} ms" for each in host["servers"] if each["reached"]]
+    return host["host"], host["state"], ", ".join(took), _found(host), ago(host["checked_at"])
+
+
+def _found(host: dict[str, Any]) -> str:
+    """What a host has found, or why it found nothing."""
+    reached = [each["server"] for each in host["servers"] if each["reached"]]
+    servers = f"{len(reached)} of {len(host['servers'])} servers: {', '.join(reached)}." if reached else ""
+    away = [f"{each['server']}: {each['detail']}" for each in host["servers"] if reached and not each["reached"]]
+    words = [servers, *away, host["message"], host["hint"]]
+    if page := host["standalone"]:
+        words.insert(1, f"{page['workers']} workers, {page['free_cores']} of {page['cores']} cores free.")
+    return " ".join(filter(None, words))
 
 
 @app.verb()

@@ -22,6 +22,7 @@ export const keys = {
   templates: ['templates'] as const,
   definitionSchema: ['definition-schema'] as const,
   clusters: ['clusters'] as const,
+  clusterTest: (name: string) => ['cluster-test', name] as const,
   bindings: (team: string) => ['teams', team, 'bindings'] as const,
   receivers: ['receivers'] as const,
   deliveries: (receiver: number, state?: string) =>

@@ -373,6 +373,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/clusters/{name}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Show what the last test of the connection has found, host by host. Tests are kept for a day. */
+        get: operations["get_cluster_test"];
+        put?: never;
+        /**
+         * @description Have every host whose worker runs connect to the cluster, within 10 s. Nothing is submitted to it. GET shows
+         *     what they find.
+         */
+        post: operations["test_cluster"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/components": {
         parameters: {
             query?: never;
@@ -3947,6 +3968,20 @@ export interface components {
             next: string | null;
         };
         /**
+         * ClusterTest
+         * @description The connection from every host to a Spark cluster. `checking`: whether a host has still to answer.
+         */
+        ClusterTest: {
+            /** Cluster */
+            cluster: string;
+            /** Version */
+            version: number;
+            /** Checking */
+            checking: boolean;
+            /** Hosts */
+            hosts: components["schemas"]["HostConnection"][];
+        };
+        /**
          * CodeBody
          * @description A code of the authenticator application.
          */
@@ -4076,6 +4111,12 @@ export interface components {
              */
             bootstrap_servers: string | null;
         };
+        /**
+         * ConnectionState
+         * @description What is known of the connection from a host. Only a test of the present version makes it reachable.
+         * @enum {string}
+         */
+        ConnectionState: "NOT_CHECKED" | "CHECKING" | "REACHABLE" | "FAILED";
         /**
          * Consequence
          * @description What a change costs, from light to heavy.
@@ -5719,6 +5760,39 @@ export interface components {
             /** Drained By */
             drained_by: string;
             on_timeout: components["schemas"]["OnTimeout"];
+        };
+        /**
+         * HostConnection
+         * @description The connection from one host to a Spark cluster, as its last test has found it. Everything is empty or null where
+         *     `state` is NOT_CHECKED: no test of the present version was made lately, or its kind of cluster has no address.
+         */
+        HostConnection: {
+            /** Host */
+            host: string;
+            state: components["schemas"]["ConnectionState"];
+            /**
+             * Message
+             * @description Why it cannot be used, or was not checked.
+             */
+            message: string;
+            /** Code */
+            code: string;
+            /** Hint */
+            hint: string;
+            /** Requested By */
+            requested_by: string | null;
+            /** Requested At */
+            requested_at: string | null;
+            /** Checked At */
+            checked_at: string | null;
+            /** Servers */
+            servers: components["schemas"]["ServerContact"][];
+            standalone: components["schemas"]["StandaloneCluster"] | null;
+            /**
+             * Unchecked
+             * @description What the test leaves open.
+             */
+            unchecked: string[];
         };
         /**
          * HostDetail
@@ -9588,6 +9662,23 @@ export interface components {
             points: components["schemas"]["Point"][];
         };
         /**
+         * ServerContact
+         * @description One server that was connected to. `detail`: why it could not be.
+         */
+        ServerContact: {
+            /** Server */
+            server: string;
+            /** Reached */
+            reached: boolean;
+            /** Milliseconds */
+            milliseconds: number;
+            /**
+             * Detail
+             * @default
+             */
+            detail: string;
+        };
+        /**
          * Session
          * @description Who is asking; `csrf_token` goes into the header X-CSRFToken of every write with a session. `provider`: where one
          *     can sign in without a password; `problem`: why that failed the last time. `waits_for_code`: the password was right;
@@ -10123,6 +10214,22 @@ export interface components {
             dumps: components["schemas"]["Dump"][];
             /** Elsewhere */
             elsewhere: string;
+        };
+        /**
+         * StandaloneCluster
+         * @description What the web page of a standalone master says.
+         */
+        StandaloneCluster: {
+            /** Workers */
+            workers: number;
+            /** Dead Workers */
+            dead_workers: number;
+            /** Cores */
+            cores: number;
+            /** Free Cores */
+            free_cores: number;
+            /** Applications */
+            applications: number;
         };
         /** @enum {string} */
         StateEnum: "HEALTHY" | "BUSY" | "AWAY" | "FULL" | "REFUSED" | "UNRESPONSIVE";
@@ -11911,6 +12018,75 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_cluster_test: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ClusterTest"];
+                };
+            };
+            /** @description A problem. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    test_cluster: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated request with the same key and body is answered by the first answer; kept for 24 hours. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ActionBody"];
+            };
+        };
+        responses: {
+            202: {
+                headers: {
+                    /** @description Address of the created object. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ClusterTest"];
+                };
             };
             /** @description A problem. */
             default: {

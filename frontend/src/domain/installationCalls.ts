@@ -16,6 +16,11 @@ export const deleteClusterCall = (name: string): Call => ({
   cli: command(`clusters delete ${shellWord(name)}`),
 })
 
+export const testClusterCall = (name: string): Call => ({
+  curl: curl('POST', '/api/v1/clusters/{name}/test', { path: { name }, body: {} }),
+  cli: command(`clusters test ${shellWord(name)}`),
+})
+
 export const allowRootCall = (body: AllowedRootRequest): Call => ({
   curl: curl('POST', '/api/v1/allowed-roots', { body }),
   cli: command(

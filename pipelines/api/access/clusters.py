@@ -9,16 +9,18 @@ from pydantic import Field
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from pipelines.api.http.base import View, answer
+from pipelines.api.http.base import View, answer, idempotent
 from pipelines.api.http.paging import Page, PageQuery, page
 from pipelines.api.http.permissions import INSTALLATION
-from pipelines.api.http.requests import Shape, Text
+from pipelines.api.http.requests import ActionBody, Shape, Text
+from pipelines.domain.access.teams import Access
 from pipelines.domain.base.roles import Role
 from pipelines.models import Cluster
 from pipelines.selectors.access.clusters import cluster_schemas
-from pipelines.selectors.access.schemas import ClusterSchema
+from pipelines.selectors.access.schemas import ClusterSchema, ClusterTestSchema
 from pipelines.selectors.access.teams import get_team
 from pipelines.selectors.base.visible import visible
+from pipelines.selectors.hosts import connections
 from pipelines.services.access import clusters
 
 
@@ -46,6 +48,14 @@ class ClusterList(View):
         )
 
 
+def _cluster(name: str, access: Access) -> Cluster:
+    """A cluster that the caller may see; raises NotFound."""
+    row = visible(Cluster.objects.select_related("team"), access, shared=True).filter(name=name).first()
+    if row is None:
+        raise clusters.unknown(name)
+    return row
+
+
 class ClusterDetail(View):
     """One cluster."""
 
@@ -56,10 +66,7 @@ class ClusterDetail(View):
     @extend_schema(operation_id="get_cluster", responses=ClusterSchema)
     def get(self, request: Request, name: str) -> Response:
         """Show a cluster."""
-        row = visible(Cluster.objects.select_related("team"), self.access, shared=True).filter(name=name).first()
-        if row is None:
-            raise clusters.unknown(name)
-        (found,) = cluster_schemas([row], self.access)
+        (found,) = cluster_schemas([_cluster(name, self.access)], self.access)
         return answer(found)
 
     @extend_schema(operation_id="put_cluster", request=ClusterBody, responses={200: ClusterSchema, 201: ClusterSchema})
@@ -76,3 +83,26 @@ class ClusterDetail(View):
         """Delete a cluster. 409 names the pipelines that are placed on it."""
         clusters.delete(name=name, actor=self.actor)
         return Response(status=204)
+
+
+class ClusterTest(View):
+    """The connection of hosts to one cluster."""
+
+    scope = INSTALLATION
+    roles = {"GET": Role.OPERATOR, "POST": Role.ADMIN}
+    costs = {"POST": 10}
+
+    @extend_schema(operation_id="get_cluster_test", responses=ClusterTestSchema)
+    def get(self, request: Request, name: str) -> Response:
+        """Show what the last test of the connection has found, host by host. Tests are kept for a day."""
+        return answer(connections.test_schema(_cluster(name, self.access)))
+
+    @extend_schema(operation_id="test_cluster", request=ActionBody, responses={202: ClusterTestSchema})
+    @idempotent
+    def post(self, request: Request, name: str) -> Response:
+        """Have every host whose worker runs connect to the cluster, within 10 s. Nothing is submitted to it. GET shows
+        what they find."""
+        self.body(ActionBody)
+        row = _cluster(name, self.access)
+        clusters.test(cluster=row, actor=self.actor)
+        return answer(connections.test_schema(row), 202, Location=f"/api/v1/clusters/{name}/test")

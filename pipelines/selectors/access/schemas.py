@@ -8,6 +8,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from pipelines.domain.access.secret_bindings import Purpose
+from pipelines.domain.hosts.connection_tests import ConnectionState, ServerContact, StandaloneCluster
 from pipelines.selectors.base.schemas import Schema
 
 
@@ -70,6 +71,32 @@ class ClusterSchema(Schema):
     updated_by: str
     used_by: list[str] = Field(description="Pipelines whose current revision or run is placed on it.")
     pending: list[str] = Field(description="Pipelines that run on an earlier version of it until their next start.")
+
+
+class HostConnectionSchema(Schema):
+    """The connection from one host to a Spark cluster, as its last test has found it. Everything is empty or null where
+    `state` is NOT_CHECKED: no test of the present version was made lately, or its kind of cluster has no address."""
+
+    host: str
+    state: ConnectionState
+    message: str = Field(description="Why it cannot be used, or was not checked.")
+    code: str
+    hint: str
+    requested_by: str | None
+    requested_at: datetime | None
+    checked_at: datetime | None
+    servers: list[ServerContact]
+    standalone: StandaloneCluster | None
+    unchecked: list[str] = Field(description="What the test leaves open.")
+
+
+class ClusterTestSchema(Schema):
+    """The connection from every host to a Spark cluster. `checking`: whether a host has still to answer."""
+
+    cluster: str
+    version: int
+    checking: bool
+    hosts: list[HostConnectionSchema]
 
 
 class AuditHeadSchema(Schema):

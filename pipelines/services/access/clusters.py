@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 from django.db import transaction
 
 from pipelines.domain.base.findings import listed
 from pipelines.domain.definitions.checks.cluster_checks import cluster_findings
-from pipelines.foundation import clock
+from pipelines.foundation import clock, dispatch
 from pipelines.foundation.errors import Conflict, Invalid, NotFound
-from pipelines.models import Cluster, Pipeline, Team
+from pipelines.models import Cluster, ConnectionTest, Pipeline, Team
+from pipelines.models.host_task import IS_OPEN
 from pipelines.selectors.access.clusters import used_by
-from pipelines.services.base import audit, events
+from pipelines.selectors.hosts.hosts import expected, supervised
+from pipelines.services.base import audit, events, host_tasks
 from pipelines.services.base.audit import Actor
+
+TESTED_WITHIN = 60.0
+"""Seconds from the request for a test to its end, those before it on the host included."""
 
 
 @transaction.atomic
@@ -74,6 +80,29 @@ def delete(*, name: str, actor: Actor) -> None:
     before = _told(row)
     row.delete()
     _emit(actor, "cluster.deleted", f"{actor.name} deleted the cluster {name}.", name, before=before)
+
+
+@transaction.atomic
+def test(*, cluster: Cluster, actor: Actor) -> None:
+    """Have every host whose worker runs connect to a cluster; those that are about to are not asked twice. Raises
+    Conflict where no worker runs, and TooManyRequests."""
+    hosts = [host for host in expected().order_by("name") if supervised(host)]
+    if not hosts:
+        raise Conflict(
+            f"No worker runs that could connect to {cluster.name}.", code="host_silent", hint="Start a worker."
+        )
+    now = clock.now()
+    asked = ConnectionTest.objects.filter(IS_OPEN, cluster=cluster, version=cluster.version, deadline__gt=now)
+    waiting = set(asked.values_list("host_id", flat=True))
+    for host in hosts:
+        if host.name in waiting:
+            continue
+        fields = host_tasks.admitted(ConnectionTest, host, actor.name, of_host="host")
+        fields["deadline"] = now + timedelta(seconds=TESTED_WITHIN)
+        ConnectionTest.objects.create(**fields, cluster=cluster, host=host, version=cluster.version)
+        dispatch.wake(host.name)
+    after = {"cluster": cluster.name, "version": cluster.version, "hosts": [host.name for host in hosts]}
+    audit.record(actor=actor, action="cluster.tested", after=after)
 
 
 def unknown(name: str) -> NotFound:

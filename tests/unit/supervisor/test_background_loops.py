@@ -30,6 +30,7 @@ def test_a_worker_has_one_list_of_loops_with_a_lock_where_a_host_has_only_one_of
         ("replays", True),
         ("looks", True),
         ("previews", True),
+        ("connections", True),
         ("watch", True),
         ("janitor", True),
         ("deliveries", True),

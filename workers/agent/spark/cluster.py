@@ -5,21 +5,18 @@ The driver stays in the agent (client mode), so that gate, ledger and kill are t
 
 from __future__ import annotations
 
-import socket
 import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
-from pipelines.domain.base.causes import explain
 from pipelines.domain.definitions.parts.launchers import PlacedLauncher
 from pipelines.domain.runs.protocol import AgentFinding
 from workers.agent.base.findings import Refused, refuse
 from workers.agent.graph.component import Builder, Place
-from workers.agent.spark import executors, standalone
+from workers.agent.spark import contact, executors, standalone
 from workers.agent.spark import session as sessions
 from workers.agent.spark.fence import Fence
 from workers.agent.spark.jvm import Jvm
@@ -30,8 +27,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 PATH = "placement.launcher"
-_CONNECT_TIMEOUT = 3.0
-_PORTS = {"https": 443, "http": 80}
 _KEPT = "500"
 _FIXED = {
     "spark.submit.deployMode": "client",
@@ -200,39 +195,21 @@ def unreachable(launcher: PlacedLauncher, cause: str) -> AgentFinding:
     """The finding for a master that cannot be reached."""
     return AgentFinding(
         path=f"{PATH}.cluster",
-        code="MASTER_UNREACHABLE",
+        code=contact.UNREACHABLE,
         retryable=True,
-        message=f"The Spark master {launcher.on.master} cannot be used: {cause}",
-        suggestion="Check that it runs, that this host can reach it, and that it has the same Spark version.",
+        message=contact.unreachable(launcher.on.master, cause),
+        suggestion=contact.ADVICE,
     )
 
 
 def _reach(launcher: PlacedLauncher) -> None:
     """Connect to one of the masters, and let a standalone one show that it is alive. YARN's address is not known here:
     its session has the deadline."""
-    causes = [cause for host, port in _addresses(launcher.on.master) if (cause := _cannot_connect(host, port))]
-    if causes and len(causes) == len(_addresses(launcher.on.master)):
-        raise Refused(unreachable(launcher, "; ".join(causes)))
+    servers = [contact.connect(address) for address in contact.addresses(launcher.on.master)]
+    if servers and not any(each.reached for each in servers):
+        raise Refused(unreachable(launcher, "; ".join(f"{each.server}: {each.detail}" for each in servers)))
     if page := standalone.page(launcher.on):
         _is_not_frozen(launcher, page)
-
-
-def _addresses(master: str) -> list[tuple[str, int]]:
-    if master.startswith("spark://"):
-        pairs = [address.rpartition(":") for address in master.removeprefix("spark://").split(",")]
-        return [(host.strip("[]"), int(port)) for host, _, port in pairs]
-    if master.startswith("k8s://"):
-        address = urlsplit(master.removeprefix("k8s://"))
-        return [(address.hostname or "", address.port or _PORTS[address.scheme])]
-    return []
-
-
-def _cannot_connect(host: str, port: int) -> str:
-    try:
-        socket.create_connection((host, port), _CONNECT_TIMEOUT).close()
-    except OSError as error:
-        return f"{host}:{port}: {explain(error)}"
-    return ""
 
 
 def _is_not_frozen(launcher: PlacedLauncher, page: str) -> None:

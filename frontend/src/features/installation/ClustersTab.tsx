@@ -16,9 +16,10 @@ import { deleteClusterCall } from '@/domain/installationCalls'
 import { cannotAdministerAll } from '@/domain/roles'
 import { useBarred } from '@/lib/session'
 import { ClusterDialog } from './ClusterDialog'
+import { ConnectionDialog } from './ConnectionDialog'
 import classes from './installation.module.css'
 
-type Asked = { kind: 'define' } | { kind: 'change' | 'delete'; cluster: Cluster }
+type Asked = { kind: 'define' } | { kind: 'change' | 'delete' | 'test'; cluster: Cluster }
 
 /** The Spark clusters that definitions can name, with who uses them. */
 export function ClustersTab() {
@@ -51,8 +52,11 @@ export function ClustersTab() {
         </Empty>
       )}
       {data && data.length > 0 && <ClusterTable clusters={data} refused={refused} onAsk={setAsked} />}
-      {asked && asked.kind !== 'delete' && (
+      {(asked?.kind === 'define' || asked?.kind === 'change') && (
         <ClusterDialog cluster={asked.kind === 'change' ? asked.cluster : null} onClose={close} />
+      )}
+      {asked?.kind === 'test' && (
+        <ConnectionDialog cluster={asked.cluster.name} refused={refused} onClose={close} />
       )}
       {asked?.kind === 'delete' && <DeleteDialog cluster={asked.cluster} onClose={close} />}
     </Panel>
@@ -128,26 +132,37 @@ function ClusterActions({
   onAsk,
 }: { cluster: Cluster } & Omit<ClusterTableProps, 'clusters'>) {
   const used = cluster.used_by.length > 0 ? 'Pipelines are placed on it.' : null
-  if (refused) return null
   return (
     <div className={classes.filters}>
       <Button
         variant="default"
         size="compact-xs"
-        aria-label={`Change ${cluster.name}`}
-        onClick={() => onAsk({ kind: 'change', cluster })}
+        aria-label={`Connection to ${cluster.name}`}
+        onClick={() => onAsk({ kind: 'test', cluster })}
       >
-        Change
+        Connection
       </Button>
-      <ReasonButton
-        variant="default"
-        size="compact-xs"
-        aria-label={`Delete ${cluster.name}`}
-        reason={used}
-        onClick={() => onAsk({ kind: 'delete', cluster })}
-      >
-        Delete
-      </ReasonButton>
+      {!refused && (
+        <>
+          <Button
+            variant="default"
+            size="compact-xs"
+            aria-label={`Change ${cluster.name}`}
+            onClick={() => onAsk({ kind: 'change', cluster })}
+          >
+            Change
+          </Button>
+          <ReasonButton
+            variant="default"
+            size="compact-xs"
+            aria-label={`Delete ${cluster.name}`}
+            reason={used}
+            onClick={() => onAsk({ kind: 'delete', cluster })}
+          >
+            Delete
+          </ReasonButton>
+        </>
+      )}
     </div>
   )
 }

@@ -8,7 +8,7 @@ import {
   RouterProvider,
 } from '@tanstack/react-router'
 import { vi } from 'vitest'
-import type { Cluster, HealthCheck, Setting } from '@/api/types'
+import type { Cluster, ClusterTest, HealthCheck, HostConnection, Setting } from '@/api/types'
 import { session, T0 } from '@/testing/factories'
 import { show, showRouted } from '@/testing/render'
 import { given, problem } from '@/testing/server'
@@ -182,6 +182,76 @@ describe('clusters', () => {
     await userEvent.click(screen.getByRole('button', { name: 'Change cluster' }))
     expect(await screen.findByText('This is no path.')).toBeVisible()
     expect(sent).toHaveBeenCalledWith({ spec: { ...cluster().spec, python: 'python3' }, team: null })
+  })
+
+  const host = (fields: Partial<HostConnection> = {}): HostConnection => ({
+    ...{ host: 'alpha', state: 'NOT_CHECKED', message: 'The connection was not tested lately.', code: '' },
+    ...{ hint: '', requested_by: null, requested_at: null, checked_at: null, servers: [], standalone: null },
+    unchecked: [],
+    ...fields,
+  })
+  const test = (...hosts: HostConnection[]): ClusterTest => ({
+    ...{ cluster: 'analytics', version: 3, hosts },
+    checking: hosts.some(({ state }) => state === 'CHECKING'),
+  })
+  const reached = host({
+    ...{ state: 'REACHABLE', message: '', checked_at: T0 },
+    servers: [{ server: 'spark:7077', reached: true, milliseconds: 12, detail: '' }],
+    standalone: { workers: 2, dead_workers: 1, cores: 8, free_cores: 6, applications: 1 },
+    unchecked: ['The Spark version: a start checks it.'],
+  })
+  const openConnection = async () =>
+    userEvent.click(await screen.findByRole('button', { name: 'Connection to analytics' }))
+
+  it('are connected to on request, and are called reachable only by the answer', async () => {
+    let now = test(host())
+    given.get('/clusters/analytics/test', () => now)
+    given.post('/clusters/analytics/test', () => {
+      now = test(reached, host({ host: 'beta', state: 'FAILED', message: 'Nobody.', hint: 'Start it.' }))
+      return test(host({ state: 'CHECKING', message: '' }))
+    })
+    open('admin', cluster())
+    await openConnection()
+    const dialog = within(await screen.findByRole('dialog'))
+    expect(await dialog.findByText('Not checked')).toBeVisible()
+    expect(dialog.queryByText('Reachable')).toBeNull()
+    await userEvent.click(dialog.getByRole('button', { name: 'Test connection' }))
+    expect(await dialog.findByText('Checking')).toBeVisible()
+    expect(await dialog.findByText('Reachable')).toBeVisible()
+    expect(dialog.getByText('connected in 12 ms', { exact: false })).toHaveTextContent('spark:7077')
+    expect(
+      dialog.getByText('2 workers (1 dead), 6 of 8 cores free, 1 application.', { exact: false }),
+    ).toBeVisible()
+    expect(dialog.getByText('Not checked: The Spark version: a start checks it.')).toBeVisible()
+    expect(dialog.getByText('Failed')).toBeVisible()
+    expect(dialog.getByText('Start it.')).toBeVisible()
+  })
+
+  it('say why a test was refused, and keep what was found before', async () => {
+    given.get('/clusters/analytics/test', () => test(reached))
+    given.post('/clusters/analytics/test', () =>
+      problem(409, 'host_silent', 'No worker runs that could connect to analytics.'),
+    )
+    open('admin', cluster())
+    await openConnection()
+    await userEvent.click(await screen.findByRole('button', { name: 'Test connection' }))
+    expect(await screen.findByText('No worker runs that could connect to analytics.')).toBeVisible()
+    expect(screen.getByText('Reachable')).toBeVisible()
+  })
+
+  it.each([
+    ['an operator', { everywhere: 'operator' }],
+    ['a read-only installation', { read_only: { source: 'database', reason: 'Upgrade' } }],
+  ] as const)('are not tested by or in %s, which can see the last test', async (_, fields) => {
+    given.get('/session', () => ({ ...session('admin'), everywhere: 'admin', ...fields }))
+    given.get('/teams', () => ({ results: [], next: null }))
+    given.get('/clusters', () => ({ results: [cluster()], next: null }))
+    given.get('/clusters/analytics/test', () => test(reached))
+    showRouted(<ClustersTab />)
+    await openConnection()
+    expect(await screen.findByText('Reachable')).toBeVisible()
+    expect(screen.getByRole('button', { name: 'Test connection' })).toHaveAttribute('aria-disabled', 'true')
+    expect(screen.queryByRole('button', { name: 'Change analytics' })).toBeNull()
   })
 
   it('tell operators who defines them', async () => {

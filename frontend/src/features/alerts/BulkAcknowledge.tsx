@@ -1,4 +1,4 @@
-import { Button, CloseButton, Group, Modal, Stack, TextInput } from '@mantine/core'
+import { Button, Group, Modal, Stack, TextInput } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { IconCheck, IconCircleX, IconHourglass } from '@tabler/icons-react'
 import { useState } from 'react'
@@ -7,14 +7,14 @@ import { keys } from '@/api/keys'
 import { explain } from '@/api/problem'
 import type { Alert } from '@/api/types'
 import { announce } from '@/components/ui/Announcer'
+import { SelectionBar } from '@/components/ui/SelectionBar'
 import { Table } from '@/components/ui/Table'
 import { ToneBadge } from '@/components/ui/ToneBadge'
 import { plural } from '@/lib/format'
-import classes from './alerts.module.css'
 
 type Results = ReadonlyMap<number, true | string>
 
-/** Stands at the foot of the window while alerts are selected. */
+/** What can be done with the selected alerts. */
 export function BulkAcknowledge({ chosen, onClear }: { chosen: Alert[]; onClear: () => void }) {
   const [asked, setAsked] = useState<Alert[] | null>(null)
   const close = () => {
@@ -23,14 +23,12 @@ export function BulkAcknowledge({ chosen, onClear }: { chosen: Alert[]; onClear:
   }
   return (
     <>
-      {chosen.length > 0 && !asked && (
-        <div className={classes.bar} role="region" aria-label="Actions for the selected alerts">
-          <strong>{plural(chosen.length, 'alert')} selected</strong>
+      {!asked && (
+        <SelectionBar count={chosen.length} noun="alert" onClear={onClear}>
           <Button variant="default" onClick={() => setAsked(chosen)}>
             Acknowledge {plural(chosen.length, 'alert')}
           </Button>
-          <CloseButton aria-label="Clear selection" onClick={onClear} />
-        </div>
+        </SelectionBar>
       )}
       {asked && <BulkDialog alerts={asked} onCancel={() => setAsked(null)} onClose={close} />}
     </>

@@ -1,30 +1,25 @@
-import { CloseButton } from '@mantine/core'
 import type { Pipeline } from '@/api/types'
 import { ACTION_ICONS } from '@/components/actions/icons'
 import { ACTION_WORDS } from '@/components/actions/words'
 import { ReasonButton } from '@/components/ui/ReasonButton'
-import { count, plural } from '@/lib/format'
+import { SelectionBar } from '@/components/ui/SelectionBar'
+import { count } from '@/lib/format'
 import { changing, type BulkKind } from './bulk'
 import { BulkDialog } from './BulkDialog'
 import { useBulk } from './useBulk'
-import classes from './bulk.module.css'
 
 const KINDS: BulkKind[] = ['start', 'pause', 'resume', 'stop']
 
-/** Stands at the foot of the window while pipelines are chosen; each button says how many of them it would change. */
+/** What can be done with the selected pipelines; each button says how many of them it would change. */
 export function BulkBar({ chosen, onClear }: { chosen: Pipeline[]; onClear: () => void }) {
   const { job, request, confirm, close } = useBulk()
   return (
     <>
-      {chosen.length > 0 && (
-        <div className={classes.bar} role="region" aria-label="Actions for the selected pipelines">
-          <strong>{plural(chosen.length, 'pipeline')} selected</strong>
-          {KINDS.map((kind) => (
-            <BulkButton key={kind} kind={kind} chosen={chosen} onClick={() => request(kind, chosen)} />
-          ))}
-          <CloseButton aria-label="Clear selection" onClick={onClear} />
-        </div>
-      )}
+      <SelectionBar count={chosen.length} noun="pipeline" onClear={onClear}>
+        {KINDS.map((kind) => (
+          <BulkButton key={kind} kind={kind} chosen={chosen} onClick={() => request(kind, chosen)} />
+        ))}
+      </SelectionBar>
       {job && <BulkDialog job={job} onConfirm={confirm} onClose={close} />}
     </>
   )

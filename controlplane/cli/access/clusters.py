@@ -127,7 +127,7 @@ def _found(host: dict[str, Any]) -> str:
     away = [f"{each['server']}: {each['detail']}" for each in host["servers"] if reached and not each["reached"]]
     words = [servers, *away, host["message"], host["hint"]]
     if page := host["standalone"]:
-        words.insert(1, f"{page['workers']} workers, {page['free_cores']} of {page['cores']} cores free.")
+        words.insert(1, f"{page['workers']} live workers, {page['free_cores']} of {page['cores']} cores free.")
     return " ".join(filter(None, words))
 
 

@@ -1,7 +1,7 @@
 import { Button, Group, Modal, Stack } from '@mantine/core'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { IconCheck, IconClock, IconQuestionMark, IconX, type Icon } from '@tabler/icons-react'
-import { useEffect } from 'react'
+import { useEffect, useRef } from 'react'
 import { clusterTestQuery, testCluster } from '@/api/clusters'
 import { keys } from '@/api/keys'
 import type { ClusterTest, HostConnection } from '@/api/types'
@@ -66,9 +66,10 @@ export function ConnectionDialog({ cluster, refused, onClose }: ConnectionDialog
 /** Says how a test that was under way has ended. */
 function useAnnouncedEnd(test: ClusterTest | undefined) {
   const checking = test?.checking ?? false
+  const before = useRef(false)
   useEffect(() => {
-    if (!checking) return
-    return () => announce('The connection was tested.')
+    if (before.current && !checking) announce('The connection was tested.')
+    before.current = checking
   }, [checking])
 }
 
@@ -123,6 +124,6 @@ function HostResult({ found }: { found: HostConnection }) {
 
 function standaloneWords(found: NonNullable<HostConnection['standalone']>): string {
   const { workers, dead_workers: dead, cores, free_cores: free, applications } = found
-  const gone = dead > 0 ? ` (${dead} dead)` : ''
-  return `${plural(workers, 'worker')}${gone}, ${free} of ${plural(cores, 'core')} free, ${plural(applications, 'application')}.`
+  const gone = dead > 0 ? `, ${dead} dead` : ''
+  return `${plural(workers, 'live worker')}${gone}, ${free} of ${plural(cores, 'core')} free, ${plural(applications, 'application')}.`
 }

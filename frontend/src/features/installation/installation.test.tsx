@@ -220,7 +220,7 @@ describe('clusters', () => {
     expect(await dialog.findByText('Reachable')).toBeVisible()
     expect(dialog.getByText('connected in 12 ms', { exact: false })).toHaveTextContent('spark:7077')
     expect(
-      dialog.getByText('2 workers (1 dead), 6 of 8 cores free, 1 application.', { exact: false }),
+      dialog.getByText('2 live workers, 1 dead, 6 of 8 cores free, 1 application.', { exact: false }),
     ).toBeVisible()
     expect(dialog.getByText('Not checked: The Spark version: a start checks it.')).toBeVisible()
     expect(dialog.getByText('Failed')).toBeVisible()

@@ -72,7 +72,7 @@ SCREENS = {
     "new-pipeline": Screen("/pipelines/new", "New pipeline"),
     "migrations": Screen("/migrations", "Migrations", 600),
     "migration-rules": Screen("/migrations/rules", "Freezes"),
-    "new-migration": Screen("/migrations/new?pipeline=demo&kind=positions", "New migration of demo", 1400),
+    "new-migration": Screen("/migrations/new?pipeline=demo&kind=position", "New migration of demo", 1400),
     "migration-plan": Screen("/migrations/{planned}/plan", "Output records"),
     "migration-preflight": Screen("/migrations/{committed}/preflight", "Components of the new agent"),
     "migration-proof": Screen("/migrations/{committed}/proof", "Verify pause"),

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Error, Page, expect
 
 from controlplane.devstack.client import Api
 from controlplane.devstack.demo import Demo, start
@@ -34,6 +34,7 @@ IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images" / "screens"
 HOST = "alpha"
 RATE = 1000.0
 WITHIN = 180.0
+SHOWN = 60.0
 CHART = 75.0  # seconds of the charts before the pause
 PAUSE = 15.0
 QUALITY = 82
@@ -59,7 +60,7 @@ SCREENS = {
     "throughput": Screen("/pipelines/demo/throughput", "Throughput and lag", 1400),
     "ledger": Screen("/pipelines/demo/ledger", "Ledger", 1400),
     "positions": Screen("/pipelines/demo/positions", "Positions"),
-    "records": Screen("/pipelines/demo/records?of=sources.orders", "Newest first", press="Show records"),
+    "records": Screen("/pipelines/demo/records?of=sources.orders", " shown, ", press="Show records"),
     "dead-letters": Screen("/pipelines/demo/dead-letters", "Dead letters"),
     "trace": Screen("/pipelines/demo/trace?at=demo.orders/0:1000", "Delivered", 1200, "Trace record"),
     "runs": Screen("/pipelines/demo/runs", "Runs"),
@@ -75,7 +76,7 @@ SCREENS = {
     "new-migration": Screen("/migrations/new?pipeline=demo&kind=position", "New migration of demo", 1400),
     "migration-plan": Screen("/migrations/{planned}/plan", "Output records"),
     "migration-preflight": Screen("/migrations/{committed}/preflight", "Components of the new agent"),
-    "migration-proof": Screen("/migrations/{committed}/proof", "Verify pause"),
+    "migration-proof": Screen("/migrations/{committed}/proof", "Pause verification"),
     "migration-verify": Screen("/migrations/{committed}/verify", "Verify"),
     "migration-timeline": Screen("/migrations/{committed}/report", "Timeline", 1200),
     "alerts": Screen("/alerts", "Alerts"),
@@ -126,11 +127,20 @@ def _take(stack: Installation, wanted: dict[str, Screen]) -> None:
         time.sleep(PAUSE)
         made = _migrated(stack.api, shown)
         with _page(stack) as page:
-            for name, screen in wanted.items():
-                if name == EVACUATION:
-                    body = {"host": HOST, "reason": "Kernel update"}
-                    made[name] = stack.api.post("/evacuations", body)["id"]
-                _pictures(page, name, screen, screen.path.format(**made))
+            missed = [name for name, screen in wanted.items() if not _taken(stack.api, page, name, screen, made)]
+    if missed:
+        sys.exit(f"These screens did not show what they are known by: {', '.join(missed)}")
+
+
+def _taken(api: Api, page: Page, name: str, screen: Screen, made: dict[str, str]) -> bool:
+    """Whether the screen has come; one that has not keeps no other from its picture."""
+    if name == EVACUATION:
+        made[name] = api.post("/evacuations", {"host": HOST, "reason": "Kernel update"})["id"]
+    try:
+        _pictures(page, name, screen, screen.path.format(**made))
+    except (AssertionError, Error):
+        return False
+    return True
 
 
 def _others(api: Api, definition: dict[str, Any]) -> None:
@@ -184,8 +194,8 @@ def _pictures(page: Page, name: str, screen: Screen, path: str) -> None:
         page.goto(path)
         if screen.press:
             page.get_by_role("button", name=screen.press).click()
-        expect(page.get_by_text(screen.text).first).to_be_visible(timeout=WITHIN * 1000)
-        expect(page.locator(".mantine-Skeleton-root")).to_have_count(0, timeout=WITHIN * 1000)
+        expect(page.get_by_text(screen.text).first).to_be_visible(timeout=SHOWN * 1000)
+        expect(page.locator(".mantine-Skeleton-root")).to_have_count(0, timeout=SHOWN * 1000)
         page.wait_for_timeout(3000)  # charts and live figures
         (IMAGES / f"{name}-{scheme}.webp").write_bytes(_webp(page))
         print(IMAGES / f"{name}-{scheme}.webp", flush=True)

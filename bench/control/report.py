@@ -48,7 +48,7 @@ every figure.
 The dashboard is that of a viewer in headless Chromium on the same machine. A view is opened anew in a browser that has
 its files; it stands when its first row, tile or figure does. The longest task is that of any script while the list and
 the fleet are loaded and scrolled through. Five tabs stay open for ten minutes (list, fleet, events, a pipeline and its
-charts); their heaps are looked at every minute after a garbage collection, and the largest growth of a tab counts."""
+charts); their heaps are measured every minute after a garbage collection, and the largest growth of a tab counts."""
 
 TARGETS = [
     limit("tick over 1,000 quiet pipelines, SQLite, ms", "quiet_1000", "sqlite", "tick_p50_ms", 250),

@@ -177,7 +177,7 @@ print(len(loops), sorted(name for name in sys.modules if name.startswith("opente
 """
 
 
-@pytest.mark.parametrize(("value", "loops"), [("false", 10), ("true", 11)])
+@pytest.mark.parametrize(("value", "loops"), [("false", 11), ("true", 12)])
 def test_a_process_imports_nothing_of_it_before_it_exports(tmp_path: Path, value: str, loops: int) -> None:
     environ = {**os.environ, "HEADGATE_STATE": str(tmp_path), "HEADGATE_TRACES": value}
     environ["DJANGO_SETTINGS_MODULE"] = "controlplane.settings"

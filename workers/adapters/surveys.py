@@ -6,6 +6,9 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+from typing import TypeVar
+
+from pydantic import BaseModel
 
 from pipelines.domain.definitions.parts.clusters import ClusterSpec
 from pipelines.domain.hosts import connection_tests
@@ -22,6 +25,8 @@ _TRANSLATING = "workers.agent.kafka.translating"
 _CONTACT = "workers.agent.spark.contact"
 _PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ")
 _LAST_WORDS = 500
+
+AnswerT = TypeVar("AnswerT", bound=BaseModel)
 
 
 class ChildSurveys:
@@ -54,24 +59,16 @@ class ChildSurveys:
         return waiting if waiting is not None and waiting.lives else _child(_TRANSLATING)
 
     def inspect(self, question: InspectionRequest) -> InspectionResult:
-        child = self._child_for(question)
         try:
-            said, log = child.communicate(question.model_dump_json().encode(), self._seconds)
+            return _answer(self._child_for(question), question, InspectionResult, self._seconds)
         except subprocess.TimeoutExpired:
             raise InspectionFailed(
                 "inspection_timed_out",
                 f"The sources did not answer within {self._seconds:g} s.",
                 "Check that they can be reached.",
             ) from None
-        finally:
-            _end(child)
-        try:
-            return InspectionResult.model_validate_json(said)
-        except ValueError:
-            words = log.decode(errors="replace").strip()[-_LAST_WORDS:]
-            raise InspectionFailed(
-                "inspection_failed", f"The inspection ended with {child.returncode}: {words}", ""
-            ) from None
+        except _Ended as ended:
+            raise InspectionFailed("inspection_failed", f"The inspection {ended}", "") from None
 
 
 class ChildSparkClusters:
@@ -81,24 +78,33 @@ class ChildSparkClusters:
         self._seconds = seconds
 
     def test(self, spec: ClusterSpec) -> ConnectionResult:
-        child = _child(_CONTACT)
         try:
-            said, log = child.communicate(spec.model_dump_json().encode(), self._seconds)
+            return _answer(_child(_CONTACT), spec, ConnectionResult, self._seconds)
         except subprocess.TimeoutExpired:
             raise ConnectionFailed(
                 "CLUSTER_TIMED_OUT",
                 f"The cluster was not connected to within {self._seconds:g} s.",
                 "Check that this host resolves the names of the servers, and that nothing delays its connections.",
             ) from None
-        finally:
-            _end(child)
-        try:
-            return ConnectionResult.model_validate_json(said)
-        except ValueError:
-            words = log.decode(errors="replace").strip()[-_LAST_WORDS:]
-            raise ConnectionFailed(
-                "connection_failed", f"The test ended with {child.returncode}: {words}", "Test the connection again."
-            ) from None
+        except _Ended as ended:
+            raise ConnectionFailed("connection_failed", f"The test {ended}", "Test the connection again.") from None
+
+
+class _Ended(Exception):
+    """A child has ended without an answer; its code, and the last of what it wrote."""
+
+
+def _answer(child: Child, question: BaseModel, kind: type[AnswerT], seconds: float) -> AnswerT:
+    """What a child says to a question, which ends it. Raises TimeoutExpired and _Ended."""
+    try:
+        said, log = child.communicate(question.model_dump_json().encode(), seconds)
+    finally:
+        _end(child)
+    try:
+        return kind.model_validate_json(said)
+    except ValueError:
+        words = log.decode(errors="replace").strip()[-_LAST_WORDS:]
+        raise _Ended(f"ended with {child.returncode}: {words}") from None
 
 
 def _child(module: str, user: AgentUser | None = None) -> Child:

@@ -206,8 +206,8 @@ def _reach(launcher: PlacedLauncher) -> None:
     """Connect to one of the masters, and let a standalone one show that it is alive. YARN's address is not known here:
     its session has the deadline."""
     servers = [contact.connect(address) for address in contact.addresses(launcher.on.master)]
-    if servers and not any(each.reached for each in servers):
-        raise Refused(unreachable(launcher, "; ".join(f"{each.server}: {each.detail}" for each in servers)))
+    if cause := contact.silence(servers):
+        raise Refused(unreachable(launcher, cause))
     if page := standalone.page(launcher.on):
         _is_not_frozen(launcher, page)
 

@@ -11,6 +11,7 @@ import socket
 import sys
 import time
 import traceback
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
 
@@ -48,6 +49,13 @@ def connect(address: tuple[str, int]) -> ServerContact:
     return ServerContact(server="{}:{}".format(*address), reached=not detail, milliseconds=took, detail=detail)
 
 
+def silence(servers: Sequence[ServerContact]) -> str:
+    """Why none of them was reached; empty where one was, or none is known."""
+    if any(each.reached for each in servers):
+        return ""
+    return "; ".join(f"{each.server}: {each.detail}" for each in servers)
+
+
 def unreachable(master: str, cause: str) -> str:
     """What to say of a master that cannot be used."""
     return f"The Spark master {master} cannot be used: {cause}"
@@ -58,8 +66,7 @@ def test(spec: ClusterSpec) -> ConnectionResult:
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         servers = list(pool.map(connect, addresses(spec.master)))
     result = ConnectionResult(servers=servers, unchecked=left_open(spec))
-    if servers and not any(each.reached for each in servers):
-        cause = "; ".join(f"{each.server}: {each.detail}" for each in servers)
+    if cause := silence(servers):
         return _failed(result, spec, cause)
     page = standalone.page(spec)
     return _with_page(result, spec, page) if page else result

@@ -7,12 +7,10 @@ cluster is looked up, since a start without it fails, and is given to nothing.
 from __future__ import annotations
 
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
-from uuid import UUID
 
 import structlog
-from django.db import connections
 from pydantic import ValidationError
 
 from pipelines.domain.access.secret_uses import CLUSTER
@@ -24,7 +22,7 @@ from pipelines.selectors.access.secrets import user_of
 from pipelines.selectors.hosts.connections import open_tests
 from pipelines.services.base import host_tasks
 from workers.ports import ConnectionFailed, Exclusive, SparkClusters
-from workers.supervisor.background.loop import BackgroundLoop
+from workers.supervisor.background.loop import BackgroundLoop, UnderWay
 from workers.supervisor.launch.references import References, of_pipeline
 
 IDLE_SECONDS = 2.0
@@ -39,23 +37,18 @@ class ConnectionTester:
 
     def __init__(self, host: str, references: References, clusters: SparkClusters) -> None:
         self._host, self._references, self._clusters = host, references, clusters
-        self._pool = ThreadPoolExecutor(max_workers=AT_ONCE, thread_name_prefix="connection")
-        self._under_way: set[UUID] = set()
+        self._under_way = UnderWay("connection", at_once=AT_ONCE)
 
     def loop(self, lock: Exclusive, wake: threading.Event) -> BackgroundLoop:
         """`lock`: one per host, however many workers it has."""
-        return BackgroundLoop("connections", self.turn, pause=IDLE_SECONDS, lock=lock, close=self.close, bell=wake)
-
-    def close(self) -> None:
-        """End; what is under way is made again by the next worker."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        return BackgroundLoop(
+            "connections", self.turn, pause=IDLE_SECONDS, lock=lock, close=self._under_way.close, bell=wake
+        )
 
     def turn(self) -> float:
         """Begin every test that is not under way."""
         for test in open_tests(self._host):
-            if test.pk not in self._under_way:
-                self._under_way.add(test.pk)
-                self._pool.submit(self._make, test)
+            self._under_way.begin(test.pk, partial(self._make, test))
         return IDLE_SECONDS
 
     def _make(self, test: ConnectionTest) -> None:
@@ -65,9 +58,6 @@ class ConnectionTester:
             log.exception("connection_test_failed", test=str(test.pk))
             words = {"code": "connection_failed", "message": explain(error), "hint": "Test the connection again."}
             host_tasks.fail(test, words)
-        finally:
-            self._under_way.discard(test.pk)
-            connections.close_all()
 
     def make(self, test: ConnectionTest) -> None:
         """Make one, if it is still to be made."""

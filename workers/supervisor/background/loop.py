@@ -5,7 +5,9 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass, field
+from uuid import UUID
 
 import structlog
 from django.db import OperationalError, close_old_connections, connections
@@ -104,4 +106,29 @@ class BackgroundLoop:
         finally:
             if self.lock is not None:
                 self.lock.release()
+            connections.close_all()
+
+
+class UnderWay:
+    """What a loop finds in the database and has made beside its passes, a few at once. `name`: of the threads."""
+
+    def __init__(self, name: str, *, at_once: int) -> None:
+        self._pool = ThreadPoolExecutor(max_workers=at_once, thread_name_prefix=name)
+        self._tasks: set[UUID] = set()
+
+    def begin(self, task: UUID, make: Callable[[], object]) -> None:
+        """Have `make` called soon, unless the task is under way."""
+        if task not in self._tasks:
+            self._tasks.add(task)
+            self._pool.submit(self._run, task, make)
+
+    def close(self) -> None:
+        """End; what is under way is made again by the next worker."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _run(self, task: UUID, make: Callable[[], object]) -> None:
+        try:
+            make()
+        finally:
+            self._tasks.discard(task)
             connections.close_all()

@@ -7,13 +7,11 @@ compare-and-swap, so that it is answered once.
 from __future__ import annotations
 
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
-from uuid import UUID
 
 import structlog
-from django.db import connections
 
 from pipelines.domain.access.on_host import Resolve, look_up, server_problem
 from pipelines.domain.access.reach import ALLOW_NETWORK
@@ -31,7 +29,7 @@ from pipelines.selectors.migration.migrations import translations_ahead
 from pipelines.selectors.positions.positions import basis, pending_inspections
 from pipelines.services.positions import positions
 from workers.ports import Exclusive, InspectionFailed, Surveys
-from workers.supervisor.background.loop import BackgroundLoop
+from workers.supervisor.background.loop import BackgroundLoop, UnderWay
 from workers.supervisor.launch.launch import Launcher
 from workers.supervisor.launch.references import Unresolved, kafka_client
 
@@ -147,8 +145,7 @@ class Surveyor:
 
     def __init__(self, context: InspectionContext) -> None:
         self._context = context
-        self._pool = ThreadPoolExecutor(max_workers=AT_ONCE, thread_name_prefix="look")
-        self._under_way: set[UUID] = set()
+        self._under_way = UnderWay("look", at_once=AT_ONCE)
 
     def loop(self, lock: Exclusive, wake: threading.Event) -> BackgroundLoop:
         """`lock`: one surveyor per host, however many workers it has."""
@@ -156,15 +153,13 @@ class Surveyor:
 
     def close(self) -> None:
         """End; looks that are under way are asked again by whoever follows."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._under_way.close()
         self._context.surveys.stand_down()
 
     def turn(self) -> float:
         """Begin every look that is not under way. For the one that a paused pipeline will wait for, all is ready."""
         for inspection in pending_inspections(self._context.host):
-            if inspection.pk not in self._under_way:
-                self._under_way.add(inspection.pk)
-                self._pool.submit(self._take, inspection)
+            self._under_way.begin(inspection.pk, partial(self._take, inspection))
         translations = translations_ahead(self._context.host)
         if MigrationStepState.PENDING in translations:
             self._context.surveys.get_ready()
@@ -179,6 +174,3 @@ class Surveyor:
             log.exception("inspection_failed", inspection=str(inspection.pk))
             message = explain(error)
             positions.fail(inspection=inspection, error={"code": "inspection_failed", "message": message, "hint": ""})
-        finally:
-            self._under_way.discard(inspection.pk)
-            connections.close_all()

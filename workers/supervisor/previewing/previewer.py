@@ -8,13 +8,11 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic, TypeVar
-from uuid import UUID
 
 import structlog
-from django.db import connections
 
 from pipelines.domain.base.causes import explain
 from pipelines.domain.preview.protocol import AnswerT, HostRequest, PreviewAnswer
@@ -24,7 +22,7 @@ from pipelines.selectors.preview.previews import open_previews
 from pipelines.services.base import host_tasks
 from pipelines.services.preview import previews
 from workers.ports import Exclusive, PreviewFailed, PreviewInterrupted, Previews
-from workers.supervisor.background.loop import BackgroundLoop
+from workers.supervisor.background.loop import BackgroundLoop, UnderWay
 from workers.supervisor.launch.launch import Launcher, NotProvisioned
 
 IDLE_SECONDS = 1.0
@@ -105,8 +103,7 @@ class Previewer:
 
     def __init__(self, previews: Previews, contexts: Sequence[TaskContext[Any]]) -> None:
         self._previews, self._contexts = previews, contexts
-        self._pool = ThreadPoolExecutor(max_workers=AT_ONCE, thread_name_prefix="preview")
-        self._under_way: set[UUID] = set()
+        self._under_way = UnderWay("preview", at_once=AT_ONCE)
 
     def loop(self, lock: Exclusive, wake: threading.Event) -> BackgroundLoop:
         """`lock`: one per host, however many workers it has."""
@@ -114,7 +111,7 @@ class Previewer:
 
     def close(self) -> None:
         """End; what is under way is made again by the next worker."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._under_way.close()
         self._previews.close()
 
     def turn(self) -> float:
@@ -122,9 +119,7 @@ class Previewer:
         self._previews.tidy()
         for context in self._contexts:
             for task in context.open_tasks():
-                if task.pk not in self._under_way:
-                    self._under_way.add(task.pk)
-                    self._pool.submit(self._make, context, task)
+                self._under_way.begin(task.pk, partial(self._make, context, task))
         return IDLE_SECONDS
 
     def _make(self, context: TaskContext[Any], task: HostTask) -> None:
@@ -134,6 +129,3 @@ class Previewer:
             log.exception("preview_failed", kind=task.NOUN, task=str(task.pk))
             words = {"code": f"{task.NOUN}_failed", "message": explain(error), "hint": "Request it again."}
             host_tasks.fail(task, words)
-        finally:
-            self._under_way.discard(task.pk)
-            connections.close_all()

@@ -48,6 +48,7 @@ MIDDLEWARE = [
     "django_structlog.middlewares.RequestMiddleware",
     "pipelines.api.http.middleware.RequestName",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "pipelines.api.http.middleware.one_thread",
 ]
 
 ROOT_URLCONF = "controlplane.urls"

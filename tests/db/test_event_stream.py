@@ -7,7 +7,7 @@ import json
 import queue
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +19,11 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from controlplane.install.services.redis import running_redis
-from pipelines.api.monitoring import stream
+from pipelines.api.monitoring import shared, stream
+from pipelines.api.monitoring.shared import Period, Shared
+from pipelines.api.monitoring.tail import Tail
+from pipelines.domain.access.teams import Access
+from pipelines.domain.base.roles import Role
 from pipelines.domain.base.states import Phase
 from pipelines.foundation import dispatch
 from pipelines.models import AccessToken
@@ -232,18 +236,46 @@ def test_the_oldest_numbers_are_forgotten() -> None:
     assert [number in sent for number in (0, 1, stream.REMEMBERED)] == [False, True, True]
 
 
-def test_streams_of_one_session_ask_once_per_period(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_streams_with_the_same_question_ask_once_per_period() -> None:
     asked: list[str] = []
-    monkeypatch.setattr(stream, "access_now", lambda caller: asked.append(caller.user))
+
+    def ask(questions: Shared, period: float, question: str) -> Coroutine[Any, Any, None]:
+        return questions.ask(period, question, lambda: asked.append(question))
 
     async def tabs() -> None:
-        checks, ana, bea = stream.Checks(), stream.Caller("ana", "session", None), stream.Caller("bea", "other", None)
-        first = asyncio.create_task(checks.access(ana, 7))
-        others = [asyncio.create_task(checks.access(ana, 7)) for _ in range(3)]
+        questions = Shared()
+        first = asyncio.create_task(ask(questions, 7, "ana"))
+        others = [asyncio.create_task(ask(questions, 7, "ana")) for _ in range(3)]
         await asyncio.sleep(0)
         first.cancel()
-        assert await asyncio.gather(*others, checks.access(bea, 7)) == [None] * 4
-        await checks.access(ana, 8)
+        assert await asyncio.gather(*others, ask(questions, 7, "bea")) == [None] * 4
+        await ask(questions, 8, "ana")
 
     asyncio.run(tabs())
     assert asked == ["ana", "bea", "ana"]
+
+
+def test_a_period_begins_at_the_same_moment_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 103.0
+    monkeypatch.setattr(shared, "monotonic", lambda: now)
+    early = Period(10)
+    now = 108.0
+    late = Period(10)
+    assert [early.due(), late.due()] == [False, False]
+    now = 110.0
+    assert [early.due(), late.due(), early.number, late.number] == [True, True, 11, 11]
+    assert [early.due(), late.due()] == [False, False]
+
+
+def test_streams_share_what_they_read_only_where_the_same_exists_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream.Feed, "_page", lambda feed, start: [{"seen by": feed._subscription.access}])
+    everything, one, other = Access(Role.VIEWER), Access(teams={1: Role.VIEWER}), Access(teams={2: Role.VIEWER})
+
+    async def read() -> list[Access]:
+        caller, found = stream.Caller("ana", "session", None), []
+        for access in (everything, one, other):
+            wanted = stream.Subscription(place="", caller=caller, access=access, pipeline=None, after=0)
+            found += await stream.Feed(wanted, Tail())._read(0, 7)
+        return [each["seen by"] for each in found]
+
+    assert asyncio.run(read()) == [everything, one, other]

@@ -33,6 +33,20 @@ def test_every_other_address_is_the_page(client: Client, settings: Settings, tmp
     assert "csrftoken" in response.cookies
 
 
+def test_a_browser_is_told_what_to_read_while_it_loads_the_scripts(
+    client: Client, settings: Settings, tmp_path: Path
+) -> None:
+    settings.FRONTEND_DIST = tmp_path
+    (tmp_path / "index.html").write_text("<!doctype html>")
+    session = "</api/v1/session>; rel=preload; as=fetch; crossorigin"
+    listed = f"{session}, </api/v1/pipelines?limit=1000>; rel=preload; as=fetch; crossorigin"
+
+    assert client.get("/").headers["Link"] == session  # nobody is logged in: the list would be refused
+    client.cookies[settings.SESSION_COOKIE_NAME] = "of somebody"
+    assert [client.get(path).headers["Link"] for path in ("/", "/fleet")] == [listed, listed]
+    assert client.get("/pipelines/orders").headers["Link"] == session
+
+
 @pytest.fixture
 def site(settings: Settings, tmp_path: Path) -> Path:
     """A site of the documentation, and a file beside it that is none of its business."""

@@ -29,6 +29,20 @@ def tile(page: Page, name: str) -> Locator:
     return page.get_by_role("article", name=name, exact=True)
 
 
+@pytest.mark.parametrize(("path", "title"), [("/", "Pipelines"), ("/fleet", "Fleet")])
+def test_what_is_read_ahead_is_read_once(browser: Browser, thousand: Stack, path: str, title: str) -> None:
+    """The document names the first reads of the page; one that is named otherwise than it is made is made twice."""
+    ahead = ["/api/v1/session", "/api/v1/pipelines?limit=1000"]
+    with logged_in(browser, thousand, "/hosts") as page:
+        settle(page, "Hosts")
+        asked: list[str] = []
+        page.on("request", lambda request: asked.append(request.url.removeprefix(thousand.url)))
+        page.goto(path)
+        settle(page, title)
+        expect(page.get_by_text(re.compile("^1,000 pipelines, ")).or_(tiles(page).first).first).to_be_visible()
+        assert [url for url in asked if url in ahead] == ahead
+
+
 def test_what_requires_action_is_first_and_says_why(browser: Browser, thousand: Stack) -> None:
     with logged_in(browser, thousand, "/fleet") as page:
         settle(page, "Fleet")

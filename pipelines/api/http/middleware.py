@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.http import HttpRequest, HttpResponseBase
+from django.utils.decorators import sync_only_middleware
 
 from pipelines.api.http.problems import is_api, request_id
 from pipelines.foundation.availability import bounded
@@ -98,3 +99,10 @@ class RequestName(ResponseMiddleware):
     def finish(self, request: HttpRequest, response: HttpResponseBase) -> None:
         """Add the id of the request in hand."""
         response.headers["X-Request-ID"] = request_id()
+
+
+@sync_only_middleware
+def one_thread(get_response: GetResponse) -> GetResponse:
+    """The innermost: all around it then run in the request's own thread, one after another. Around asynchronous code
+    Django has each of them change threads twice, which costs more than what they do."""
+    return get_response

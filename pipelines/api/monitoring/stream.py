@@ -16,7 +16,6 @@ from threading import Lock
 from time import monotonic
 from typing import Any
 from uuid import uuid4
-from weakref import WeakKeyDictionary
 
 from django.contrib.auth import HASH_SESSION_KEY
 from django.contrib.auth.models import User
@@ -28,6 +27,7 @@ from rest_framework.request import Request
 
 from pipelines.api.http.permissions import access_by
 from pipelines.api.http.requests import EventFilter
+from pipelines.api.monitoring.shared import Period, PerLoop
 from pipelines.api.monitoring.tail import StreamEntry, Tail, following, frame
 from pipelines.domain.access.teams import Access
 from pipelines.domain.monitoring.webhooks import wants
@@ -163,43 +163,8 @@ def _wait_for(error: Error) -> bool:
     raise error
 
 
-class Every:
-    """Says once per period that something is due, the first time after a period."""
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self._next = monotonic() + seconds
-
-    def due(self) -> bool:
-        """Whether a period has passed since it was last due."""
-        if monotonic() < self._next:
-            return False
-        self._next = monotonic() + self._seconds
-        return True
-
-
-class Checks:
-    """Asks once per period what a caller may reach, however many streams the caller has: the tabs of one browser have
-    one session, and their streams wake together."""
-
-    def __init__(self) -> None:
-        self._period = 0.0
-        self._asked: dict[Caller, asyncio.Task[Access | None]] = {}
-
-    async def access(self, caller: Caller, period: float) -> Access | None:
-        """The answer of this period. Raises the database's errors."""
-        if period != self._period:
-            self._period, self._asked = period, {}
-        if caller not in self._asked:
-            self._asked[caller] = asyncio.create_task(in_database(lambda: access_now(caller)))
-        return await asyncio.shield(self._asked[caller])  # the client that was the first to ask may leave
-
-
-_checks: WeakKeyDictionary[asyncio.AbstractEventLoop, Checks] = WeakKeyDictionary()
-
-
-def _period() -> float:
-    return monotonic() // CHECK_SECONDS
+_access = PerLoop()
+_pages = PerLoop()
 
 
 class Sent:
@@ -233,14 +198,15 @@ class Feed:
 
     async def run(self) -> AsyncIterator[bytes]:
         """Frames and heartbeats until the caller may no longer listen; what came together is sent together."""
-        heartbeat, catch_up, checked = Every(HEARTBEAT_SECONDS), Every(CATCH_UP_SECONDS), _period()
+        heartbeat, catch_up, check = Period(HEARTBEAT_SECONDS), Period(CATCH_UP_SECONDS), Period(CHECK_SECONDS)
         number, complete = None, False
         while True:
             news = await self._tail.after(number)
-            missed = False
-            if catch_up.due() or not (complete and news.complete):
+            missed, due = False, catch_up.due()
+            behind = not (complete and news.complete)
+            if due or behind:
                 try:
-                    async for each in self._catch_up(figures=not news.complete):
+                    async for each in self._catch_up(None if behind else catch_up.number, figures=not news.complete):
                         yield each
                 except Error as error:
                     missed = _wait_for(error)
@@ -249,18 +215,16 @@ class Feed:
                 yield shown
             if heartbeat.due():
                 yield frame("heartbeat", {"server_time": clock.now().isoformat()})
-            if (period := _period()) != checked:
-                checked = period
-                if not await self._allowed(period):
-                    return
+            if check.due() and not await self._allowed(check.number):
+                return
             if not complete:
                 await asyncio.sleep(POLL_SECONDS)
 
     async def _allowed(self, period: float) -> bool:
         """A database that is away says nothing against the caller; it is asked again in the next period."""
-        checks = _checks.setdefault(asyncio.get_running_loop(), Checks())
+        caller = self._subscription.caller
         try:
-            return await checks.access(self._subscription.caller, period) == self._subscription.access
+            return await _access.here().ask(period, caller, lambda: access_now(caller)) == self._subscription.access
         except Error as error:
             return _wait_for(error)
 
@@ -286,11 +250,12 @@ class Feed:
         self._after = max(self._after, number)
         return True
 
-    async def _catch_up(self, *, figures: bool) -> AsyncIterator[bytes]:
-        """Events that Redis did not carry, page by page, and while it is away the figures of what moves."""
+    async def _catch_up(self, period: float | None, *, figures: bool) -> AsyncIterator[bytes]:
+        """Events that Redis did not carry, page by page, and while it is away the figures of what moves. `period`: the
+        one of a look that streams have in common; None where this one is known to have missed something."""
         start = max(self._floor, self._after - OVERLAP)
         while True:
-            found = await in_database(lambda start=start: self._page(start))  # type: ignore[misc]
+            found = await self._read(start, period)
             for data in found:
                 if self._is_new(data["id"]):
                     yield frame("event", data, data["id"])
@@ -302,6 +267,14 @@ class Feed:
                 if self._live.get(data["pipeline"]) != data:
                     self._live[data["pipeline"]] = data
                     yield frame("live", data)
+
+    async def _read(self, start: int, period: float | None) -> list[dict[str, Any]]:
+        if period is None:
+            return await in_database(lambda: self._page(start))
+        wanted, access = self._subscription, self._subscription.access
+        seen = (access.everywhere, frozenset(access.teams.items()))
+        question = (seen, wanted.pipeline, wanted.kinds, start)
+        return await _pages.here().ask(period, question, lambda: self._page(start))
 
     def _page(self, start: int) -> list[dict[str, Any]]:
         found = events(self._subscription.access, pipeline=self._subscription.pipeline, kinds=self._subscription.kinds)

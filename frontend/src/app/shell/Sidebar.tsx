@@ -5,11 +5,10 @@ import { alertCountsQuery } from '@/api/alerts'
 import { useStaleSince } from '@/components/ui/StaleFigures'
 import { useClockTime } from '@/components/ui/Time'
 import icon from '@/assets/icon.svg'
+import { usePollInterval } from '@/lib/live/LiveProvider'
 import { usePlaces } from '@/lib/places'
 import classes from './shell.module.css'
 
-/** Figures beside the links change rarely; pages that are open follow faster. */
-const COUNTS_MS = 10_000
 const MOST_SHOWN = 999
 
 const DOCUMENTS = [
@@ -56,8 +55,9 @@ export function Sidebar() {
 
 /** How many alerts are open; nothing where none is, and a mark where that is not known. */
 function OpenAlerts() {
-  const counts = useQuery({ ...alertCountsQuery, refetchInterval: COUNTS_MS })
-  const since = useStaleSince(counts, COUNTS_MS)
+  const every = usePollInterval()
+  const counts = useQuery({ ...alertCountsQuery, refetchInterval: every })
+  const since = useStaleSince(counts, every)
   const clock = useClockTime()
   const { data, error } = counts
   if (data?.open === 0) return null

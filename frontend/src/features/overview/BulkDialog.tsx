@@ -8,7 +8,7 @@ import { ToneBadge } from '@/components/ui/ToneBadge'
 import { actionCall } from '@/domain/calls'
 import type { Tone } from '@/domain/phases'
 import { count, plural } from '@/lib/format'
-import { changing, type BulkKind, type BulkResult } from './bulk'
+import type { BulkKind, BulkResult } from './bulk'
 import type { BulkJob } from './useBulk'
 
 /** Names that the question lists. */
@@ -29,15 +29,13 @@ interface BulkDialogProps {
 
 /** Asks once where the action disturbs, then shows what became of the request for each pipeline. */
 export function BulkDialog({ job, onConfirm, onClose }: BulkDialogProps) {
-  const { kind, pipelines, results, busy } = job
-  const affected = changing(kind, pipelines)
-  const number = results ? pipelines.length : affected.length
+  const { kind, pipelines, affected, results, busy } = job
   return (
     <Modal
       opened
       onClose={onClose}
       size="lg"
-      title={`${ACTION_WORDS[kind].verb} ${plural(number, 'pipeline')}`}
+      title={`${ACTION_WORDS[kind].verb} ${plural(affected.length, 'pipeline')}`}
     >
       {results ? (
         <Results pipelines={pipelines} results={results} busy={busy} onClose={onClose} />

@@ -10,7 +10,7 @@ import { PageHeader } from '@/components/ui/PageHeader'
 import { plural } from '@/lib/format'
 import { freshness } from '@/domain/freshness'
 import { useAtTime } from '@/lib/clock'
-import { usePollInterval } from '@/lib/live/LiveProvider'
+import { SAFETY_NET_LIST_MS, usePollInterval } from '@/lib/live/LiveProvider'
 import { REREAD_LIST_MS, useRereadWhile } from '@/lib/live/useRereadWhile'
 import { useFavourites } from './favourites'
 import { filterPipelines, sortPipelines, withoutFilter, type OverviewSearch } from './filter'
@@ -26,7 +26,7 @@ const HISTORY_MS = 60_000
 
 /** Every pipeline at a glance: what requires action first, each with its last 24 hours. */
 export function FleetPage() {
-  const { data, error, refetch } = useQuery({ ...pipelinesQuery, refetchInterval: usePollInterval() })
+  const { data, error, refetch } = useQuery({ ...pipelinesQuery, refetchInterval: usePollInterval(SAFETY_NET_LIST_MS) })
   useRereadWhile(
     useAtTime((now) => data?.some((each) => freshness(each, now).stale) ?? false),
     [pipelinesQuery.queryKey],

@@ -10,7 +10,7 @@ import { PageHeader } from '@/components/ui/PageHeader'
 import { count, plural } from '@/lib/format'
 import { freshness } from '@/domain/freshness'
 import { useAtTime } from '@/lib/clock'
-import { usePollInterval } from '@/lib/live/LiveProvider'
+import { SAFETY_NET_LIST_MS, usePollInterval } from '@/lib/live/LiveProvider'
 import { REREAD_LIST_MS, useRereadWhile } from '@/lib/live/useRereadWhile'
 import { useSession } from '@/lib/session'
 import { AttentionList } from './AttentionList'
@@ -25,7 +25,7 @@ import { Verdict } from './Verdict'
 import classes from './overview.module.css'
 
 export function OverviewPage() {
-  const { data, error, refetch } = useQuery({ ...pipelinesQuery, refetchInterval: usePollInterval() })
+  const { data, error, refetch } = useQuery({ ...pipelinesQuery, refetchInterval: usePollInterval(SAFETY_NET_LIST_MS) })
   useRereadWhile(
     useAtTime((now) => data?.some((each) => freshness(each, now).stale) ?? false),
     [pipelinesQuery.queryKey],

@@ -2,11 +2,13 @@ import { useState } from 'react'
 import type { Pipeline } from '@/api/types'
 import { ACTION_WORDS } from '@/components/actions/words'
 import { announce } from '@/components/ui/Announcer'
-import { isAsked, runBulk, type BulkKind, type BulkResult } from './bulk'
+import { changing, isAsked, runBulk, type BulkKind, type BulkResult } from './bulk'
 
 export interface BulkJob {
   kind: BulkKind
   pipelines: Pipeline[]
+  /** Those that the action changes, as it was asked for. */
+  affected: Pipeline[]
   /** By pipeline; null before the user has confirmed it. */
   results: ReadonlyMap<string, BulkResult> | null
   busy: boolean
@@ -16,7 +18,7 @@ export interface BulkJob {
 export function useBulk() {
   const [job, setJob] = useState<BulkJob | null>(null)
   const start = async (kind: BulkKind, pipelines: Pipeline[]) => {
-    setJob({ kind, pipelines, results: new Map(), busy: true })
+    setJob({ kind, pipelines, affected: changing(kind, pipelines), results: new Map(), busy: true })
     await runBulk(kind, pipelines, (result) =>
       setJob((old) => old && { ...old, results: new Map(old.results).set(result.name, result) }),
     )
@@ -26,7 +28,8 @@ export function useBulk() {
   return {
     job,
     request: (kind: BulkKind, pipelines: Pipeline[]) => {
-      if (isAsked(kind)) setJob({ kind, pipelines, results: null, busy: false })
+      if (isAsked(kind))
+        setJob({ kind, pipelines, affected: changing(kind, pipelines), results: null, busy: false })
       else void start(kind, pipelines)
     },
     confirm: () => job && void start(job.kind, job.pipelines),

@@ -12,6 +12,8 @@ const Context = createContext<LiveConnection | null>(null)
 export const POLL_MS = 3_000
 /** Even with a working stream the list is read now and then, so that a frame that never came cannot mislead for long. */
 const SAFETY_NET_MS = 30_000
+/** The same of every pipeline at once, which costs the server most. What requires attention comes as an event, too. */
+export const SAFETY_NET_LIST_MS = 60_000
 
 /** Opens the tab's one stream while it is `active` (someone is logged in) and the tab is visible. */
 export function LiveProvider({ active, children }: { active: boolean; children: ReactNode }) {
@@ -66,8 +68,8 @@ export function useIsCurrent(): boolean {
   return state !== 'stale' && state !== 'no-database'
 }
 
-/** How often a query polls: rarely beside a working stream, often without one. */
-export function usePollInterval(): number {
+/** How often a query polls: rarely beside a working stream (`beside` milliseconds), often without one. */
+export function usePollInterval(beside = SAFETY_NET_MS): number {
   const status = useConnectionStatus(useContext(Context))
-  return status === 'live' ? SAFETY_NET_MS : POLL_MS
+  return status === 'live' ? beside : POLL_MS
 }

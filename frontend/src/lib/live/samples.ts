@@ -3,7 +3,8 @@ import { appendPoint } from './reducer'
 
 const WINDOW_MS = 3 * 60_000
 
-/** The last minutes of every pipeline this tab has received, for the sparklines of the overview. */
+/** The last minutes of the pipelines whose sparklines were shown. What the stream brings of others is not kept: of a
+ * thousand pipelines it would be most of the tab's memory. */
 class Samples {
   private readonly points = new Map<string, SeriesPoint[]>()
   private readonly listeners = new Map<string, Set<() => void>>()
@@ -11,8 +12,14 @@ class Samples {
 
   get = (name: string): SeriesPoint[] => this.points.get(name) ?? Samples.none
 
+  /** From now on what is added of a pipeline is kept. */
+  track(name: string): void {
+    if (!this.points.has(name)) this.points.set(name, Samples.none)
+  }
+
   add(name: string, point: SeriesPoint): void {
-    this.set(name, appendPoint(this.get(name), point, WINDOW_MS))
+    const points = this.points.get(name)
+    if (points) this.set(name, appendPoint(points, point, WINDOW_MS))
   }
 
   /** Puts the past before what the stream has brought so far. */

@@ -21,6 +21,7 @@ export class Seeding {
   want(name: string): void {
     if (this.asked.has(name)) return
     this.asked.add(name)
+    samples.track(name)
     this.queue.push(name)
     this.next()
   }

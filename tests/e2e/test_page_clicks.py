@@ -67,7 +67,7 @@ def test_a_pause_of_all_for_maintenance_takes_two(browser: Browser, stack: Stack
         results = page.get_by_role("dialog", name=re.compile("^Pause 1 pipeline"))
         expect(results.get_by_role("status")).to_contain_text("accepted", timeout=SLOW_MS)
         page.keyboard.press("Escape")
-        expect(page.get_by_role("row", name=re.compile("demo"))).to_contain_text("Paused", timeout=SLOW_MS)
+        expect(page.get_by_role("row", name=re.compile("^Select demo "))).to_contain_text("Paused", timeout=SLOW_MS)
 
 
 def test_a_regular_expression_is_changed_with_its_preview_in_five(browser: Browser, stack: Stack) -> None:

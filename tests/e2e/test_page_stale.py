@@ -130,7 +130,7 @@ def all_are_fresh(screens: Screens) -> None:
 
 def figures_of(page: Page) -> Locator:
     """The row, or the tile, of the pipeline."""
-    return page.get_by_role("row", name=re.compile("demo")).or_(page.get_by_role("article", name="demo"))
+    return page.get_by_role("row", name=re.compile("^Select demo ")).or_(page.get_by_role("article", name="demo"))
 
 
 def says_that_nothing_is_current(screens: Screens) -> None:

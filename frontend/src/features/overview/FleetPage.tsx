@@ -26,7 +26,10 @@ const HISTORY_MS = 60_000
 
 /** Every pipeline at a glance: what requires action first, each with its last 24 hours. */
 export function FleetPage() {
-  const { data, error, refetch } = useQuery({ ...pipelinesQuery, refetchInterval: usePollInterval(SAFETY_NET_LIST_MS) })
+  const { data, error, refetch } = useQuery({
+    ...pipelinesQuery,
+    refetchInterval: usePollInterval(SAFETY_NET_LIST_MS),
+  })
   useRereadWhile(
     useAtTime((now) => data?.some((each) => freshness(each, now).stale) ?? false),
     [pipelinesQuery.queryKey],

@@ -25,7 +25,10 @@ import { Verdict } from './Verdict'
 import classes from './overview.module.css'
 
 export function OverviewPage() {
-  const { data, error, refetch } = useQuery({ ...pipelinesQuery, refetchInterval: usePollInterval(SAFETY_NET_LIST_MS) })
+  const { data, error, refetch } = useQuery({
+    ...pipelinesQuery,
+    refetchInterval: usePollInterval(SAFETY_NET_LIST_MS),
+  })
   useRereadWhile(
     useAtTime((now) => data?.some((each) => freshness(each, now).stale) ?? false),
     [pipelinesQuery.queryKey],

@@ -13,7 +13,7 @@ import { useNow } from '@/lib/clock'
 import { Footer } from './Footer'
 import { StageBadge } from '@/components/migrations/StageBadge'
 import { StepNav } from './StepNav'
-import { currentStep, isWizardStep, STEPS, type WizardStep } from './steps'
+import { currentStep, isFollowed, isWizardStep, STEPS, type WizardStep } from './steps'
 import { STEP_PAGES } from './stepPages'
 import { useMigration } from './useMigration'
 import { RollbackPanel } from './RollbackPanel'
@@ -96,7 +96,7 @@ function Headline({ migration }: { migration: MigrationDetail }) {
   )
 }
 
-/** The page of the current step follows the migration; any other page is left alone. */
+/** The page that the migration was at, or has passed, follows it; any other page is left alone. */
 function useFollowing(migration: MigrationDetail, step: WizardStep) {
   const navigate = useNavigate()
   const now = currentStep(migration)
@@ -106,7 +106,7 @@ function useFollowing(migration: MigrationDetail, step: WizardStep) {
     last.current = now
     if (before === now) return
     announce(`${STAGES[migration.stage].label}. ${migration.message}`)
-    if (step === before)
+    if (isFollowed(step, before, now))
       void navigate({
         to: '/migrations/$id/$step',
         params: { id: migration.id, step: now },

@@ -1,6 +1,15 @@
 import type { MigrationDetail, MigrationStage, MigrationStep } from '@/api/types'
 import { finding, migration, migrationPlan, migrationStep, T0 } from '@/testing/factories'
-import { currentStep, isRolledBack, neighbours, pagesOf, pageState, secondsLeft, whyNotNext } from './steps'
+import {
+  currentStep,
+  isFollowed,
+  isRolledBack,
+  neighbours,
+  pagesOf,
+  pageState,
+  secondsLeft,
+  whyNotNext,
+} from './steps'
 
 const started = (stage: MigrationStage, fields: Partial<MigrationDetail> = {}) =>
   migration({
@@ -51,6 +60,20 @@ describe('the page that a migration is at', () => {
     expect(pagesOf(started('PAUSING'))).not.toContain('shadow')
     const shadow = { seconds: 600, records: null, most_different: null, channels: { shop: 'main' } }
     expect(pagesOf(started('SHADOWING', { plan: migrationPlan({ shadow }) }))).toContain('shadow')
+  })
+})
+
+describe('a page that is open while the migration goes on', () => {
+  it.each([
+    ['pause', 'pause', 'proof', true],
+    ['verify', 'verify', 'back', true],
+    // The engine may be past the approval by the time that the page reads of it.
+    ['approve', 'plan', 'preflight', true],
+    ['approve', 'plan', 'approve', false],
+    ['plan', 'pause', 'proof', false],
+    ['verify', 'pause', 'proof', false],
+  ] as const)('%s: from %s to %s goes along: %s', (page, before, now, goes) => {
+    expect(isFollowed(page, before, now)).toBe(goes)
   })
 })
 

@@ -47,6 +47,13 @@ export function currentStep(migration: MigrationDetail): WizardStep {
   return PAGE_OF[stage]
 }
 
+/** Whether a page goes on to where the migration is `now`: the one that it was at `before`, or one that it has passed
+ * since then between two reads. */
+export function isFollowed(page: WizardStep, before: WizardStep, now: WizardStep): boolean {
+  const [at, from, to] = [page, before, now].map((each) => WIZARD.indexOf(each)) as [number, number, number]
+  return at === from || (from < at && at < to)
+}
+
 function failedPage(steps: MigrationStep[]): WizardStep | undefined {
   const failed = steps.find(({ state }) => state === 'failed')
   return failed && PAGE_OF[failed.stage]

@@ -19,11 +19,11 @@ NOT_BUILT = (
     "The dashboard has not been built yet. Run `make setup` in the project's directory, then load this page again.\n"
 )
 DOCS_NOT_BUILT = "The documentation has not been built yet. Run `make docs` in the project's directory, then reload.\n"
+DOCS_MISSING = "The documentation has no such page. It starts at /docs/.\n"
 SESSION_READ = "/api/v1/session"
 LIST_READ = "/api/v1/pipelines?limit=1000"
 LISTS = frozenset({"/", "/fleet"})
 """Addresses whose first view is the list of pipelines."""
-DOCS_MISSING = "The documentation has no such page. It starts at /docs/.\n"
 
 
 @require_safe

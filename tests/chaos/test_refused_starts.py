@@ -46,6 +46,5 @@ def test_a_definition_with_an_unresolved_reference_starts_nothing(stream: Stream
         api.act(name, "start", timeout=MOVING_WITHIN)
     assert api.get(f"/pipelines/{name}")["phase"] == "BLOCKED"
     assert api.get(f"/pipelines/{name}/runs")["results"] == []
-    api.act(
-        name, "stop", timeout=MOVING_WITHIN
-    )  # who looks at this installation next finds nothing that requires action
+    # Who looks at this installation next finds nothing that requires action.
+    api.act(name, "stop", timeout=MOVING_WITHIN)

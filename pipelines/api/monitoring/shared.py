@@ -1,11 +1,11 @@
-"""Questions to the database that many streams ask at the same time."""
+"""What the streams of one event loop have in common."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Hashable
 from time import monotonic
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
 from pipelines.foundation.database import in_database
@@ -45,12 +45,13 @@ class Shared:
         return answer
 
 
-class PerLoop:
-    """One Shared for each event loop."""
+class PerLoop(Generic[T]):
+    """One object for each event loop."""
 
-    def __init__(self) -> None:
-        self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, Shared] = WeakKeyDictionary()
+    def __init__(self, make: Callable[[], T]) -> None:
+        self._make = make
+        self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, T] = WeakKeyDictionary()
 
-    def here(self) -> Shared:
+    def here(self) -> T:
         """That of the running loop."""
-        return self._loops.setdefault(asyncio.get_running_loop(), Shared())
+        return self._loops.setdefault(asyncio.get_running_loop(), self._make())

@@ -27,7 +27,7 @@ from rest_framework.request import Request
 
 from pipelines.api.http.permissions import access_by
 from pipelines.api.http.requests import EventFilter
-from pipelines.api.monitoring.shared import Period, PerLoop
+from pipelines.api.monitoring.shared import Period, PerLoop, Shared
 from pipelines.api.monitoring.tail import StreamEntry, Tail, following, frame
 from pipelines.domain.access.teams import Access
 from pipelines.domain.monitoring.webhooks import wants
@@ -163,8 +163,8 @@ def _wait_for(error: Error) -> bool:
     raise error
 
 
-_access = PerLoop()
-_pages = PerLoop()
+_access = PerLoop(Shared)
+_pages = PerLoop(Shared)
 
 
 class Sent:

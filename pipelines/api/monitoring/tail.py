@@ -11,11 +11,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import structlog
 from django.conf import settings
 
+from pipelines.api.monitoring.shared import PerLoop
 from pipelines.foundation.dispatch import STREAM
 from pipelines.foundation.entries import Unsealed, unseal
 from pipelines.foundation.redis_py import AsyncRetry, NoBackoff, RedisError, aioredis
@@ -163,13 +163,13 @@ def _client() -> Any:
     )
 
 
-_tails: WeakKeyDictionary[asyncio.AbstractEventLoop, Tail] = WeakKeyDictionary()
+_tails = PerLoop(Tail)
 
 
 @asynccontextmanager
 async def following() -> AsyncIterator[Tail]:
     """The tail of this event loop; the last listener ends it."""
-    tail = _tails.setdefault(asyncio.get_running_loop(), Tail())
+    tail = _tails.here()
     tail.listeners += 1
     if tail.task is None:
         tail.task = asyncio.create_task(tail.follow())

@@ -14,11 +14,17 @@ export interface BulkJob {
   busy: boolean
 }
 
+const asked = (kind: BulkKind, pipelines: Pipeline[]) => ({
+  kind,
+  pipelines,
+  affected: changing(kind, pipelines),
+})
+
 /** The one bulk action that is asked about, under way, or done. */
 export function useBulk() {
   const [job, setJob] = useState<BulkJob | null>(null)
   const start = async (kind: BulkKind, pipelines: Pipeline[]) => {
-    setJob({ kind, pipelines, affected: changing(kind, pipelines), results: new Map(), busy: true })
+    setJob({ ...asked(kind, pipelines), results: new Map(), busy: true })
     await runBulk(kind, pipelines, (result) =>
       setJob((old) => old && { ...old, results: new Map(old.results).set(result.name, result) }),
     )
@@ -28,8 +34,7 @@ export function useBulk() {
   return {
     job,
     request: (kind: BulkKind, pipelines: Pipeline[]) => {
-      if (isAsked(kind))
-        setJob({ kind, pipelines, affected: changing(kind, pipelines), results: null, busy: false })
+      if (isAsked(kind)) setJob({ ...asked(kind, pipelines), results: null, busy: false })
       else void start(kind, pipelines)
     },
     confirm: () => job && void start(job.kind, job.pipelines),

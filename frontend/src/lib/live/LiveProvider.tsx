@@ -12,7 +12,7 @@ const Context = createContext<LiveConnection | null>(null)
 export const POLL_MS = 3_000
 /** Even with a working stream the list is read now and then, so that a frame that never came cannot mislead for long. */
 const SAFETY_NET_MS = 30_000
-/** The same of every pipeline at once, which costs the server most. What requires attention comes as an event, too. */
+/** The same of every pipeline at once, which costs the server most. Changes of phase and alerts come as events, too. */
 export const SAFETY_NET_LIST_MS = 60_000
 
 /** Opens the tab's one stream while it is `active` (someone is logged in) and the tab is visible. */

@@ -140,6 +140,20 @@ export function removeHostCall(host: string): Call {
   }
 }
 
+export function deleteTeamCall(team: string): Call {
+  return {
+    curl: curl('DELETE', '/api/v1/teams/{team}', { path: { team } }),
+    cli: command(`teams delete ${shellWord(team)}`),
+  }
+}
+
+export function revokeTokenCall(token: string): Call {
+  return {
+    curl: curl('DELETE', '/api/v1/tokens/{token_key}', { path: { token_key: token } }),
+    cli: command(`tokens revoke ${shellWord(token)}`),
+  }
+}
+
 export function acknowledgeCall(id: number, note: string): Call {
   return {
     curl: curl('POST', '/api/v1/alerts/{alert_id}/acknowledge', { path: { alert_id: id }, body: { note } }),

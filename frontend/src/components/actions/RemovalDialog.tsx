@@ -17,6 +17,8 @@ interface RemovalDialogProps {
   queryKey: QueryKey
   /** Said when it is done. */
   done: string
+  /** A read-only installation takes it: it only takes something away from somebody. */
+  whileReadOnly?: boolean
   onClose: () => void
 }
 
@@ -24,6 +26,7 @@ interface RemovalDialogProps {
 export function RemovalDialog(props: RemovalDialogProps) {
   const { title, words, button, call, remove, queryKey, done, onClose } = props
   const frozen = useFrozen()
+  const reason = props.whileReadOnly ? null : frozen
   const removal = useSending({
     send: remove,
     queryKey,
@@ -43,7 +46,7 @@ export function RemovalDialog(props: RemovalDialogProps) {
           <ReasonButton
             color="red.8"
             loading={removal.isPending}
-            reason={frozen}
+            reason={reason}
             onClick={() => removal.mutate()}
           >
             {button}

@@ -1,13 +1,12 @@
 import { Button, Group } from '@mantine/core'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { keys } from '@/api/keys'
 import { ALL_TEAMS, deleteTeam } from '@/api/teams'
 import type { Team } from '@/api/types'
-import { announce } from '@/components/ui/Announcer'
-import { ErrorNote } from '@/components/ui/Feedback'
+import { RemovalDialog } from '@/components/actions/RemovalDialog'
 import { ReasonButton } from '@/components/ui/ReasonButton'
 import { Table } from '@/components/ui/Table'
+import { deleteTeamCall } from '@/domain/calls'
 import { DEFAULT_TEAM } from '@/domain/owners'
 import { cannotAdministerAll, ROLE_WORDS } from '@/domain/roles'
 import { count, plural } from '@/lib/format'
@@ -16,19 +15,11 @@ import { RolesDialog } from './RolesDialog'
 
 /** `everywhere`: the user is an administrator of all teams. */
 export function TeamTable({ teams, everywhere }: { teams: Team[]; everywhere: boolean }) {
-  const client = useQueryClient()
   const barred = useBarred(cannotAdministerAll)
   const [shown, setShown] = useState<string | null>(null)
-  const deletion = useMutation({
-    mutationFn: deleteTeam,
-    onSuccess: (_, name) => {
-      void client.invalidateQueries({ queryKey: keys.teams })
-      announce(`${name} is deleted.`)
-    },
-  })
+  const [asked, setAsked] = useState<string | null>(null)
   return (
     <>
-      {deletion.error && <ErrorNote error={deletion.error} />}
       <Table
         label="Teams"
         head={
@@ -69,7 +60,7 @@ export function TeamTable({ teams, everywhere }: { teams: Team[]; everywhere: bo
                     size="compact-xs"
                     reason={barred ?? cannotDelete(team)}
                     aria-label={`Delete ${team.name}`}
-                    onClick={() => deletion.mutate(team.name)}
+                    onClick={() => setAsked(team.name)}
                   >
                     Delete
                   </ReasonButton>
@@ -80,6 +71,18 @@ export function TeamTable({ teams, everywhere }: { teams: Team[]; everywhere: bo
         ))}
       </Table>
       {shown !== null && <RolesDialog team={shown} onClose={() => setShown(null)} />}
+      {asked !== null && (
+        <RemovalDialog
+          title={`Delete ${asked}?`}
+          words={`The team leaves every list, and each role in ${asked} ends. Nothing that runs is touched.`}
+          button="Delete team"
+          call={deleteTeamCall(asked)}
+          remove={() => deleteTeam(asked)}
+          queryKey={keys.teams}
+          done={`${asked} is deleted.`}
+          onClose={() => setAsked(null)}
+        />
+      )}
     </>
   )
 }

@@ -1,28 +1,20 @@
 import { Button } from '@mantine/core'
 import { IconAlertTriangle } from '@tabler/icons-react'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
 import { keys } from '@/api/keys'
 import { revokeToken } from '@/api/tokens'
 import type { Token } from '@/api/types'
-import { announce } from '@/components/ui/Announcer'
-import { ErrorNote } from '@/components/ui/Feedback'
+import { RemovalDialog } from '@/components/actions/RemovalDialog'
 import { Table } from '@/components/ui/Table'
 import { Ago } from '@/components/ui/Time'
 import { ToneBadge } from '@/components/ui/ToneBadge'
+import { revokeTokenCall } from '@/domain/calls'
 
 export function TokenTable({ tokens }: { tokens: Token[] }) {
-  const client = useQueryClient()
-  const revocation = useMutation({
-    mutationFn: revokeToken,
-    onSuccess: (_, id) => {
-      void client.invalidateQueries({ queryKey: keys.tokens })
-      void client.invalidateQueries({ queryKey: keys.users })
-      announce(`${id} is revoked.`)
-    },
-  })
+  const [asked, setAsked] = useState<Token | null>(null)
   return (
     <>
-      {revocation.error && <ErrorNote error={revocation.error} />}
       <Table
         label="Tokens"
         head={
@@ -61,7 +53,7 @@ export function TokenTable({ tokens }: { tokens: Token[] }) {
                 variant="default"
                 size="compact-xs"
                 aria-label={`Revoke ${token.id}`}
-                onClick={() => revocation.mutate(token.id)}
+                onClick={() => setAsked(token)}
               >
                 Revoke
               </Button>
@@ -69,7 +61,29 @@ export function TokenTable({ tokens }: { tokens: Token[] }) {
           </tr>
         ))}
       </Table>
+      {asked && <RevokeDialog token={asked} onClose={() => setAsked(null)} />}
     </>
+  )
+}
+
+function RevokeDialog({ token: { id, user, name }, onClose }: { token: Token; onClose: () => void }) {
+  const client = useQueryClient()
+  const revoke = async () => {
+    await revokeToken(id)
+    void client.invalidateQueries({ queryKey: keys.users })
+  }
+  return (
+    <RemovalDialog
+      title={`Revoke ${id}?`}
+      words={`What uses this token of ${user}${name && `, “${name}”,`} is rejected at once. A revoked token never works again.`}
+      button="Revoke token"
+      call={revokeTokenCall(id)}
+      remove={revoke}
+      queryKey={keys.tokens}
+      done={`${id} is revoked.`}
+      whileReadOnly
+      onClose={onClose}
+    />
   )
 }
 

@@ -1,4 +1,4 @@
-import { screen, waitFor } from '@testing-library/react'
+import { screen, waitFor, within } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
 import { vi } from 'vitest'
 import { READ_ONLY, READ_ONLY_WORDS, session } from '@/testing/factories'
@@ -106,6 +106,7 @@ describe('users and tokens', () => {
     given.delete('/tokens/hg_0123456789ab', () => new Response(null, { status: 204 }))
     given.get('/tokens', () => ({ results: [], next: null }))
     await userEvent.click(screen.getByRole('button', { name: 'Revoke hg_0123456789ab' }))
+    await userEvent.click(await screen.findByRole('button', { name: 'Revoke token' }))
     expect(await screen.findByText('No tokens yet')).toBeInTheDocument()
   })
 
@@ -192,7 +193,25 @@ describe('users and tokens', () => {
     })
     await userEvent.keyboard('{Escape}')
     await userEvent.click(await screen.findByRole('button', { name: 'Revoke hg_0123456789ab' }))
+    const asked = await screen.findByRole('dialog', { name: 'Revoke hg_0123456789ab?' })
+    expect(revoked).not.toHaveBeenCalled()
+    await userEvent.click(within(asked).getByRole('button', { name: 'Revoke token' }))
     await waitFor(() => expect(revoked).toHaveBeenCalled())
+  })
+
+  it('asks once before a team is deleted', async () => {
+    open('admin')
+    given.get('/teams', () => ({ results: [{ ...team, pipelines: 0 }], next: null }))
+    const deleted = vi.fn()
+    given.delete('/teams/payments', () => {
+      deleted()
+      return new Response(null, { status: 204 })
+    })
+    await userEvent.click(await screen.findByRole('button', { name: 'Delete payments' }))
+    const asked = await screen.findByRole('dialog', { name: 'Delete payments?' })
+    expect(deleted).not.toHaveBeenCalled()
+    await userEvent.click(within(asked).getByRole('button', { name: 'Delete team' }))
+    await waitFor(() => expect(deleted).toHaveBeenCalled())
   })
 
   it('says beforehand that a team is not empty, that the default one stays, and what users cannot do to themselves', async () => {

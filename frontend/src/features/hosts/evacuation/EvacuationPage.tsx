@@ -74,8 +74,13 @@ export function EvacuationPage() {
 
 function HowFar({ evacuation }: { evacuation: Evacuation }) {
   const { moved, left, all } = tallyOf(evacuation)
-  const share = all === 0 ? 100 : ((moved + left) / all) * 100
-  return <Progress value={share} aria-label={`Finished pipelines of ${evacuation.host}`} />
+  const share = (part: number) => (all === 0 ? 0 : (part / all) * 100)
+  return (
+    <Progress.Root>
+      <Progress.Section value={share(moved)} color="green" aria-label={`Moved from ${evacuation.host}`} />
+      <Progress.Section value={share(left)} color="yellow" aria-label={`Staying on ${evacuation.host}`} />
+    </Progress.Root>
+  )
 }
 
 function Left({ evacuation: { left, host } }: { evacuation: Evacuation }) {

@@ -20,7 +20,7 @@ export PYTHON
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help environment setup demo wheel sbom audit-dependencies up test test-fast test-times test-postgres check chaos bench bench-control docs screenshots generate fmt clean
+.PHONY: help environment setup demo wheel sbom audit-dependencies up test test-fast test-times test-postgres test-pages check chaos bench bench-control docs screenshots generate fmt clean
 
 help: ## what can be done
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-20s %s\n", $$1, $$2}' Makefile
@@ -74,6 +74,10 @@ else
 	@$(PROVISION) postgres
 	@$(PY) -m tests.chaos $(if $(FAULT),--fault $(FAULT)) $(if $(SEEDS),--seeds $(SEEDS))
 endif
+
+test-pages: setup ## every page and dialog in every width and scheme, with axe, and every role; `make test` takes every other (half an hour)
+	@$(PROVISION) browser
+	@HEADGATE_CHAOS=1 $(PYTEST) -n 2 --dist loadgroup tests/e2e
 
 bench: setup ## compare with Flume and Kafka Connect on an idle machine; CASE=, RECORDS=, RUNS=, BENCH_ARGS= (hours)
 	@$(PY) -m bench $(if $(CASE),--case $(CASE)) $(if $(RECORDS),--records $(RECORDS)) $(if $(RUNS),--runs $(RUNS)) $(BENCH_ARGS)

@@ -52,7 +52,7 @@ from workers.supervisor.previewing.traces import TraceContext
 
 pytestmark = pytest.mark.django_db
 RECORDS = int(os.environ.get("HEADGATE_TRACED_RECORDS", "20000"))
-TRACED = 100
+TRACED = 12
 FILTER = {"type": "regex_filter", "regex": "DEBUG", "exclude_events": True}
 CHANGE = {"type": "static", "key": "k", "value": "v"}
 JSON = {"type": "morph_json", "drop": ["secret"]}

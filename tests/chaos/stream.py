@@ -143,9 +143,11 @@ class Stream:
         return self.installation.api.act(self.demo.name, action, timeout=MOVING_WITHIN, **body)
 
     def flow(self) -> None:
-        """Records without end after the last one, unless they flow already."""
+        """Records without end after the last one, and a pipeline that reads them, whatever others have stopped."""
         if not self.producer.alive:
             self.producer = Child(self.demo.producer(rate=RATE), output=subprocess.DEVNULL)
+        if self.pipeline["desired_state"] != "RUNNING":
+            self.act("resume" if self.pipeline["desired_state"] == "PAUSED" else "start")
 
     def feed(self, count: int) -> None:
         """So many records after the last one, and no more."""

@@ -29,7 +29,7 @@ from tests.agent.harness import Pipeline, Run
 from tests.agent.test_channels import numbers_in
 from tests.agent.topics import Topics
 from tests.chaos.data_plane import MakeDefined
-from tests.chaos.extent import SEEDS, WHOLE
+from tests.chaos.extent import SEEDS, WHOLE, some
 from tests.chaos.pairs import balanced_reads
 from tests.counts import not_once
 from tests.figures import RecordProperty, report_arrival
@@ -142,7 +142,7 @@ def seconds_between(killed: Run, following: Run) -> float:
 
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("sink", STORES)
+@pytest.mark.parametrize("sink", some(list(STORES), 3))
 def test_an_agent_that_dies_anywhere_loses_nothing_and_doubles_what_was_counted(
     sink: str,
     seed: int,

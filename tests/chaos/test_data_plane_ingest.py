@@ -16,6 +16,7 @@ from pipelines.domain.ledger.journal import Done
 from tests.agent.harness import Run
 from tests.agent.sources import bodies
 from tests.chaos.data_plane import MakeDefined
+from tests.chaos.extent import some
 from tests.counts import is_balanced
 from tests.fakes.http_servers import Asked, Reply, serving
 from tests.waiting import wait_for
@@ -95,7 +96,7 @@ def test_a_required_sink_that_hangs_ends_in_503_which_names_it(make_defined: Mak
         assert run.stop().exit_code == 0
 
 
-@pytest.mark.parametrize("channel", ["direct", "memory"])
+@pytest.mark.parametrize("channel", some(["direct", "memory"], 2))
 def test_an_optional_sink_that_hangs_does_not_hold_the_others(
     make_defined: MakeDefined, tmp_path: Path, channel: str
 ) -> None:

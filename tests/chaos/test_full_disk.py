@@ -89,7 +89,7 @@ def test_a_full_disk_is_shown_within_seconds_and_the_stream_resumes_by_itself(
         with full(runs):
             record_property("seconds until shown", seconds_until(lambda: _is_shown(stream), "the full disk is shown"))
             code, text = headgate(installation, "status", "full-disk")
-            assert (code, "DISK_FULL" in text) == (0, True)
+            assert (code, "DISK_FULL" in text) == (0, True), text
             (host,) = cast("list[dict[str, Any]]", installation.api.get("/hosts"))
             assert host["disk"]["state"] != "OK"
         stream.goes_on(stream.read)

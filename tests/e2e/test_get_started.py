@@ -16,6 +16,7 @@ import pytest
 
 from controlplane.install.services.interrupt import Interrupt
 from controlplane.install.services.ports import free_port
+from tests.chaos.extent import some
 
 PROJECT = Path(__file__).resolve().parents[2]
 PAGES = ("demo", "first-pipeline", "first-migration")
@@ -168,7 +169,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
         assert reader.close() == 0, reader.log.read_text(errors="replace")[-5000:]
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", some(PAGES, 3))
 def test_every_command_of_the_page_works_and_prints_what_the_page_says(reader: Reader, page: str) -> None:
     for block in blocks(page):
         reader.do(block)

@@ -266,6 +266,7 @@ def test_a_stream_ends_within_seconds_of_its_token_and_of_the_user_of_its_sessio
             page.goto("/access")
             with page.expect_response(lambda answer: answer.request.method == "DELETE") as revoked:
                 page.get_by_role("row", name=re.compile("stream")).get_by_role("button", name="Revoke").click()
+                page.get_by_role("dialog").get_by_role("button", name="Revoke token").click()
             since = time.monotonic()
             assert revoked.value.status == 204
             record_property("token_seconds", ended(streamed, since))

@@ -14,6 +14,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from controlplane.devstack.services import web_service, web_url
 from controlplane.install.services.child import running
 from controlplane.install.services.ports import free_port
+from tests.chaos.extent import some
 from tests.e2e import content
 from tests.e2e.conftest import Stack
 from tests.e2e.page import LARGEST_AND_SMALLEST, in_every_theme, logged_in
@@ -83,11 +84,11 @@ def test_nothing_is_wrong_with_pages_that_are_full(browser: Browser, shop: Stack
 
 
 def on_every_page(page: Page, pages: dict[str, str]) -> dict[str, list[str]]:
-    """What is wrong in any look, by page, without those where nothing is."""
+    """What is wrong in any look, by page, without those where nothing is. In the short selection every other page."""
     found = {}
-    for path, heading in pages.items():
+    for path in some(list(pages), min(2, len(pages))):
         page.goto(path)
-        settle(page, heading)
+        settle(page, pages[path])
         found[path] = in_every_theme(page)
     return {path: lines for path, lines in found.items() if lines}
 

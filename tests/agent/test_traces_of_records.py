@@ -37,6 +37,7 @@ from tests.agent.harness import REACH, Pipeline
 from tests.agent.test_dead_letters import NoSecrets, carried_out, replayer, stored, take_in
 from tests.agent.test_range_replay import entries, order
 from tests.agent.topics import Topics
+from tests.chaos.extent import by_turns
 from tests.factories import LedgerBatchFactory, OperationFactory, now
 from tests.figures import RecordProperty
 from tests.waiting import wait_for
@@ -442,6 +443,7 @@ def test_offsets_of_a_topic_that_was_made_again_are_not_read(
     assert "TOPIC_RECREATED" in codes(found)
 
 
+@by_turns(1)
 def test_records_of_many_are_traced_to_their_offsets_in_the_sink(
     topics: Topics, make_pipeline: MakePipeline, tracer: MakeTracer, record_property: RecordProperty, tmp_path: Path
 ) -> None:

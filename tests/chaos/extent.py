@@ -32,6 +32,13 @@ def some(cases: Sequence[T], nth: int) -> list[T]:
     return [cases[number] for number in sweep(len(cases), nth)]
 
 
+def by_turns(number: int, of: int = 2) -> pytest.MarkDecorator:
+    """For a test that takes minutes beside others of its module: the whole suite has it, and so has the short selection
+    of every seed that leaves `number` when divided by `of`."""
+    its_turn = int(os.environ.get(SEED, "0")) % of == number
+    return pytest.mark.skipif(not (WHOLE or its_turn), reason=f"takes minutes, by turns: {VARIABLE}=1 runs it")
+
+
 def at_most(seconds: float) -> float:
     """What something may take: so long where nothing else runs, and three times as long beside other tests."""
     return seconds if WHOLE else 3 * seconds

@@ -49,3 +49,12 @@ def test_seeds_choose_every_instant_between_them(monkeypatch: pytest.MonkeyPatch
 def test_the_whole_suite_has_every_case_whatever_the_seed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(extent, "WHOLE", True)
     assert extent.some("abcdefg", 3) == list("abcdefg")
+
+
+@pytest.mark.parametrize(("seed", "whole", "left_out"), [("4", False, False), ("5", False, True), ("5", True, False)])
+def test_what_runs_by_turns_has_its_seeds_and_the_whole_suite(
+    monkeypatch: pytest.MonkeyPatch, seed: str, whole: bool, left_out: bool
+) -> None:
+    monkeypatch.setattr(extent, "WHOLE", whole)
+    monkeypatch.setenv(VARIABLE, seed)
+    assert extent.by_turns(0).args == (left_out,)

@@ -19,6 +19,8 @@ INSTALL_HINT = (
     f"  or point JAVA_HOME at a Java 17 or newer. {SETUP_HINT}"
 )
 _HOME = re.compile(r"^ *java\.home = (.+?) *$", re.MULTILINE)
+_MODE = re.compile(r", [^,()]*\bmode\b[^()]*(?=\))")
+"""How it compiles and what it shares, which follow from its flags."""
 _VERSION = re.compile(r'version "(?P<first>\d+)(?:\.(?P<second>\d+))?')
 
 
@@ -86,9 +88,9 @@ def _identify(executable: Path) -> Java:
 
 
 def _banner(said: str) -> str:
-    """What follows the properties: the version, and the lines behind it."""
+    """What follows the properties: the version, and the lines behind it, without what follows from flags."""
     version = _VERSION.search(said)
-    return said[said.rfind("\n", 0, version.start()) + 1 if version else 0 :].strip()
+    return _MODE.sub("", said[said.rfind("\n", 0, version.start()) + 1 if version else 0 :].strip())
 
 
 def _run(executable: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

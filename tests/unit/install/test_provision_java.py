@@ -6,6 +6,7 @@ import pytest
 
 from controlplane.install.tools.errors import SetupError
 from controlplane.install.tools.java import check_modules, feature_version, find_java
+from tests.java import quick_java
 
 
 @pytest.mark.parametrize(
@@ -59,6 +60,24 @@ def test_a_runtime_without_the_vector_module_is_refused(tmp_path: Path, monkeypa
     monkeypatch.setenv("JAVA_HOME", str(java_home(tmp_path, script)))
     with pytest.raises(SetupError, match=r"has no module jdk\.incubator\.vector"):
         check_modules(find_java())
+
+
+@pytest.mark.parametrize("mode", ["mixed mode, sharing", "mixed mode, emulated-client, sharing", "interpreted mode"])
+def test_a_jvm_is_the_same_whatever_its_flags_make_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    """`-version` tells how it compiles, too. The archive of the class data fits all the same."""
+    said = 'openjdk version "17.0.15" 2025-04-15\nOpenJDK 64-Bit Server VM (build 17.0.15+6-Debian-1, {})'
+    monkeypatch.setenv("JAVA_HOME", str(java_home(tmp_path, f"cat >&2 <<END\n{said.format(mode)}\nEND")))
+    assert find_java().banner == said.format("").replace(", )", ")")
+
+
+def test_the_quick_java_of_the_tests_is_the_same_jvm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else none of the agents that a stack of the tests starts has the archive."""
+    java = find_java()
+    monkeypatch.setenv("JAVA_HOME", quick_java(tmp_path))
+    quick = find_java()
+    assert (quick.banner, quick.home) == (java.banner, java.home)
 
 
 def test_a_jvm_is_the_same_whatever_starts_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

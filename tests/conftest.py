@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 OTHER_DATABASE = "HEADGATE_TEST_DATABASE_URL"
 SHARED = ("installation", "session")
-"""Fixtures of a session that cost much: the whole stack, and Spark. With `--dist loadgroup` all of a tier who use one
-of them run in one process, one after the other, and so do the tests of a module that share a fixture of their own. A
-broker is cheap, and wanted by most: each process has one."""
+"""Fixtures of a session that cost much: the whole stack, and Spark. With `--dist loadgroup` all who use one of them run
+in one process, one after the other, and so do the tests of a module that share a fixture of their own. A broker is
+cheap, and wanted by most: each process has one."""
 
 pytest_plugins = ["tests.times.plugin", "tests.seed", *([] if OTHER_DATABASE in os.environ else ["tests.database"])]
 
@@ -65,10 +65,7 @@ def _group(item: pytest.Item) -> str | None:
         return None
     definitions = item._fixtureinfo.name2fixturedefs
     lasts = any(found[-1].scope == "module" for found in definitions.values())
-    shared = next((name for name in SHARED if name in definitions), None)
-    if shared is not None:
-        return f"{item.path.parent.name}-{shared}"
-    return item.path.stem if lasts else None
+    return next((name for name in SHARED if name in definitions), item.path.stem if lasts else None)
 
 
 def name_group(item: pytest.Item, group: str) -> None:

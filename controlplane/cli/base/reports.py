@@ -53,8 +53,8 @@ def status(found: Document) -> Group:
     if failed:
         rows = [(c["kind"], c["name"], c["type"], c["state"], c["detail"]) for c in failed]
         parts.append(output.grid(("kind", "component", "type", "state", "detail"), rows))
-    if more := [each for each in found["findings"] if each["message"] not in headline]:
-        parts.append(output.findings_grid(more))
+    if found["findings"]:
+        parts.append(output.findings_grid([_beside(headline, each) for each in found["findings"]]))
     if found.get("choices"):
         parts.append(choices(found["name"], found["choices"]))
     if outdated := found.get("outdated_secrets"):
@@ -62,6 +62,11 @@ def status(found: Document) -> Group:
         parts.append(output.grid(("older secret in use", "version", "current"), older))
         parts.append(Text(f"headgate restart {found['name']} takes the current values, and so does a migration."))
     return Group(*parts)
+
+
+def _beside(headline: str, finding: Document) -> Document:
+    """A finding whose message the headline has keeps its place, its code and what to do."""
+    return {**finding, "message": ""} if finding["message"] in headline else finding
 
 
 def drain(found: Document) -> list[str]:

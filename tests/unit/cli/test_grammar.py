@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 import typer
 import yaml
+from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from controlplane.cli.app import Panel, app
+from controlplane.cli.base import reports
 from controlplane.cli.base.errors import ExitCode
 from tests.fakes.api import AT, FakeApi, pipeline
 
@@ -176,3 +178,15 @@ def test_the_status_of_the_fleet_is_watched_by_its_sums(fleet: FakeApi) -> None:
         "3 pipelines: 1 RUNNING, 1 PAUSED, 1 STOPPED",
         "3 pipelines: 1 RUNNING, 1 FAILED, 1 STOPPED",
     ]
+
+
+def test_a_finding_whose_message_is_the_headline_keeps_its_code_and_what_to_do() -> None:
+    said = "The disk of /runs is full."
+    finding = {"path": "/runs", "code": "DISK_FULL", "message": said, "suggestion": "Free some space."}
+    empty: dict[str, Any] = {name: [] for name in ("conditions", "queries", "ingest_buffers", "components")}
+    found = {"name": "orders", "phase": "DEGRADED", "headline": said, "findings": [finding], **empty}
+    console = Console(width=200)
+    with console.capture() as printed:
+        console.print(reports.status(found))
+    text = printed.get()
+    assert (text.count(said), "DISK_FULL" in text, "Free some space." in text) == (1, True, True), text

@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 def wait_for(probe: Callable[[], T | None], what: str, timeout: float = 120.0) -> T:
-    """Look again and again until there is an answer that is not None or False, and return it. No more than a tenth of
+    """Look again and again until there is an answer that is not None or False, and return it. No more than a quarter of
     the time goes into looking: the machine is there for what is waited for.
 
     Raises AssertionError after `timeout` seconds, naming what did not happen.
@@ -22,4 +22,4 @@ def wait_for(probe: Callable[[], T | None], what: str, timeout: float = 120.0) -
             return found
         now = time.monotonic()
         assert now < deadline, f"waited {timeout:.0f} s for {what}"
-        time.sleep(min(1.0, max(0.02, 9 * (now - started))))
+        time.sleep(max(0.02, 3 * (now - started)))

@@ -37,7 +37,7 @@ from tests.agent.harness import REACH, Pipeline
 from tests.agent.test_dead_letters import NoSecrets, carried_out, replayer, stored, take_in
 from tests.agent.test_range_replay import entries, order
 from tests.agent.topics import Topics
-from tests.chaos.extent import by_turns
+from tests.chaos.extent import WHOLE, by_turns
 from tests.factories import LedgerBatchFactory, OperationFactory, now
 from tests.figures import RecordProperty
 from tests.waiting import wait_for
@@ -53,7 +53,7 @@ from workers.supervisor.previewing.traces import TraceContext
 
 pytestmark = pytest.mark.django_db
 RECORDS = int(os.environ.get("HEADGATE_TRACED_RECORDS", "20000"))
-TRACED = 12
+TRACED = 100 if WHOLE else 12
 FILTER = {"type": "regex_filter", "regex": "DEBUG", "exclude_events": True}
 CHANGE = {"type": "static", "key": "k", "value": "v"}
 JSON = {"type": "morph_json", "drop": ["secret"]}

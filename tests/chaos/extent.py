@@ -28,8 +28,8 @@ def sweep(count: int, nth: int) -> range:
 
 
 def some(cases: Sequence[T], nth: int) -> list[T]:
-    """All cases in the whole suite, every nth in a short one."""
-    return [cases[number] for number in sweep(len(cases), nth)]
+    """All cases in the whole suite, every nth in a short one, and one of them at least."""
+    return [cases[number] for number in sweep(len(cases), min(nth, len(cases)))]
 
 
 def by_turns(number: int, of: int = 2) -> pytest.MarkDecorator:

@@ -62,12 +62,12 @@ class Installation:
 
 def wait_for(condition: Callable[[], object], within: float, what: str) -> None:
     """Poll until the condition holds; fails after `within` seconds. Most conditions are questions to the API, which is
-    left alone nine tenths of the time: what waits takes nothing from what is waited for."""
+    left alone three quarters of the time."""
     deadline, started = time.monotonic() + within, time.monotonic()
     while not condition():
         now = time.monotonic()
         assert now < deadline, f"not within {within:g} s: {what}"
-        time.sleep(min(1.0, max(0.1, 9 * (now - started))))
+        time.sleep(min(1.0, max(0.1, 3 * (now - started))))
         started = time.monotonic()
 
 

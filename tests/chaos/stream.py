@@ -1,4 +1,4 @@
-"""A pipeline in mid-stream: numbered records from a paced producer, and a look at its processes twice a second."""
+"""A pipeline in mid-stream: numbered records from a paced producer, and a look at its processes five times a second."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from workers.adapters.processes import HostProcesses
 RATE = 500.0
 EVERY_MS = 2000
 """Between two batches: with five a second one pipeline takes a whole core."""
-CHECK_EVERY = 0.5
+CHECK_EVERY = 0.2
 """Seconds between two looks at all processes. An agent lives for longer, whatever becomes of it."""
 MOVING_WITHIN = 180.0
 GONE_ON = 1000

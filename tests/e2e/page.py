@@ -23,24 +23,30 @@ AXE = PROJECT / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
 _RULES = {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
 _OF_COLOURS = ["color-contrast", "link-in-text-block"]
 EVERYTHING: dict[str, Any] = {"runOnly": _RULES}
+COLOURS: dict[str, Any] = {"runOnly": {"type": "rule", "values": _OF_COLOURS}}
 ALL_BUT_COLOURS: dict[str, Any] = {"runOnly": _RULES, "rules": {rule: {"enabled": False} for rule in _OF_COLOURS}}
 _RUN = """async rules => {
     const { violations } = await axe.run(document, { ...rules, resultTypes: ['violations'] })
     return violations.map(({ id, nodes }) => [id, nodes.map(node => node.target)])
 }"""
-"""Of rules that hold nothing is kept: on a page of a thousand rows that is most of a run."""
+"""Nobody reads what holds: axe keeps no more than one element of it."""
 SLOW_MS = 60_000
 TWO_FRAMES = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
 """After these a colour is the new one: even a change without a transition takes one."""
 Scheme = Literal["light", "dark"]
 Look = tuple[int, Scheme, dict[str, Any]]
-LARGEST_AND_SMALLEST: list[Look] = [(1440, "dark", EVERYTHING), (390, "light", EVERYTHING)]
-"""For dialogs and menus, which have one form on every window that is wider than they are."""
-BETWEEN: list[Look] = [(1024, "dark", ALL_BUT_COLOURS), (768, "light", ALL_BUT_COLOURS)]
-LOOKS = [*BETWEEN, *LARGEST_AND_SMALLEST]
+LARGEST_AND_SMALLEST: list[Look] = (
+    [(1440, "dark", COLOURS), (390, "light", EVERYTHING), (1440, "light", EVERYTHING)]
+    if WHOLE
+    else [(1440, "dark", EVERYTHING), (390, "light", EVERYTHING)]
+)
 """Widths of the window and schemes of colours, with what axe looks for: rules of colours once in each scheme, the
-others once in each width."""
-_TURNS = cycle([*some(BETWEEN, 2), None])
+others once in each width. Enough for dialogs and menus, which have one form on every window wider than they are."""
+BETWEEN: list[Look] = [(1024, "dark", ALL_BUT_COLOURS), (768, "light", ALL_BUT_COLOURS)]
+_OF_PAGES = cycle(
+    [[*BETWEEN, *LARGEST_AND_SMALLEST]] if WHOLE else [[*some(BETWEEN, 2), *LARGEST_AND_SMALLEST], LARGEST_AND_SMALLEST]
+)
+"""Of one page after the other: in the short selection every other one is seen in a width between those, too."""
 QUICK_MS = 5_000
 SETTLES_MS = 1_000
 
@@ -138,21 +144,15 @@ def wait_until(page: Page, condition: Callable[[], bool], what: str) -> None:
         page.wait_for_timeout(100)
 
 
-def in_every_theme(page: Page, looks: Sequence[Look] = LOOKS) -> list[str]:
-    """What is wrong with a page that stands, in each width and scheme: what axe finds, and whether it scrolls sideways.
-    Nothing is loaded again, and the page stands as a new one afterwards. In the short selection every other page is
-    looked at in one of the widths between the largest and the smallest, which is another one with each seed."""
+def in_every_theme(page: Page, looks: Sequence[Look] = ()) -> list[str]:
+    """What is wrong with a page that stands, in each of the looks, or in those whose turn it is: what axe finds, and
+    whether it scrolls sideways. Nothing is loaded again, and the page stands as a new one afterwards."""
     found = []
-    for width, scheme, rules in looks if WHOLE else _selected(looks):
+    for width, scheme, rules in looks or next(_OF_PAGES):
         look_at(page, width, scheme)
         found += [f"{width}, {scheme}: {each}" for each in (*_lasting(page, rules), *too_wide(page))]
     look_at(page, 1440, "light")
     return found
-
-
-def _selected(looks: Sequence[Look]) -> list[Look]:
-    between = next(_TURNS) if looks is LOOKS else None
-    return [look for look in looks if look not in BETWEEN or look == between]
 
 
 def look_at(page: Page, width: int, scheme: Scheme) -> None:

@@ -46,6 +46,13 @@ def test_seeds_choose_every_instant_between_them(monkeypatch: pytest.MonkeyPatch
     assert sorted(chosen) == list(range(18))
 
 
+def test_of_few_cases_there_is_one_whatever_the_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(extent, "WHOLE", False)
+    for seed in range(3):
+        monkeypatch.setenv(VARIABLE, str(seed))
+        assert extent.some("a", 2) == ["a"]
+
+
 def test_the_whole_suite_has_every_case_whatever_the_seed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(extent, "WHOLE", True)
     assert extent.some("abcdefg", 3) == list("abcdefg")

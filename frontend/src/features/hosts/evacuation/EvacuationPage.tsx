@@ -74,10 +74,14 @@ export function EvacuationPage() {
 
 function HowFar({ evacuation }: { evacuation: Evacuation }) {
   const { moved, left, all } = tallyOf(evacuation)
-  const share = (part: number) => (all === 0 ? 0 : (part / all) * 100)
+  const share = (part: number) => (part / Math.max(all, 1)) * 100
   return (
     <Progress.Root>
-      <Progress.Section value={share(moved)} color="green" aria-label={`Moved from ${evacuation.host}`} />
+      <Progress.Section
+        value={all === 0 ? 100 : share(moved)}
+        color="green"
+        aria-label={`Moved from ${evacuation.host}`}
+      />
       <Progress.Section value={share(left)} color="yellow" aria-label={`Staying on ${evacuation.host}`} />
     </Progress.Root>
   )

@@ -24,7 +24,9 @@ from pipelines.foundation.redis_py import NoBackoff, Retry, redis
 STREAM = "headgate:events"
 OWNER = "team_id"
 """In a payload: the team that may see it, null where only those may who see every team; open pages do not get it."""
-STREAM_LENGTH = 10_000
+STREAM_LENGTH = 5_000
+AT_ONCE = 10
+"""Frames of one entry, so that the longest stream takes tens of megabytes of Redis."""
 PUBLISH_SECONDS = 0.5
 WAKE_SECONDS = 1.0
 WAKE_EXPIRES_SECONDS = 5
@@ -84,8 +86,9 @@ def publish_all(kind: str, payloads: Sequence[dict[str, Any]]) -> None:
 
 def _add(kind: str, payloads: Sequence[dict[str, Any]]) -> None:
     with event_stream().pipeline(transaction=False) as pipe:
-        for payload in payloads:
-            pipe.xadd(STREAM, seal(_entry(kind, payload)), maxlen=STREAM_LENGTH, approximate=True)  # type: ignore[arg-type]
+        for start in range(0, len(payloads), AT_ONCE):
+            entries = [_entry(kind, payload) for payload in payloads[start : start + AT_ONCE]]
+            pipe.xadd(STREAM, seal(entries), maxlen=STREAM_LENGTH, approximate=True)  # type: ignore[arg-type]
         pipe.execute()
 
 

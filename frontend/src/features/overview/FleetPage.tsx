@@ -1,7 +1,7 @@
 import { Button } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
-import { useCallback, useMemo } from 'react'
+import { useCallback, useDeferredValue, useMemo } from 'react'
 import { fleetQuery } from '@/api/fleet'
 import { pipelinesQuery } from '@/api/pipelines'
 import type { FleetPipeline, Pipeline } from '@/api/types'
@@ -30,20 +30,27 @@ export function FleetPage() {
     ...pipelinesQuery,
     refetchInterval: usePollInterval(SAFETY_NET_LIST_MS),
   })
+  // A thousand rows are drawn in slices, between which the page answers clicks and keys.
+  const pipelines = useDeferredValue(data)
   useRereadWhile(
     useAtTime((now) => data?.some((each) => freshness(each, now).stale) ?? false),
     [pipelinesQuery.queryKey],
     REREAD_LIST_MS,
   )
   const past = useQuery({ ...fleetQuery, refetchInterval: HISTORY_MS })
+  const histories = useDeferredValue(past.data)
   return (
     <div className={classes.page}>
-      <PageHeader title="Fleet" beside={data && data.length > 0 && <Summary pipelines={data} />} />
+      <PageHeader
+        title="Fleet"
+        beside={pipelines && pipelines.length > 0 && <Summary pipelines={pipelines} />}
+      />
       {error && <ErrorNote error={error} onRetry={() => void refetch()} />}
       {past.error && !error && <ErrorNote error={past.error} onRetry={() => void past.refetch()} />}
-      {!data && !error && <Loading rows={8} />}
-      {data && past.isPending && <Loading rows={1} label="Loading the last 24 hours" />}
-      {data && (data.length === 0 ? <FirstPipeline /> : <Fleet pipelines={data} past={past.data} />)}
+      {!pipelines && !error && <Loading rows={8} />}
+      {pipelines && past.isPending && <Loading rows={1} label="Loading the last 24 hours" />}
+      {pipelines &&
+        (pipelines.length === 0 ? <FirstPipeline /> : <Fleet pipelines={pipelines} past={histories} />)}
     </div>
   )
 }

@@ -2,7 +2,7 @@ import { Button } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { IconPlus } from '@tabler/icons-react'
-import { useCallback, useMemo, useState } from 'react'
+import { useCallback, useDeferredValue, useMemo, useState } from 'react'
 import { pipelinesQuery } from '@/api/pipelines'
 import type { Pipeline } from '@/api/types'
 import { ErrorNote, Loading } from '@/components/ui/Feedback'
@@ -29,6 +29,8 @@ export function OverviewPage() {
     ...pipelinesQuery,
     refetchInterval: usePollInterval(SAFETY_NET_LIST_MS),
   })
+  // A thousand rows are drawn in slices, between which the page answers clicks and keys.
+  const pipelines = useDeferredValue(data)
   useRereadWhile(
     useAtTime((now) => data?.some((each) => freshness(each, now).stale) ?? false),
     [pipelinesQuery.queryKey],
@@ -38,12 +40,12 @@ export function OverviewPage() {
     <div className={classes.page}>
       <PageHeader
         title="Pipelines"
-        beside={data && data.length > 0 && <Summary pipelines={data} />}
+        beside={pipelines && pipelines.length > 0 && <Summary pipelines={pipelines} />}
         actions={<NewPipeline />}
       />
       {error && <ErrorNote error={error} onRetry={() => void refetch()} />}
-      {!data && !error && <Loading rows={8} />}
-      {data && (data.length === 0 ? <FirstPipeline /> : <Overview pipelines={data} />)}
+      {!pipelines && !error && <Loading rows={8} />}
+      {pipelines && (pipelines.length === 0 ? <FirstPipeline /> : <Overview pipelines={pipelines} />)}
     </div>
   )
 }

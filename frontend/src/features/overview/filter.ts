@@ -95,14 +95,23 @@ function searchText(pipeline: Pipeline): string {
 
 /** Made once: `localeCompare` with options makes a collator for every comparison. */
 const byName = new Intl.Collator('en', { numeric: true })
+let places: ReadonlyMap<string, number> = new Map()
+
+/** The places of names in their order, kept: lists are sorted anew four times a second, and hardly ever have new names. */
+function placesOf(pipelines: Pipeline[]): ReadonlyMap<string, number> {
+  if (!pipelines.every(({ name }) => places.has(name))) {
+    const names = pipelines.map(({ name }) => name).toSorted((a, b) => byName.compare(a, b))
+    places = new Map(names.map((name, place) => [name, place]))
+  }
+  return places
+}
 
 /** What needs action is first, what is stopped last. */
 const rank = ({ phase, attention }: Pipeline) =>
   urgency({ attention }) * PHASE_ORDER.length +
   (phase === 'STOPPED' ? PHASE_ORDER.length : PHASE_ORDER.indexOf(phase))
 
-const COMPARE: Record<SortKey, (a: Pipeline, b: Pipeline) => number> = {
-  name: (a, b) => byName.compare(a.name, b.name),
+const COMPARE: Record<Exclude<SortKey, 'name'>, (a: Pipeline, b: Pipeline) => number> = {
   phase: (a, b) => rank(a) - rank(b),
   rate: (a, b) => (a.live.records_per_second ?? -1) - (b.live.records_per_second ?? -1),
   lag: (a, b) => (a.live.lag_records ?? -1) - (b.live.lag_records ?? -1),
@@ -110,9 +119,12 @@ const COMPARE: Record<SortKey, (a: Pipeline, b: Pipeline) => number> = {
 }
 
 export function sortPipelines(pipelines: Pipeline[], search: OverviewSearch): Pipeline[] {
-  const compare = COMPARE[search.sort ?? DEFAULT_SORT]
+  const of = placesOf(pipelines)
+  const compareNames = (a: Pipeline, b: Pipeline) => (of.get(a.name) ?? 0) - (of.get(b.name) ?? 0)
+  const by = search.sort ?? DEFAULT_SORT
+  const compare = by === 'name' ? compareNames : COMPARE[by]
   const sign = search.down ? -1 : 1
-  return pipelines.toSorted((a, b) => sign * compare(a, b) || COMPARE.name(a, b))
+  return pipelines.toSorted((a, b) => sign * compare(a, b) || compareNames(a, b))
 }
 
 /** How many pipelines are in each phase, in a steady order, without the empty phases. */

@@ -52,6 +52,17 @@ describe('the filters of the overview', () => {
     ])
   })
 
+  it('find the place of a name that came later', () => {
+    sortPipelines(ROWS, { sort: 'name' })
+    const later = [...ROWS, pipeline({ name: 'orders-9' })]
+    expect(names(sortPipelines(later, { sort: 'name' }))).toEqual([
+      'clicks',
+      'orders-2',
+      'orders-9',
+      'orders-10',
+    ])
+  })
+
   it('sort what needs action first and what is stopped last, if nothing else is asked for', () => {
     expect(names(sortPipelines(ROWS, {}))).toEqual(['orders-2', 'orders-10', 'clicks'])
   })

@@ -11,7 +11,7 @@ TIMES := $(CURDIR)/var/test-times
 FAST := tests/unit tests/db tests/contracts tests/simulation tests/attacks
 # More than there are processors, since many of these tests wait for processes and timers; the last ones are shared out.
 FAST_PYTEST := $(PYTEST) -n $(shell expr $$(getconf _NPROCESSORS_ONLN) \* 3 / 2) --dist worksteal $(FAST)
-SLOW_PYTEST := $(PYTEST) -n $(shell expr $$(getconf _NPROCESSORS_ONLN) \* 3 / 2) --dist loadgroup tests/chaos tests/e2e tests/agent
+SLOW_PYTEST := $(PYTEST) -n $(shell expr $$(getconf _NPROCESSORS_ONLN) \* 3 / 2) --dist loadgroup --by-turns tests/chaos tests/e2e tests/agent
 UP_ARGS ?=
 BENCH_ARGS ?=
 PYTHON ?= python3

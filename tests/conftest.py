@@ -33,7 +33,8 @@ SHARED = ("installation", "session")
 in one process, one after the other, and so do the tests of a module that share a fixture of their own. A broker is
 cheap, and wanted by most: each process has one."""
 
-pytest_plugins = ["tests.times.plugin", "tests.seed", *([] if OTHER_DATABASE in os.environ else ["tests.database"])]
+PLUGINS = ["tests.times.plugin", "tests.seed", "tests.turns", "tests.failures"]
+pytest_plugins = [*PLUGINS, *([] if OTHER_DATABASE in os.environ else ["tests.database"])]
 
 # The machine may be busy, and a run has to be repeatable: no time limits, nothing but the seed chooses the examples.
 settings.register_profile("repeatable", deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])

@@ -16,7 +16,7 @@ from pipelines.domain.runs.protocol import AgentFinding, Exit, boottime
 from tests.agent.conftest import MakePipeline
 from tests.agent.harness import Pipeline, Run
 from tests.agent.topics import Topics
-from tests.chaos.extent import WHOLE, at_most, by_turns, some
+from tests.chaos.extent import WHOLE, at_most, some
 from tests.counts import is_balanced, not_once
 from tests.spark_cluster import SparkCluster, spark_cluster
 from tests.waiting import wait_for
@@ -78,7 +78,6 @@ def refusal(run: Run) -> tuple[AgentFinding, float]:
 PYTHON = {"type": "python", "class": "tests.agent.interceptors:Various"}
 
 
-@by_turns(0)
 def test_executors_of_a_cluster_move_all_records_and_one_that_is_killed_costs_none(
     topics: Topics, cluster: SparkCluster, on_cluster: Callable[..., Pipeline]
 ) -> None:

@@ -53,10 +53,11 @@ class Installation:
         os.kill(identity.pid, number)
         return identity.pid
 
-    def rest(self, host: str = "") -> None:
-        """Stop every pipeline, or every one of a host, without waiting for what was not read."""
+    def rest(self, host: str = "", but: str = "") -> None:
+        """Stop every pipeline but one, or every one of a host, without waiting for what was not read."""
         for pipeline in self.api.get("/pipelines?limit=200")["results"]:
-            if pipeline["desired_state"] != "STOPPED" and (not host or pipeline["host"] == host):
+            away = pipeline["name"] == but or (host and pipeline["host"] != host)
+            if pipeline["desired_state"] != "STOPPED" and not away:
                 self.api.act(pipeline["name"], "stop", timeout=STOPPED_WITHIN, drain=False)
 
 
@@ -133,7 +134,9 @@ def another_host(installation: Installation, directory: Path, name: str) -> Iter
         hosts = cast("list[dict[str, Any]]", api.get("/hosts"))
         return any(host["name"] == name and host["supervised"] for host in hosts)
 
-    environment = {**installation.environment, "HEADGATE_HOST": name, "HEADGATE_STATE": str(directory / "state")}
+    key = (installation.state / "secret_key").read_text().strip()  # one for all processes of an installation
+    environment = {**installation.environment, "HEADGATE_HOST": name, "HEADGATE_SECRET_KEY": key}
+    environment["HEADGATE_STATE"] = str(directory / "state")
     directory.mkdir(parents=True, exist_ok=True)
     with running(worker_service(host=name, env=environment, is_ready=supervised), directory / "worker.log") as worker:
         try:

@@ -54,7 +54,8 @@ def demo(installation: Installation) -> Iterator[Stream]:
 
 @pytest.fixture(scope="module")
 def stack(people: Stack, demo: Stream) -> Iterator[Stack]:
-    """The same with the pipeline `demo`, fed with 500 records a second; between two modules it rests."""
+    """The same with the pipeline `demo` alone, fed with 500 records a second; between two modules it rests."""
+    demo.installation.rest(but=demo.demo.name)
     demo.flow()
     yield people
     demo.producer.stop()

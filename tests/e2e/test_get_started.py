@@ -16,10 +16,12 @@ import pytest
 
 from controlplane.install.services.interrupt import Interrupt
 from controlplane.install.services.ports import free_port
-from tests.chaos.extent import some
+from tests.chaos.extent import WHOLE, some
 
 PROJECT = Path(__file__).resolve().parents[2]
 PAGES = ("demo", "first-pipeline", "first-migration")
+READ = [PAGES] if WHOLE else some([PAGES[:number] for number in (1, 2, 3)], 3)
+"""How far somebody reads. Each page goes on where the one before ended."""
 BLOCK = re.compile(r'^```(?P<kind>sh title="Terminal [12]"|text)\n(?P<text>.*?)^```$', re.MULTILINE | re.DOTALL)
 READY = "Ctrl-C stops everything."
 STARTED_WITHIN = 600.0  # a set-up with an empty cache
@@ -169,10 +171,11 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
         assert reader.close() == 0, reader.log.read_text(errors="replace")[-5000:]
 
 
-@pytest.mark.parametrize("page", some(PAGES, 3))
-def test_every_command_of_the_page_works_and_prints_what_the_page_says(reader: Reader, page: str) -> None:
-    for block in blocks(page):
-        reader.do(block)
+@pytest.mark.parametrize("pages", READ, ids="-".join)
+def test_every_command_of_the_pages_works_and_prints_what_they_say(reader: Reader, pages: tuple[str, ...]) -> None:
+    for page in pages:
+        for block in blocks(page):
+            reader.do(block)
 
 
 def test_every_block_of_the_pages_is_typed_or_compared() -> None:

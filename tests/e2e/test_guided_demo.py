@@ -12,7 +12,6 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from controlplane.devstack import topics
 from controlplane.devstack.demo import Demo
 from controlplane.devstack.records import number_of
-from tests.chaos.extent import by_turns
 from tests.chaos.installation import Installation, installed, wait_for
 from tests.e2e.conftest import Stack
 from tests.e2e.page import in_every_theme, logged_in, too_wide, violations
@@ -138,7 +137,6 @@ def test_a_frozen_sink_is_named_and_nothing_is_lost(
     lose_nothing(guided, shown, record_property)
 
 
-@by_turns(0)
 def test_a_regex_that_drops_everything_is_predicted_and_rolled_back(
     page: Page, guided: Installation, record_property: RecordProperty
 ) -> None:
@@ -159,7 +157,6 @@ def test_deleted_offsets_are_written_again(page: Page, guided: Installation, rec
     lose_nothing(guided, shown, record_property)
 
 
-@by_turns(1)
 def test_a_recreated_topic_asks_for_a_decision(
     page: Page, guided: Installation, record_property: RecordProperty
 ) -> None:
@@ -169,7 +166,6 @@ def test_a_recreated_topic_asks_for_a_decision(
     lose_nothing(guided, shown, record_property)
 
 
-@by_turns(1)
 def test_a_card_can_be_used_again(page: Page, guided: Installation, record_property: RecordProperty) -> None:
     shown = use(page, "kill-agent")
     lose_nothing(guided, shown, record_property)

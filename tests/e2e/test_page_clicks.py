@@ -10,7 +10,6 @@ import pytest
 import yaml
 from playwright.sync_api import Browser, Page, expect
 
-from tests.chaos.extent import by_turns
 from tests.e2e.conftest import Stack
 from tests.e2e.page import SLOW_MS, figure, logged_in, wait_for_phase
 from tests.e2e.test_page_accessibility import settle
@@ -71,7 +70,6 @@ def test_a_pause_of_all_for_maintenance_takes_two(browser: Browser, stack: Stack
         expect(page.get_by_role("row", name=re.compile("^Select demo "))).to_contain_text("Paused", timeout=SLOW_MS)
 
 
-@by_turns(1)
 def test_a_regular_expression_is_changed_with_its_preview_in_five(browser: Browser, stack: Stack) -> None:
     """The pause before it is taken back; the plan predicts the outcome on real records before anything starts."""
     with logged_in(browser, stack, "/pipelines/demo") as page:

@@ -13,7 +13,6 @@ from confluent_kafka import Message, Producer
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests import command_line
-from tests.chaos.extent import by_turns
 from tests.chaos.installation import Installation, wait_for
 from tests.chaos.stream import Stream, streaming
 from tests.e2e.conftest import Stack
@@ -105,7 +104,6 @@ def previewed(page: Page, taking: str) -> Locator:
     return page.get_by_role("article")
 
 
-@by_turns(0)
 def test_an_edit_is_previewed_and_a_record_of_it_is_saved_as_a_test(
     browser: Browser, people: Stack, definition: dict[str, Any]
 ) -> None:
@@ -159,7 +157,6 @@ def test_a_failing_test_and_sql_that_spark_refuses_stand_at_their_place_and_are_
         assert "/migrations/new" in page.url
 
 
-@by_turns(1)
 def test_a_loss_is_predicted_acknowledged_and_compared_in_a_shadow(
     browser: Browser, people: Stack, proved: Stream, definition: dict[str, Any]
 ) -> None:

@@ -12,7 +12,6 @@ import pytest
 import yaml
 from playwright.sync_api import Browser, Page, expect
 
-from tests.chaos.extent import by_turns
 from tests.chaos.installation import Installation, another_host
 from tests.chaos.migrating import stamped
 from tests.chaos.stream import Stream, streaming
@@ -93,7 +92,6 @@ def ends(page: Page, word: str) -> None:
     assert violations(page) == []
 
 
-@by_turns(0)
 def test_one_is_committed_across_a_restart_of_the_web_process(browser: Browser, people: Stack, flowing: Stream) -> None:
     with logged_in(browser, people) as page:
         ask(page, flowing, "2")
@@ -112,7 +110,6 @@ def test_one_is_committed_across_a_restart_of_the_web_process(browser: Browser, 
         expect(page.get_by_role("link", name=re.compile("^Show migration")).first).to_be_visible()
 
 
-@by_turns(1)
 def test_one_is_taken_back_and_one_ends_at_its_preflight(browser: Browser, people: Stack, flowing: Stream) -> None:
     revision = flowing.pipeline["revision"]
     with logged_in(browser, people) as page:

@@ -232,6 +232,8 @@ def test_an_agent_that_is_silent(screens: Screens, demo: Stream) -> None:
         expect(screens["list"].get_by_text("1 pipeline requires action")).to_be_visible(timeout=MARKED_MS)
         advice = alerts.get_by_role("main").get_by_text(re.compile("kill -CONT"))
         expect(advice.first).to_be_visible(timeout=MARKED_MS)
+        firing = alerts.get_by_role("region", name="Firing")
+        expect(firing.get_by_role("link", name="demo", exact=True)).to_be_visible()
         count = alerts.get_by_role("navigation", name="Main").get_by_text(re.compile("open alerts"))
         expect(count).to_have_text(re.compile("open alerts$"), timeout=MARKED_MS)
         alerts.context.set_offline(True)
@@ -239,7 +241,8 @@ def test_an_agent_that_is_silent(screens: Screens, demo: Stream) -> None:
     finally:
         alerts.context.set_offline(False)
         send(processes, signal.SIGCONT)
-    expect(alerts.get_by_text("No alerts fire")).to_be_visible(timeout=SLOW_MS)
+    expect(firing).to_be_visible()
+    expect(firing.get_by_role("link", name="demo", exact=True)).to_have_count(0, timeout=SLOW_MS)
 
 
 def send(processes: Iterable[ProcessIdentity], number: signal.Signals) -> None:

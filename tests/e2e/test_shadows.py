@@ -6,12 +6,13 @@ import psutil
 from confluent_kafka.admin import AdminClient
 
 from pipelines.domain.runs.protocol import ProcessIdentity
+from tests.chaos.extent import WHOLE
 from tests.chaos.installation import Installation, wait_for
 from tests.chaos.migrating import ENDED, Trial, asked, intercepted
 from tests.chaos.stream import RATE, streaming
 from tests.figures import RecordProperty
 
-RECORDS = 10_000
+RECORDS = 10_000 if WHOLE else 3_000
 NICENESS = 10
 WITHIN = 600.0
 MARKED = {
@@ -74,7 +75,7 @@ def test_a_killed_shadow_is_made_again_and_costs_the_pipeline_nothing(
         assert groups(installation) == before
         record_property("before", shadow["rate_before"])
         record_property("during", shadow["rate"])
-        assert shadow["rate"] > 0.95 * RATE, "the source gives no more"
+        assert not WHOLE or shadow["rate"] > 0.95 * RATE, "the source gives no more"
         assert trial.advance().ends()["stage"] == "COMMITTED", trial.shown
         found = trial.evidence
         assert found["shadow"]["counts"] == counts

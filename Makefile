@@ -54,7 +54,7 @@ test-fast: environment ## every test without Spark, Kafka or a browser (three mi
 	@$(STEPS) vitest -- $(FAST_PYTEST)
 
 test: export TEST_TIMES := $(TIMES)
-test: environment ## everything, in order of cost (about half an hour on two cores)
+test: environment ## everything, in order of cost (about an hour on two cores)
 	@rm -rf $(TIMES) && mkdir -p $(TIMES)
 	@$(STEPS) check vitest services
 	@$(FAST_PYTEST)

@@ -143,7 +143,7 @@ def test_patterns_have_one_budget_for_their_check() -> None:
     found = validate_data(with_patterns(100, nested)).findings
     took = time.process_time() - began
     assert {"regex_budget"} <= {each.code for each in found} <= {"regex_budget", "regex_unsafe"}
-    assert took < 1.5, took
+    assert took < 5, "without one budget for all of them it is a dozen seconds"
 
 
 def test_many_plain_patterns_fit_the_budget() -> None:

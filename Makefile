@@ -1,6 +1,6 @@
 # Thin on purpose: a shell script makes .venv, the rest is `python -m controlplane.provision` and `manage.py`.
 # DEMO_EXIT=1 make demo: run unattended and exit 0 only if nothing is missing. UP_ARGS: flags for `manage.py up`,
-# BENCH_ARGS: flags for `python -m bench`.
+# BENCH_ARGS: flags for `python -m bench`. TURNS= runs all tests of `make test`, and not those alone whose turn it is.
 SHELL := /bin/sh
 PY := .venv/bin/python
 PROVISION := $(PY) -m controlplane.provision
@@ -11,7 +11,8 @@ TIMES := $(CURDIR)/var/test-times
 FAST := tests/unit tests/db tests/contracts tests/simulation tests/attacks
 # More than there are processors, since many of these tests wait for processes and timers; the last ones are shared out.
 FAST_PYTEST := $(PYTEST) -n $(shell expr $$(getconf _NPROCESSORS_ONLN) \* 3 / 2) --dist worksteal $(FAST)
-SLOW_PYTEST := $(PYTEST) -n $(shell expr $$(getconf _NPROCESSORS_ONLN) \* 3 / 2) --dist loadgroup --by-turns tests/chaos tests/e2e tests/agent
+TURNS ?= --by-turns
+SLOW_PYTEST := $(PYTEST) -n $(shell expr $$(getconf _NPROCESSORS_ONLN) \* 3 / 2) --dist loadgroup $(TURNS) tests/chaos tests/e2e tests/agent
 UP_ARGS ?=
 BENCH_ARGS ?=
 PYTHON ?= python3
@@ -54,7 +55,7 @@ test-fast: environment ## every test without Spark, Kafka or a browser (three mi
 	@$(STEPS) vitest -- $(FAST_PYTEST)
 
 test: export TEST_TIMES := $(TIMES)
-test: environment ## everything, in order of cost (about an hour on two cores)
+test: environment ## every test module, in order of cost; of the tests with stacks and agents every other one, all with TURNS= (about an hour on two cores)
 	@rm -rf $(TIMES) && mkdir -p $(TIMES)
 	@$(STEPS) check vitest services
 	@$(FAST_PYTEST)

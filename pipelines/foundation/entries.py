@@ -1,6 +1,6 @@
 """Entries of the event stream: sealed by those who write them with a key that Redis does not have, and read only where
 the seal fits, so that a client of Redis can neither make up an event nor end the tail by one that is malformed. What is
-written together has one seal, since a seal for each costs a reader more than all the rest."""
+written together has one seal: with a seal for each, a third of a reader's work was to check them."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _PURPOSE = b"headgate.events.v2"
 _KINDS = frozenset({"event", "live"})
 _NOBODY = ""
 """In a field that is text: no team, or no pipeline."""
-_TABS = 3
-"""Between the fields of an entry."""
+_FIELDS = 4
+"""Of an entry, with tabs between them."""
 LARGEST = 1 << 20
 """Characters of what is written together; the most that Headgate writes is a tenth of it."""
 
@@ -61,15 +61,16 @@ def _line(entry: Entry) -> str:
     """Tabs and line ends separate: names have none, and JSON escapes its own."""
     team = _NOBODY if entry.team is None else str(entry.team)
     line = "\t".join((entry.kind, team, entry.pipeline or _NOBODY, entry.data))
-    if line.count("\t") != _TABS or "\n" in line:
+    if line.count("\t") != _FIELDS - 1 or "\n" in line:
         raise ValueError("An entry of the event stream is one line of four fields.")
     return line
 
 
 def _entry(line: str) -> Entry:
-    kind, team, pipeline, data = line.split("\t") if line.count("\t") == _TABS else ("", "", "", "")
-    if kind not in _KINDS:
+    fields = line.split("\t")
+    if len(fields) != _FIELDS or fields[0] not in _KINDS:
         raise Unsealed("An entry of the event stream is of no kind that this version of Headgate knows.")
+    kind, team, pipeline, data = fields
     return Entry(kind, int(team) if team else None, pipeline or None, data)
 
 

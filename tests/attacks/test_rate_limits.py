@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Any
@@ -139,11 +139,9 @@ def with_patterns(count: int, pattern: str) -> dict[str, Any]:
 def test_patterns_have_one_budget_for_their_check() -> None:
     branches = "|".join(f"{a}{b}[a-z]x" for a in "abcdefghij" for b in "klmnopqrs")
     nested = f"(?:(?:{branches})+y)+z"
-    began = time.process_time()
-    found = validate_data(with_patterns(100, nested)).findings
-    took = time.process_time() - began
-    assert {"regex_budget"} <= {each.code for each in found} <= {"regex_budget", "regex_unsafe"}
-    assert took < 5, "without one budget for all of them it is a dozen seconds"
+    codes = Counter(each.code for each in validate_data(with_patterns(100, nested)).findings)
+    assert codes.keys() == {"regex_budget", "regex_unsafe"}
+    assert codes["regex_unsafe"] < 10, "each of them is an eighth of a second of work: no more than a second in all"
 
 
 def test_many_plain_patterns_fit_the_budget() -> None:

@@ -16,14 +16,15 @@ SEEDS = ROOT / "unit" / "harness" / "test_seed.py"
 LEAVE_OUT = {"--ignore", "--ignore-glob", "--deselect", "-k", "-m"}
 MARK = "whole_only"
 TURNS = "by_turns"
+GIVEN_TO_MAKE = {"MAKEFLAGS", "MFLAGS", "TURNS"}
+"""Of a `make` that runs this test."""
 
 
-def sessions() -> list[list[str]]:
-    """What pytest is told by each command of `make test`."""
-    environment = {name: value for name, value in os.environ.items() if name not in {"MAKEFLAGS", "MFLAGS"}}
-    recipe = subprocess.run(
-        ["make", "--dry-run", "test"], cwd=PROJECT, env=environment, check=True, capture_output=True, text=True
-    )
+def sessions(*variables: str) -> list[list[str]]:
+    """What pytest is told by each command of `make test` with these variables."""
+    environment = {name: value for name, value in os.environ.items() if name not in GIVEN_TO_MAKE}
+    words = ["make", "--dry-run", "test", *variables]
+    recipe = subprocess.run(words, cwd=PROJECT, env=environment, check=True, capture_output=True, text=True)
     commands = map(shlex.split, recipe.stdout.replace("\\\n", " ").splitlines())
     return [words[words.index("pytest") + 1 :] for words in commands if "pytest" in words]
 
@@ -53,6 +54,11 @@ def test_every_module_is_below_a_path_that_make_test_runs() -> None:
 def test_make_test_leaves_nothing_of_these_paths_out() -> None:
     options = {word.partition("=")[0] for words in sessions() for word in words}
     assert options & LEAVE_OUT == set()
+
+
+def test_the_tests_of_stacks_and_agents_take_turns_unless_all_are_asked_for() -> None:
+    assert [("--by-turns" in words, "tests/e2e" in words) for words in sessions()] == [(False, False), (True, True)]
+    assert not any("--by-turns" in words for words in sessions("TURNS="))
 
 
 def test_each_module_has_a_test_in_the_short_selection() -> None:

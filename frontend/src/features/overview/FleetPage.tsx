@@ -3,15 +3,10 @@ import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useCallback, useDeferredValue, useMemo } from 'react'
 import { fleetQuery } from '@/api/fleet'
-import { pipelinesQuery } from '@/api/pipelines'
 import type { FleetPipeline, Pipeline } from '@/api/types'
 import { Empty, ErrorNote, Loading } from '@/components/ui/Feedback'
 import { PageHeader } from '@/components/ui/PageHeader'
 import { plural } from '@/lib/format'
-import { freshness } from '@/domain/freshness'
-import { useAtTime } from '@/lib/clock'
-import { SAFETY_NET_LIST_MS, usePollInterval } from '@/lib/live/LiveProvider'
-import { REREAD_LIST_MS, useRereadWhile } from '@/lib/live/useRereadWhile'
 import { useFavourites } from './favourites'
 import { filterPipelines, sortPipelines, withoutFilter, type OverviewSearch } from './filter'
 import { FirstPipeline } from './FirstPipeline'
@@ -19,6 +14,7 @@ import { FleetWall } from './FleetWall'
 import { StripLegend } from './HealthStrip'
 import { Toolbar } from './Toolbar'
 import { Verdict } from './Verdict'
+import { usePipelines } from './usePipelines'
 import classes from './fleet.module.css'
 
 /** The past changes slowly. */
@@ -26,17 +22,7 @@ const HISTORY_MS = 60_000
 
 /** Every pipeline at a glance: what requires action first, each with its last 24 hours. */
 export function FleetPage() {
-  const { data, error, refetch } = useQuery({
-    ...pipelinesQuery,
-    refetchInterval: usePollInterval(SAFETY_NET_LIST_MS),
-  })
-  // A thousand rows are drawn in slices, between which the page answers clicks and keys.
-  const pipelines = useDeferredValue(data)
-  useRereadWhile(
-    useAtTime((now) => data?.some((each) => freshness(each, now).stale) ?? false),
-    [pipelinesQuery.queryKey],
-    REREAD_LIST_MS,
-  )
+  const { pipelines, error, refetch } = usePipelines()
   const past = useQuery({ ...fleetQuery, refetchInterval: HISTORY_MS })
   const histories = useDeferredValue(past.data)
   return (

@@ -1,17 +1,11 @@
 import { Button } from '@mantine/core'
-import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { IconPlus } from '@tabler/icons-react'
-import { useCallback, useDeferredValue, useMemo, useState } from 'react'
-import { pipelinesQuery } from '@/api/pipelines'
+import { useCallback, useMemo, useState } from 'react'
 import type { Pipeline } from '@/api/types'
 import { ErrorNote, Loading } from '@/components/ui/Feedback'
 import { PageHeader } from '@/components/ui/PageHeader'
 import { count, plural } from '@/lib/format'
-import { freshness } from '@/domain/freshness'
-import { useAtTime } from '@/lib/clock'
-import { SAFETY_NET_LIST_MS, usePollInterval } from '@/lib/live/LiveProvider'
-import { REREAD_LIST_MS, useRereadWhile } from '@/lib/live/useRereadWhile'
 import { useSession } from '@/lib/session'
 import { AttentionList } from './AttentionList'
 import { BulkBar } from './BulkBar'
@@ -22,20 +16,11 @@ import { MigrationsWaiting } from './MigrationsWaiting'
 import { PipelineTable } from './PipelineTable'
 import { Toolbar } from './Toolbar'
 import { Verdict } from './Verdict'
+import { usePipelines } from './usePipelines'
 import classes from './overview.module.css'
 
 export function OverviewPage() {
-  const { data, error, refetch } = useQuery({
-    ...pipelinesQuery,
-    refetchInterval: usePollInterval(SAFETY_NET_LIST_MS),
-  })
-  // A thousand rows are drawn in slices, between which the page answers clicks and keys.
-  const pipelines = useDeferredValue(data)
-  useRereadWhile(
-    useAtTime((now) => data?.some((each) => freshness(each, now).stale) ?? false),
-    [pipelinesQuery.queryKey],
-    REREAD_LIST_MS,
-  )
+  const { pipelines, error, refetch } = usePipelines()
   return (
     <div className={classes.page}>
       <PageHeader

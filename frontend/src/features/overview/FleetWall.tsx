@@ -7,6 +7,7 @@ import { GroupCounts } from './GroupCounts'
 import { groupPipelines, titleOf } from './grouping'
 import type { History } from './strip'
 import { useOffsetTop } from './useOffsetTop'
+import { windowRect } from './windowRect'
 import classes from './fleet.module.css'
 
 const TILE_WIDTH = 280
@@ -40,6 +41,7 @@ export function FleetWall({ pipelines, histories, group }: FleetWallProps) {
     estimateSize: () => LINE_HEIGHT,
     overscan: OVERSCAN,
     scrollMargin: offset,
+    initialRect: windowRect(),
   })
   return (
     <div ref={wall} className={classes.wall} style={{ height: virtual.getTotalSize() }}>

@@ -19,6 +19,7 @@ import { DEFAULT_SORT, type OverviewSearch, type SortKey } from './filter'
 import { summaryOf, tableRows } from './grouping'
 import { PipelineRow } from './PipelineRow'
 import { useOffsetTop } from './useOffsetTop'
+import { windowRect } from './windowRect'
 import classes from './table.module.css'
 
 const ROW_HEIGHT: Record<Density, number> = { comfortable: 42, compact: 36 }
@@ -48,6 +49,7 @@ export function PipelineTable(props: PipelineTableProps) {
     estimateSize: () => ROW_HEIGHT[density],
     overscan: OVERSCAN,
     scrollMargin: offset,
+    initialRect: windowRect(),
   })
   useLayoutEffect(() => virtual.measure(), [virtual, density])
   const rows = virtual.getVirtualItems()

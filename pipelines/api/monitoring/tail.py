@@ -25,9 +25,8 @@ BLOCK_MS = 1_000
 REDIS_SECONDS = 3.0
 RETRY_SECONDS = 1.0
 AT_ONCE = 500
-GATHER_SECONDS = 0.2
-"""Between two reads of what comes entry by entry: a page draws four times a second, and each read costs every
-stream."""
+GATHER_SECONDS = 0.4
+"""Between two reads of what comes entry by entry: agents report once a second, and each read costs every stream."""
 REMEMBERED = 5_000
 """Entries that a slow page may be behind before it has missed some."""
 

@@ -9,8 +9,6 @@ import { usePollInterval } from '@/lib/live/LiveProvider'
 import { usePlaces } from '@/lib/places'
 import classes from './shell.module.css'
 
-/** Beside a working stream, which brings each change; requests that fail alone have to be noticed, too. */
-const COUNTS_MS = 15_000
 const MOST_SHOWN = 999
 
 const DOCUMENTS = [
@@ -57,7 +55,7 @@ export function Sidebar() {
 
 /** How many alerts are open; nothing where none is, and a mark where that is not known. */
 function OpenAlerts() {
-  const every = usePollInterval(COUNTS_MS)
+  const every = usePollInterval()
   const counts = useQuery({ ...alertCountsQuery, refetchInterval: every })
   const since = useStaleSince(counts, every)
   const clock = useClockTime()

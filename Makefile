@@ -55,7 +55,7 @@ test-fast: environment ## every test without Spark, Kafka or a browser (three mi
 	@$(STEPS) vitest -- $(FAST_PYTEST)
 
 test: export TEST_TIMES := $(TIMES)
-test: environment ## every test module, in order of cost; of the tests with stacks and agents every other one, all with TURNS= (about an hour on two cores)
+test: environment ## every test module, in order of cost; of the tests with stacks and agents every third one, all with TURNS= (about an hour on two cores)
 	@rm -rf $(TIMES) && mkdir -p $(TIMES)
 	@$(STEPS) check vitest services
 	@$(FAST_PYTEST)

@@ -396,6 +396,6 @@ def _look_up() -> None:
 def spark_settings() -> SparkSettings:
     """What an agent's JVM needs of this host. Raises NotProvisioned with the command that helps."""
     try:
-        return provisioned()
+        return provisioned().model_copy(update={"kafka_reader": settings.HEADGATE.kafka_reader})
     except SetupError as error:
         raise NotProvisioned(error.message, error.hint) from error

@@ -93,6 +93,7 @@ class Environment(AuditSettings, SignInSettings, ReachSettings, VaultSettings, B
     `traces`: workers export traces of
     operations and migrations, as the variables OTEL_* say.
     `demo_pipeline`: the pipeline that the guided demo may break; `headgate demo` sets it, and without it nothing may.
+    `kafka_reader`: that of Kafka sources in micro-batch mode, Headgate's own or Spark's.
     `read_only`: why users can change nothing of the installation; they can without it.
     `secret_key` signs sessions;
     `secret_keys`, or else the lines of `secret_key_file`, are the Fernet keys of the secret store, current one first.
@@ -141,6 +142,7 @@ class Environment(AuditSettings, SignInSettings, ReachSettings, VaultSettings, B
     rate_limit: float = Field(default=50, ge=0)
     traces: bool = False
     demo_pipeline: str = ""
+    kafka_reader: Literal["headgate", "spark"] = "headgate"
     read_only: Annotated[str, StringConstraints(strip_whitespace=True, max_length=1000)] = ""
     debug: bool = False
     https: bool | None = None

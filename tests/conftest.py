@@ -93,12 +93,12 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def spark_settings(tmp_path_factory: pytest.TempPathFactory) -> SparkSettings:
     """What the JVMs of real agents are started with."""
-    from controlplane.install.tools.jars import SPARK_KAFKA, jar_paths
     from controlplane.provision.archive import archive_path
+    from controlplane.provision.module import class_path
     from pipelines.domain.runs.protocol import SparkSettings
     from tests.java import quick_java
 
-    archive, classpath = archive_path(), [str(path) for path in jar_paths(SPARK_KAFKA)]
+    archive, classpath = archive_path(), [str(path) for path in class_path()]
     java_home = quick_java(tmp_path_factory.mktemp("java"))
     return SparkSettings(classpath=classpath, archive=archive and str(archive), java_home=java_home)
 

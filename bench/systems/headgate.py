@@ -13,10 +13,10 @@ from typing import Any
 from bench.records import PATTERN
 from bench.systems.base import BATCH_BYTES, BUFFER_BYTES, COMPRESSION, Failed, Running, System, Work
 from bench.usage import holders, wait_until
-from controlplane.install.tools.jars import SPARK_KAFKA, jar_paths
 from controlplane.install.tools.java import find_java
 from controlplane.install.tools.paths import PROJECT
 from controlplane.provision.archive import archive_path
+from controlplane.provision.module import class_path
 from controlplane.provision.training_job import launch_of
 from pipelines.domain.base.states import Command
 from pipelines.domain.definitions.checks.validate import validate_data
@@ -150,7 +150,7 @@ class Headgate(System):
         run_dir.mkdir(parents=True)
         archive = archive_path() if self.archive else None
         spark = SparkSettings(
-            classpath=[str(path) for path in jar_paths(SPARK_KAFKA)],
+            classpath=[str(path) for path in class_path()],
             archive=archive and str(archive),
             java_home=str(find_java().executable.parent.parent),
         )

@@ -33,6 +33,7 @@ def _lock_jars() -> None:
 COMMANDS: dict[str, tuple[str, Callable[[], str | None]]] = {
     "java": ("a Java that Spark runs on", setup.java),
     "jars": ("check and download the locked jars", setup.jars),
+    "module": ("what agents have in their JVM beside Spark", setup.module),
     "archive": ("the start-up archive of the agents", setup.archive),
     "redis": ("a redis-server", setup.redis),
     "packages": ("what the dashboard is built from", setup.packages),

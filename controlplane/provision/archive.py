@@ -19,9 +19,9 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 from controlplane.install.tools.errors import SETUP_HINT, SetupError
-from controlplane.install.tools.jars import SPARK_KAFKA, jar_paths
 from controlplane.install.tools.java import Java, find_java
 from controlplane.install.tools.paths import cache_dir, pyspark_jars
+from controlplane.provision.module import class_path
 from workers.agent.spark import jvm
 
 KEPT = 3  # archives, of 170 MB each
@@ -143,7 +143,7 @@ def _link_or_copy(source: str, target: str) -> None:
 
 def _place(home: Path, java: Java) -> Path:
     training = Path(__file__).with_name("training_job.py").read_text()
-    files = jvm.class_path(jar_paths(SPARK_KAFKA), home / "jars")
+    files = jvm.class_path(class_path(), home / "jars")
     key = _digest(training, java.banner, java.home, *jvm.FLAGS, *(_print(file) for file in files))
     return home / f"agent-{key}.jsa"
 

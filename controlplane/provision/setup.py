@@ -24,11 +24,12 @@ def provision(*arguments: str) -> tuple[str, ...]:
 AGENTS = (
     Step("java", provision("java")),
     Step("jars", provision("jars"), needs=("java",)),
+    Step("agent module", provision("module"), needs=("jars",)),
 )
 """What agents cannot start without."""
 HOST = (
     *AGENTS,
-    Step("start-up archive", provision("archive"), needs=("jars",)),
+    Step("start-up archive", provision("archive"), needs=("agent module",)),
     Step("redis", provision("redis")),
 )
 """What a machine needs beside the installed wheel."""
@@ -52,6 +53,12 @@ def jars() -> str:
     found = find_java()
     fetched = sum(ensure(name, found) for name in (SPARK_KAFKA, KAFKA_BROKER))
     return f"{fetched} downloaded, checksums right" if fetched else "all there, checksums right"
+
+
+def module() -> str:
+    from controlplane.provision.module import ensure
+
+    return "compiled" if ensure(find_java()) else "compiled from these sources"
 
 
 def archive() -> str:

@@ -13,8 +13,8 @@ import threading
 import time
 from pathlib import Path
 
-from controlplane.install.tools.jars import SPARK_KAFKA, jar_paths
 from controlplane.install.tools.java import find_java
+from controlplane.provision.module import class_path
 from pipelines.domain.access.reach import AllowedNetwork, AllowedRoot, ReachPolicy
 from pipelines.domain.base.states import Command
 from pipelines.domain.definitions.document.spec import Definition
@@ -51,7 +51,7 @@ def main(archive: str, jars: str, servers: str, source: str, sink: str, records:
     run_dir.mkdir(parents=True)
     definition = definition_of(servers, source, sink, directory)
     spark = SparkSettings(
-        classpath=[str(path) for path in jar_paths(SPARK_KAFKA)], java_home=str(find_java().executable.parent.parent)
+        classpath=[str(path) for path in class_path()], java_home=str(find_java().executable.parent.parent)
     )
     command = jvm.recording_command(
         spark.classpath, java_home=spark.java_home, heap=HEAP, archive=archive, jars=Path(jars)

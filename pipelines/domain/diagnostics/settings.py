@@ -46,6 +46,8 @@ SECTIONS: dict[str, dict[str, str]] = {
         "demo` sets it; set it nowhere else.",
         "read_only": "Why users can change nothing, such as `Upgrade to 2.0`; see [Make an installation read-only]"
         "(../guides/read-only.md). They can if not set.",
+        "kafka_reader": "Which reader the Kafka sources of this host have in micro-batch mode: Headgate's, or with "
+        "`spark` Spark's own, which is slower. Set it for workers; runs that start afterwards have it.",
         "debug": "Django's debug mode. For development only.",
     },
     "Reach of pipelines": {

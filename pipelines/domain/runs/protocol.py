@@ -121,14 +121,19 @@ class AgentUser(BaseModel):
     groups: list[int] = []
 
 
+KafkaReader = Literal["headgate", "spark"]
+
+
 class SparkSettings(BaseModel):
-    """What the agent needs to start its JVM. `classpath`: jars; `archive`: class-data archive or None."""
+    """What the agent needs to start its JVM. `classpath`: jars; `archive`: class-data archive or None; `kafka_reader`:
+    which reader Kafka sources have in micro-batch mode."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     classpath: list[str]
     archive: str | None = None
     java_home: str | None = None
+    kafka_reader: KafkaReader = "headgate"
 
 
 class Granted(BaseModel):

@@ -1,4 +1,4 @@
-"""What `make test` leaves to other seeds: between two turns every test runs, and in each turn every module."""
+"""What `make test` leaves to other seeds: between all turns every test runs, and in each turn every module."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from tests.seed import VARIABLE
-from tests.turns import TIERS, others
+from tests.turns import TIERS, TURNS, others
 
 ROOT = Path(__file__).resolve().parents[3]
-OTHER_TURN = 1 << 16
+SEEDS = [turn << 16 for turn in range(TURNS)]
+"""One for each turn."""
 MODULES = {
     "tests/chaos/test_three.py": "def test_a(): pass\ndef test_b(): pass\ndef test_c(): pass",
     "tests/chaos/test_one.py": "def test_alone(): pass",
@@ -41,14 +42,14 @@ def chosen(project: Path, seed: int, *options: str) -> set[str]:
     return {line for line in done.stdout.splitlines() if "::" in line}
 
 
-def test_two_turns_have_all_tests_and_each_turn_all_modules(project: Path) -> None:
-    turns = [chosen(project, seed, "--by-turns") for seed in (0, OTHER_TURN)]
+def test_all_turns_have_all_tests_and_each_turn_all_modules(project: Path) -> None:
+    turns = [chosen(project, seed, "--by-turns") for seed in SEEDS]
     for turn in turns:
         assert {test.partition("::")[0] for test in turn} == MODULES.keys()
         assert {"tests/agent/test_whole.py::test_x", "tests/agent/test_whole.py::test_y"} < turn
         assert {"tests/e2e/test_left.py::test_long", "tests/e2e/test_left.py::test_short"} < turn
-    assert turns[0] != turns[1]
-    assert turns[0] | turns[1] == chosen(project, 0)
+    assert turns[0] != turns[1] != turns[2]
+    assert set().union(*turns) == chosen(project, 0)
 
 
 def test_without_the_option_nothing_is_left_out(project: Path) -> None:
@@ -60,9 +61,10 @@ def test_the_cases_of_a_test_do_not_follow_its_turn(project: Path) -> None:
     assert chosen(project, 0, "--by-turns") == chosen(project, 1, "--by-turns")
 
 
-def test_what_another_turn_runs_is_every_other_test() -> None:
-    assert [others(list("abc"), turn) for turn in (0, 1)] == [["b"], ["a", "c"]]
-    assert others(["a"], 0) == others(["a"], 1) == []
+def test_a_turn_has_every_third_test_and_one_at_least() -> None:
+    assert [others(list("abcd"), turn) for turn in range(TURNS)] == [["b", "c"], ["a", "c", "d"], ["a", "b", "d"]]
+    assert [others(list("ab"), turn) for turn in range(TURNS)] == [["b"], ["a"], ["b"]]
+    assert [others(["a"], turn) for turn in range(TURNS)] == [[], [], []]
 
 
 def test_the_tiers_that_take_turns_are_there() -> None:

@@ -48,7 +48,7 @@ def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MakeClone:
     monkeypatch.delenv(archive.IN_PLACE, raising=False)
     connector = tmp_path / "connector.jar"
     connector.touch()
-    monkeypatch.setattr(archive, "jar_paths", lambda _: [connector])
+    monkeypatch.setattr(archive, "class_path", lambda: [connector])
 
     def make(name: str) -> Clone:
         made = Clone(tmp_path / name, monkeypatch)

@@ -156,9 +156,9 @@ class Event:
         added = {name: value for name, value in self.added.items() if name not in gone}
         return replace(self, added=added, certain=self.certain - gone, replaced=self.replaced | gone)
 
-    def without_headers_matching(self, condition: Callable[[Column], Column]) -> Event:
-        """Remove the headers for whose name `condition` holds."""
-        left = f.filter(self.headers(), lambda pair: ~condition(pair["key"]))
+    def without_headers_matching(self, pattern: str) -> Event:
+        """Remove the headers in whose name the pattern of Java finds something."""
+        left = f.call_function("headgate_headers_not_matching", self.headers(), f.lit(pattern))
         return replace(self, carried=left, added={}, certain=frozenset(), replaced=frozenset())
 
     def with_body(self, body: Column) -> Event:
@@ -184,8 +184,9 @@ class Event:
     def headers(self) -> Column:
         """All headers as Kafka writes them. The origin of an earlier pipeline is not passed on."""
         dropped = [f.lit(name) for name in sorted(self.replaced | {ORIGIN_HEADER})]
-        read = f.filter(self.carried, lambda pair: ~pair["key"].isin(*dropped))
-        return f.when(self.carried.isNull(), self._own()).otherwise(f.concat(read, self._own()))
+        read = f.call_function("headgate_headers_without", self.carried, *dropped)
+        read = f.coalesce(read, f.array().cast(HEADERS_TYPE))
+        return f.concat(read, self._own()) if self.added else read
 
     def header_map(self) -> Column:
         """All headers as a map of texts, the first of each name; empty where there are none."""
@@ -199,7 +200,7 @@ class Event:
             for name, value in self.added.items()
         ]
         own = f.array(*pairs).cast(HEADERS_TYPE)
-        return own if self.certain >= set(self.added) else f.array_compact(own)
+        return own if self.certain >= set(self.added) else f.call_function("headgate_headers_without", own)
 
     def columns(self, targets: Column | None = None, required: Column | None = None) -> list[Column]:
         """The event's columns, its origin, and its channels where a selector chooses, to be selected from the frame

@@ -13,7 +13,7 @@ from pipelines.domain.definitions.document.spec import BUFFER, Definition, Read
 from pipelines.domain.definitions.parts.component import ComponentSpec
 from pipelines.domain.ledger.ledger import Cause
 from pipelines.domain.runs.crashes import QUARANTINE, Quarantined
-from pipelines.domain.runs.protocol import Launch
+from pipelines.domain.runs.protocol import KafkaReader, Launch
 from workers.agent.base.batch_limits import BatchLimits
 from workers.agent.base.event import Event
 from workers.agent.graph.batch import Classifier
@@ -103,6 +103,7 @@ def build(
     standby: bool = False,
     reach: ReachPolicy | None = None,
     beside: Path | None = None,
+    kafka_reader: KafkaReader = "headgate",
 ) -> Graph:
     """Make a builder for every component; nothing is contacted. The arguments are those of a component's `Place`."""
     place = Place(
@@ -118,6 +119,7 @@ def build(
         standby,
         reach,
         beside,
+        kafka_reader,
     )
     parts = {path: builder(spec, replace(place, path=path)) for path, spec in _components(definition)}
     channels = {name: part for name in definition.channels if isinstance(part := parts[f"channels.{name}"], Builder)}
@@ -153,6 +155,7 @@ def of_run(launch: Launch, definition: Definition, run: Path | None = None) -> G
         quarantined=launch.quarantined,
         standby=launch.role is RunRole.STANDBY,
         reach=launch.reach,
+        kafka_reader=launch.spark.kafka_reader,
     )
 
 

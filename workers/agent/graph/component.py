@@ -15,7 +15,7 @@ from pipelines.domain.definitions.parts.component import ComponentSpec
 from pipelines.domain.ledger.journal import Planned, SinkPosition
 from pipelines.domain.ledger.ledger import Cause, Counts
 from pipelines.domain.preview.selection import Extent, newest
-from pipelines.domain.runs.protocol import AgentFinding, IngestBufferStatus
+from pipelines.domain.runs.protocol import AgentFinding, IngestBufferStatus, KafkaReader
 from workers.agent.base.batch_limits import BatchLimits
 from workers.agent.base.findings import Refused, refuse
 from workers.agent.base.located import Marked, Search, Wanted
@@ -50,7 +50,7 @@ class Place:
     they may lie beside the installed packages. `pipeline_id`: of the pipeline, whose name others may have had.
     `standby`: another run of the pipeline may be at work; what it holds is no reason to refuse, and there is no
     lineage yet. `reach`: the paths and servers that it may use; None outside of runs. `beside`: of an evaluation beside
-    the pipeline, what `state` is to its runs; read and never written."""
+    the pipeline, what `state` is to its runs; read and never written. `kafka_reader`: that of its Kafka sources."""
 
     pipeline: str
     lineage: int
@@ -64,6 +64,7 @@ class Place:
     standby: bool = False
     reach: ReachPolicy | None = None
     beside: Path | None = None
+    kafka_reader: KafkaReader = "headgate"
 
     @property
     def source(self) -> str:

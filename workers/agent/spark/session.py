@@ -45,6 +45,7 @@ _SETTINGS = {
     "spark.sql.legacy.javaCharsets": "true",
     "spark.sql.legacy.codingErrorAction": "true",
     "spark.sql.adaptive.enabled": "false",
+    "spark.sql.extensions": "org.apache.spark.sql.headgate.Extensions",
     # The second version of the Kafka sink reports observed counts; the first does not.
     "spark.sql.sources.useV1SourceList": "avro,csv,json,orc,parquet,text",
     "spark.sql.ui.retainedExecutions": "1",

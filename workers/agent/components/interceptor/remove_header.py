@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as f
-
 from pipelines.domain.regex.safety import whole
 from workers.agent.base.event import Event
 from workers.agent.base.patterns import compile_in_java
@@ -27,8 +25,4 @@ class Builder(InterceptorBuilder):
         """Remove them."""
         names = [*self.spec.from_list, *([self.spec.with_name] if self.spec.with_name else [])]
         left = event.without_headers(names) if names else event
-        if self.spec.matching is None:
-            return left
-        return left.without_headers_matching(
-            lambda name: f.coalesce(name.rlike(whole(self.spec.matching)), f.lit(False))
-        )
+        return left if self.spec.matching is None else left.without_headers_matching(whole(self.spec.matching))

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _INSPECTION_TIMEOUT = 2.0
+_FORMATS = {"headgate": "org.apache.spark.sql.kafka010.HeadgateKafkaProvider", "spark": "kafka"}
 _READER = {
     "failOnDataLoss": "true",
     "includeHeaders": "true",
@@ -71,6 +72,8 @@ class Builder(SourceBuilder):
         partitions = self._partitions()
         topics = sorted({topic for topic, _ in partitions})
         self.warnings = cluster_warnings.of_source(self._cluster, topics, self.place.path)
+        if self.place.kafka_reader == "spark":
+            self.warnings.append(_slower_reader(self.place.path))
 
     def out_of_reach(self) -> list[AgentFinding]:
         """Brokers of the cluster."""
@@ -234,20 +237,22 @@ class Builder(SourceBuilder):
 
     def stream(self, spark: SparkSession, starts: Offsets, limits: BatchLimits) -> tuple[DataFrame, Event]:
         """Spark's Kafka source, from `starts` where the checkpoint is new."""
-        return self._endless(spark, starts, _bounds(limits))
+        return self._endless(spark, _FORMATS[self.place.kafka_reader], starts, _bounds(limits))
 
     def flow(self, spark: SparkSession, starts: Offsets) -> tuple[DataFrame, Event]:
-        """The same without a limit."""
-        return self._endless(spark, starts, {})
+        """The same without a limit, by Spark's own reader: the only one that real-time mode takes."""
+        return self._endless(spark, "kafka", starts, {})
 
-    def _endless(self, spark: SparkSession, starts: Offsets, limit: dict[str, str]) -> tuple[DataFrame, Event]:
+    def _endless(
+        self, spark: SparkSession, kind: str, starts: Offsets, limit: dict[str, str]
+    ) -> tuple[DataFrame, Event]:
         options = {
             **self._options(),
             **self._subscription(),
             "startingOffsets": _json(starts),
             **limit,
         }
-        return self._with_event(spark.readStream.format("kafka").options(**options).load())
+        return self._with_event(spark.readStream.format(kind).options(**options).load())
 
     def _subscription(self) -> dict[str, str]:
         if self.spec.topics:
@@ -278,7 +283,7 @@ class Builder(SourceBuilder):
             "startingOffsets": _json(start_at),
             "endingOffsets": _json(ends),
         }
-        return spark.read.format("kafka").options(**options).load()
+        return spark.read.format(_FORMATS[self.place.kafka_reader]).options(**options).load()
 
     def headers_at(self, key: TopicPartition, offset: int) -> dict[str, bytes]:
         """As Kafka has them."""
@@ -335,6 +340,15 @@ def _bounds(limits: BatchLimits) -> dict[str, str]:
         return most
     delay = f"{round(limits.interval * 1000)}ms"
     return {**most, "minOffsetsPerTrigger": str(limits.most), "maxTriggerDelay": delay}
+
+
+def _slower_reader(path: str) -> AgentFinding:
+    return AgentFinding(
+        path=path,
+        code="KAFKA_READER_SPARK",
+        message="The host's setting makes this source use Spark's own reader, which is slower.",
+        suggestion="Remove HEADGATE_KAFKA_READER from the worker's environment, then restart the pipeline.",
+    )
 
 
 def _json(offsets: Offsets) -> str:

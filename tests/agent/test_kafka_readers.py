@@ -1,0 +1,177 @@
+"""Headgate's reader of Kafka partitions and Spark's give the same records, and refuse the same, whatever the log is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, Producer
+from confluent_kafka import TopicPartition as ClientPartition
+from pyspark.sql import SparkSession
+
+from tests.agent.topics import Topics
+from tests.waiting import wait_for
+from workers.agent.components.source.kafka import _FORMATS
+
+PARTITION = 0
+LOST = "data may have been lost"
+FEW = 10
+"""Records of a poll, so that each range takes several."""
+
+Read = Callable[..., list[Any]]
+
+
+@pytest.fixture(params=sorted(_FORMATS))
+def read(request: pytest.FixtureRequest, session: SparkSession, topics: Topics) -> Read:
+    """Rows of a range of offsets of one partition, in the order of the reader."""
+
+    def of(start: int, end: int, topic: str = "", partition: int = PARTITION, **options: str) -> list[Any]:
+        name = topic or topics.source
+        given = {
+            "kafka.bootstrap.servers": topics.servers,
+            "includeHeaders": "true",
+            "failOnDataLoss": "true",
+            "kafka.max.poll.records": str(FEW),
+            "kafka.isolation.level": "read_committed",
+            "kafkaConsumer.pollTimeoutMs": "1500",
+            "groupIdPrefix": f"{request.param}-{topics.name}",
+            "assign": json.dumps({name: [partition]}),
+            "startingOffsets": json.dumps({name: {str(partition): start}}),
+            "endingOffsets": json.dumps({name: {str(partition): end}}),
+        }
+        return session.read.format(_FORMATS[request.param]).options(**{**given, **options}).load().collect()
+
+    return of
+
+
+def offsets(rows: list[Any]) -> list[int]:
+    return [row["offset"] for row in rows]
+
+
+def send(topics: Topics, *values: bytes, topic: str = "", **extra: Any) -> None:
+    producer = Producer({"bootstrap.servers": topics.servers})
+    for value in values:
+        producer.produce(topic or topics.source, value, partition=PARTITION, **extra)
+    assert producer.flush(30) == 0
+
+
+def test_a_range_comes_whole_and_in_order_with_all_its_columns(read: Read, topics: Topics) -> None:
+    send(topics, *(b"%d" % number for number in range(95)), key=b"k", headers=[("a", b"1"), ("a", None)])
+    rows = read(3, 88)
+    assert [(row["offset"], bytes(row["value"])) for row in rows] == [(at, b"%d" % at) for at in range(3, 88)]
+    first = rows[0]
+    assert (bytes(first["key"]), first["topic"], first["partition"]) == (b"k", topics.source, PARTITION)
+    assert [(pair["key"], pair["value"]) for pair in first["headers"]] == [("a", bytearray(b"1")), ("a", None)]
+    assert offsets(read(88, 95)) == list(range(88, 95))
+    assert offsets(read(0, 20)) == list(range(20))
+    assert read(40, 40) == []
+
+
+def test_records_that_are_larger_than_a_fetch_come_whole(read: Read, topics: Topics) -> None:
+    large = b"x" * 300_000
+    send(topics, b"before", large, b"behind")
+    rows = read(0, 3, **{"kafka.max.partition.fetch.bytes": "1000", "kafka.fetch.max.bytes": "1000"})
+    assert [bytes(row["value"]) for row in rows] == [b"before", large, b"behind"]
+
+
+def test_transactions_leave_holes_that_are_no_loss(read: Read, topics: Topics) -> None:
+    producer = Producer({"bootstrap.servers": topics.servers, "transactional.id": topics.name})
+    producer.init_transactions(30)
+    for commits, count in ((True, 2), (False, 25), (True, 1), (False, 3)):
+        producer.begin_transaction()
+        for number in range(count):
+            producer.produce(topics.source, b"%d" % number, partition=PARTITION)
+        producer.flush(30)
+        producer.commit_transaction(30) if commits else producer.abort_transaction(30)
+    # 0, 1, marker, 3 to 27 aborted, marker, 29, marker, 31 to 33 aborted, marker
+    assert offsets(read(0, 35)) == [0, 1, 29]
+    assert offsets(read(0, 29)) == [0, 1]
+    assert offsets(read(5, 31)) == [29]
+    assert read(4, 20) == []
+    assert read(31, 35) == []
+    assert offsets(read(0, 35, **{"kafka.isolation.level": "read_uncommitted"})) == [
+        at for at in range(35) if at not in (2, 28, 30, 34)
+    ]
+
+
+def test_a_transaction_that_is_open_is_waited_for_no_longer_than_a_poll(read: Read, topics: Topics) -> None:
+    send(topics, b"committed")
+    producer = Producer({"bootstrap.servers": topics.servers, "transactional.id": topics.name})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    producer.produce(topics.source, b"open", partition=PARTITION)
+    producer.flush(30)
+    with pytest.raises(Exception, match=LOST):
+        read(0, 2)
+    producer.commit_transaction(30)
+    wait_for(lambda: offsets(read(0, 2)) == [0, 1], "the transaction to be seen")
+
+
+def test_what_was_deleted_ahead_of_a_range_or_inside_it_is_a_loss(read: Read, topics: Topics) -> None:
+    send(topics, *(b"%d" % number for number in range(100)))
+    topics.trim(PARTITION, 30)
+    for start, end in ((0, 100), (0, 20), (29, 31)):
+        with pytest.raises(Exception, match=LOST):
+            read(start, end)
+    assert offsets(read(30, 100)) == list(range(30, 100))
+
+
+def test_offsets_that_the_log_does_not_have_are_a_loss(read: Read, topics: Topics) -> None:
+    send(topics, *(b"%d" % number for number in range(20)))
+    for start, end in ((10, 25), (20, 22), (30, 40)):
+        with pytest.raises(Exception, match=LOST):
+            read(start, end)
+
+
+def test_a_topic_that_was_made_again_with_fewer_records_is_a_loss(read: Read, topics: Topics) -> None:
+    send(topics, *(b"%d" % number for number in range(50)))
+    assert offsets(read(0, 50)) == list(range(50))
+    topics.make_again(topics.source)
+    send(topics, *(b"%d" % number for number in range(10)))
+
+    def is_lost() -> bool:
+        try:
+            read(5, 50)
+        except Exception as error:
+            return LOST in str(error)
+        return False
+
+    wait_for(is_lost, "the reader to see the new topic", timeout=60)
+
+
+@pytest.fixture(scope="module")
+def compacted(broker: str) -> tuple[str, int]:
+    """A topic of which the broker has compacted something, and where its log ends."""
+    topics = Topics(broker)
+    topic = f"{topics.name}-compacted"
+    settings = {
+        "cleanup.policy": "compact",
+        "segment.ms": "100",
+        "min.cleanable.dirty.ratio": "0.01",
+        "max.compaction.lag.ms": "100",
+    }
+    topics.create(topic, 1, settings)
+    for number in range(60):
+        send(topics, b"%d" % number, topic=topic, key=b"k%d" % (number % 3))
+    sent = 60
+
+    def is_compacted() -> bool:
+        nonlocal sent
+        send(topics, b"last", topic=topic, key=b"last")
+        sent += 1
+        consumer = Consumer({"bootstrap.servers": broker, "group.id": topics.name, "enable.partition.eof": True})
+        consumer.assign([ClientPartition(topic, 0, 0)])
+        found = consumer.consume(sent + 1, timeout=5)
+        consumer.close()
+        return len(found) < sent - 20
+
+    wait_for(is_compacted, "the log to be compacted", timeout=90)
+    return topic, sent
+
+
+def test_a_compacted_log_comes_without_what_is_gone(read: Read, compacted: tuple[str, int]) -> None:
+    topic, end = compacted
+    last = {bytes(row["key"]): bytes(row["value"]) for row in read(0, end, topic)}
+    assert last == {b"k0": b"57", b"k1": b"58", b"k2": b"59", b"last": b"last"}

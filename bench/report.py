@@ -38,6 +38,7 @@ TITLES = {
     "recovery_parts": "Recovery of Headgate, part by part",
     "pause_resume": "Pause and resume under 1,000 records/s",
     "idle": "An idle agent",
+    "density": "Sixteen agents side by side",
     "ledger": "The price of the ledger",
     "failover_group": "A failover group",
     "multiplexing_3": "Multiplexing to three channels",
@@ -61,6 +62,11 @@ MirrorMaker's source connector with two tasks; it has no transform that looks in
 transforms instead. Connect has the heap of its own script, Flume and Headgate have 1 GiB."""
 
 _ABOUT = {
+    "density": (
+        "Each has a pipeline and a heap of 512 MiB of its own. All of them are idle first; then each gets 10 records a "
+        "second. Memory and CPU are those of all together, PSS as the kernel shares it out, private what no other "
+        "process has."
+    ),
     "ledger": (
         "Two pairs of pipelines, whose sides run next to each other, each of them first in every other pair; a cost is"
         " that of its pair. One has the ledger and one has none, with one filter. One counts by component and bytes, "

@@ -119,6 +119,8 @@ TARGETS = [
     limit("cost of counts by component and bytes, %", "ledger", MICRO, "counts_cost_percent", 1),
     limit("idle agent, % of a core", "idle", MICRO, "idle_cpu_percent", 2),
     limit("idle agent, MB (PSS)", "idle", MICRO, "idle_pss_mb", 500),
+    limit("16 idle agents side by side, % of a core", "density", MICRO, "idle_cpu_percent", 35),
+    limit("16 idle agents side by side, MB (PSS)", "density", MICRO, "idle_pss_mb", 4500),
     limit("process start to first record, s", "start", MICRO, "start_to_first_record_seconds", 5),
     limit("recovery after a kill of the JVM, s", _RECOVERY, MICRO, "jvm_recovery_seconds", 3),
     limit("recovery after a kill of the driver, s", _RECOVERY, MICRO, "driver_recovery_seconds", 5),

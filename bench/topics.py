@@ -109,14 +109,15 @@ class Topics:
 
 
 class Pacer(threading.Thread):
-    """Sends `rate` records a second to a topic, each with the instant it was sent, until it is told to end."""
+    """Sends `rate` records a second to a topic, each with the instant it was sent, until it is told to end. `first`:
+    the number of the first one."""
 
-    def __init__(self, servers: str, topic: str, rate: int) -> None:
+    def __init__(self, servers: str, topic: str, rate: int, first: int = 0) -> None:
         super().__init__(name="pacer", daemon=True)
         self._producer = Producer({**client(servers), "linger.ms": 0, "acks": 1})
         self._topic, self._rate = topic, rate
         self._over = threading.Event()
-        self.sent = 0
+        self.sent = first
 
     def run(self) -> None:
         """Send one by one; after a late one the next ones follow at once."""
@@ -128,7 +129,7 @@ class Pacer(threading.Thread):
             due += 1 / self._rate
 
     def end(self) -> int:
-        """Stop; returns how many records were sent in all."""
+        """Stop; returns how many records were sent in all, those before the first one included."""
         self._over.set()
         self.join(_TIMEOUT)
         if self._producer.flush(_TIMEOUT):

@@ -52,10 +52,19 @@ def resident_mb(pid: int) -> float:
 
 def proportional_mb(token: str) -> float:
     """Proportional set size of all processes of a run in MB."""
+    return _of_memory(token, "Pss")
+
+
+def private_mb(token: str) -> float:
+    """What no other process shares with those of a run, in MB."""
+    return _of_memory(token, "Private_Clean") + _of_memory(token, "Private_Dirty")
+
+
+def _of_memory(token: str, field: str) -> float:
     total = 0
     for pid in holders(token):
         try:
-            total += int(Path(f"/proc/{pid}/smaps_rollup").read_text().split("Pss:")[1].split()[0])
+            total += int(Path(f"/proc/{pid}/smaps_rollup").read_text().split(f"{field}:")[1].split()[0])
         except OSError:
             continue
     return total / 1024

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from bench.bench import Bench
-from bench.cases import agent, latency, ledger, recovery, sinks, start, throughput
+from bench.cases import agent, density, latency, ledger, recovery, sinks, start, throughput
 from bench.figures import Result
 
 CASES: dict[str, Callable[[Bench], list[Result]]] = {
@@ -15,6 +15,7 @@ CASES: dict[str, Callable[[Bench], list[Result]]] = {
     "recovery": recovery.recovery,
     "pause_resume": agent.pause_resume,
     "idle": agent.idle,
+    "density": density.density,
     "ledger": ledger.ledger,
     "failover_group": throughput.failover_group,
     "multiplexing_3": throughput.multiplexing_3,

@@ -25,8 +25,9 @@ from pipelines.api.monitoring.tail import Tail
 from pipelines.domain.access.teams import Access
 from pipelines.domain.base.roles import Role
 from pipelines.domain.base.states import Phase
-from pipelines.foundation import dispatch
-from pipelines.models import AccessToken
+from pipelines.foundation import clock, dispatch
+from pipelines.models import AccessToken, Pipeline
+from pipelines.selectors.runs.live import live_frame
 from pipelines.services.base import events
 from tests.db.conftest import Server
 from tests.factories import EventFactory, PipelineFactory, RunFactory
@@ -279,3 +280,37 @@ def test_streams_share_what_they_read_only_where_the_same_exists_for_them(monkey
         return [each["seen by"] for each in found]
 
     assert asyncio.run(read()) == [everything, one, other]
+
+
+QUERIES = [{"cause": 'he said ,"queries":[ and left', "positions": []}]
+FIGURES = {"phase": "RUNNING", "updated_at": ',"queries":[', "queries": QUERIES}
+
+
+def test_figures_come_with_the_queries_of_the_pipeline_that_is_watched_alone(server: Server, redis_url: str) -> None:
+    """Those of others are left out, whatever texts stand in them."""
+    with listening(server, "?queries=orders") as listener:
+
+        def send() -> bool:
+            dispatch.publish("live", {"pipeline": "orders", **FIGURES})
+            dispatch.publish("live", {"pipeline": "other", **FIGURES})
+            return listener.frames.qsize() > 1
+
+        wait_for(send, "live frames arrive")
+        seen = dict(sorted((data["pipeline"], data) for data, _ in (listener.next("live"), listener.next("live"))))
+
+    assert seen["orders"]["queries"] == QUERIES
+    assert seen["other"] == {"pipeline": "other", "phase": "RUNNING", "updated_at": ',"queries":['}
+
+
+def test_without_redis_the_queries_of_others_are_left_out_too(server: Server) -> None:
+    for name in ("orders", "other"):
+        pipeline = PipelineFactory.create(name=name, phase=Phase.RUNNING)
+        RunFactory.create(pipeline=pipeline, observed={"at": 1.0, "queries": [], "components": []})
+    with listening(server, "?queries=other") as listener:
+        seen = {data["pipeline"]: data for data, _ in (listener.next("live"), listener.next("live"))}
+    assert ["queries" in seen[name] for name in ("orders", "other")] == [False, True]
+
+
+def test_a_frame_has_its_queries_last() -> None:
+    """What is cut off without being parsed."""
+    assert list(live_frame(Pipeline(name="orders", updated_at=clock.now()), [], None))[-1] == "queries"

@@ -199,4 +199,8 @@ export interface Page<T> {
 export type LiveFrame = Pick<
   Pipeline,
   'phase' | 'desired_state' | 'generation' | 'observed_generation' | 'live' | 'updated_at'
-> & { pipeline: string; queries: QueryStatus[] }
+> & {
+  pipeline: string
+  /** Of the pipeline whose page is open. */
+  queries?: QueryStatus[]
+}

@@ -26,7 +26,7 @@ from django.http import StreamingHttpResponse
 from rest_framework.request import Request
 
 from pipelines.api.http.permissions import access_by
-from pipelines.api.http.requests import EventFilter
+from pipelines.api.http.requests import StreamQuery
 from pipelines.api.monitoring.shared import Period, PerLoop, Shared
 from pipelines.api.monitoring.tail import StreamEntry, Tail, following, frame
 from pipelines.domain.access.teams import Access
@@ -70,7 +70,8 @@ class Caller:
 @dataclass(frozen=True)
 class Subscription:
     """Who listens to what. `access`: what exists for the caller; `after`: the last event that the client knows;
-    `place`: what it holds until it begins; `kinds`: patterns of the kinds of events that it gets, empty for all."""
+    `place`: what it holds until it begins; `kinds`: patterns of the kinds of events that it gets, empty for all;
+    `queries`: the one pipeline whose figures have those of its queries, None for each."""
 
     place: str
     caller: Caller
@@ -78,9 +79,10 @@ class Subscription:
     pipeline: str | None
     after: int
     kinds: tuple[str, ...] = ()
+    queries: str | None = None
 
 
-def admit(request: Request, access: Access, wanted: EventFilter, last_event_id: int | None) -> Subscription:
+def admit(request: Request, access: Access, wanted: StreamQuery, last_event_id: int | None) -> Subscription:
     """Admit one more stream; raises TooManyRequests where the caller, or everybody, has too many."""
     user = request.user.get_username()
     place = _take_place(user)
@@ -93,6 +95,7 @@ def admit(request: Request, access: Access, wanted: EventFilter, last_event_id: 
         pipeline=wanted.pipeline,
         after=newest if last_event_id is None else last_event_id,
         kinds=tuple(wanted.kinds),
+        queries=wanted.queries,
     )
 
 
@@ -235,9 +238,12 @@ class Feed:
         if self._subscription.pipeline not in (None, entry.pipeline):
             return b""
         if entry.event is None:
-            return entry.frame
+            return entry.frame if self._has_queries(entry.pipeline) else entry.brief
         number, kind = entry.event
         return entry.frame if self._is_wanted(kind) and self._is_new(number) else b""
+
+    def _has_queries(self, pipeline: str | None) -> bool:
+        return self._subscription.queries in (None, pipeline)
 
     def _is_wanted(self, kind: str) -> bool:
         return not self._subscription.kinds or wants(self._subscription.kinds, kind)
@@ -264,6 +270,8 @@ class Feed:
             start = found[-1]["id"]
         if figures:
             for data in await in_database(lambda: live_frames(self._subscription.pipeline, self._subscription.access)):
+                if not self._has_queries(data["pipeline"]):
+                    del data["queries"]
                 if self._live.get(data["pipeline"]) != data:
                     self._live[data["pipeline"]] = data
                     yield frame("live", data)

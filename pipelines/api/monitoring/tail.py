@@ -27,6 +27,7 @@ RETRY_SECONDS = 1.0
 AT_ONCE = 500
 GATHER_SECONDS = 0.4
 """Between two reads of what comes entry by entry: agents report once a second, and each read costs every stream."""
+_QUERIES = ',"queries":['
 REMEMBERED = 5_000
 """Entries that a slow page may be behind before it has missed some."""
 
@@ -36,11 +37,12 @@ log = structlog.get_logger(__name__)
 @dataclass(frozen=True)
 class StreamEntry:
     """What goes to every page that may see it: the team that may (None: those who see every team), the pipeline that it
-    is about, the frame, and of an event its number and kind."""
+    is about, the frame, the same without queries, and of an event its number and kind."""
 
     team: int | None
     pipeline: str | None
     frame: bytes
+    brief: bytes
     event: tuple[int, str] | None
 
 
@@ -141,7 +143,16 @@ class Tail:
 
 def _stream_entry(entry: Entry) -> StreamEntry:
     event = _event(entry.data) if entry.kind == "event" else None
-    return StreamEntry(entry.team, entry.pipeline, _framed(entry.kind, entry.data, event and event[0]), event)
+    whole = _framed(entry.kind, entry.data, event and event[0])
+    brief = whole if event else _framed(entry.kind, _without_queries(entry.data))
+    return StreamEntry(entry.team, entry.pipeline, whole, brief, event)
+
+
+def _without_queries(data: str) -> str:
+    """The figures of a pipeline without its queries, which stand last. Nothing is parsed: a text that has these
+    characters has them behind backslashes."""
+    rest, found, _ = data.partition(_QUERIES)
+    return rest + "}" if found else data
 
 
 def _event(data: str) -> tuple[int, str]:

@@ -129,7 +129,8 @@ def ingest_buffer_schemas(run: Run | None) -> list[IngestBufferSchema]:
 def live_frame(pipeline: Pipeline, queries: Sequence[QueryStatus], at: float | None) -> dict[str, Any]:
     """What an open page is told about a moving pipeline, about once a second: the payload of a `live` frame.
 
-    `at`: wall seconds of the agent's report; None without one.
+    `at`: wall seconds of the agent's report; None without one. The queries stand last: they are half of a frame, and
+    who listens can do without (`pipelines.api.monitoring.tail`).
     """
     live = while_in(pipeline.phase, _figures(queries, at)) if at is not None else LiveSchema()
     return {
@@ -139,8 +140,8 @@ def live_frame(pipeline: Pipeline, queries: Sequence[QueryStatus], at: float | N
         "generation": pipeline.generation,
         "observed_generation": pipeline.observed_generation,
         "live": live.model_dump(mode="json"),
-        "queries": [_query_schema(query).model_dump(mode="json") for query in queries],
         "updated_at": pipeline.updated_at.isoformat(),
+        "queries": [_query_schema(query).model_dump(mode="json") for query in queries],
     }
 
 

@@ -7,7 +7,7 @@ import type { Operation } from '@/api/types'
 import { ErrorNote, Loading } from '@/components/ui/Feedback'
 import { PageHeader } from '@/components/ui/PageHeader'
 import { PhaseBadge } from '@/components/ui/PhaseBadge'
-import { usePollInterval } from '@/lib/live/LiveProvider'
+import { usePollInterval, useWatched } from '@/lib/live/LiveProvider'
 import { Panel } from '@/components/ui/Panel'
 import { Findings } from '@/components/ui/Findings'
 import { ActionButtons } from '@/components/actions/ActionButtons'
@@ -37,6 +37,7 @@ const OPERATION_POLL_MS = 1_000
 export function PipelinePage() {
   const { name } = useParams({ from: '/pipelines/$name' })
   const poll = usePollInterval()
+  useWatched(name)
   const pipeline = useQuery({ ...pipelineQuery(name), refetchInterval: poll })
   const status = useQuery({ ...statusQuery(name), refetchInterval: poll })
   const operation = useQuery({

@@ -68,6 +68,15 @@ export function useIsCurrent(): boolean {
   return state !== 'stale' && state !== 'no-database'
 }
 
+/** The page of this pipeline is open: its figures come with those of its queries. */
+export function useWatched(pipeline: string): void {
+  const connection = useContext(Context)
+  useEffect(() => {
+    connection?.watch(pipeline)
+    return () => connection?.watch('')
+  }, [connection, pipeline])
+}
+
 /** How often a query polls: rarely beside a working stream (`beside` milliseconds), often without one. */
 export function usePollInterval(beside = SAFETY_NET_MS): number {
   const status = useConnectionStatus(useContext(Context))

@@ -64,9 +64,52 @@ describe('the event stream', () => {
     newest().say('event', { id: 41, kind: 'phase.changed' }, '41')
     newest().fail()
     vi.advanceTimersByTime(500)
-    expect(sources.map(({ url }) => url)).toEqual(['/api/v1/events', '/api/v1/events?last_event_id=41'])
+    expect(sources.map(({ url }) => url)).toEqual([
+      '/api/v1/events?queries=',
+      '/api/v1/events?queries=&last_event_id=41',
+    ])
     newest().hello()
     expect(handlers.resumed).toHaveBeenCalledTimes(1)
+  })
+
+  it('asks for the queries of the watched pipeline without a gap and without a word', () => {
+    const { connection, sources, handlers, newest } = setUp()
+    newest().hello()
+    newest().say('event', { id: 41, kind: 'phase.changed' }, '41')
+    const statuses: string[] = []
+    connection.subscribe(() => statuses.push(connection.state.status))
+    connection.watch('')
+    connection.watch('orders')
+    vi.advanceTimersByTime(0)
+    expect(sources.map(({ url }) => url).slice(1)).toEqual(['/api/v1/events?queries=orders&last_event_id=41'])
+    const [before, after] = sources as [FakeSource, FakeSource]
+    before.say('event', { id: 42, kind: 'phase.changed' }, '42')
+    expect(handlers.event).toHaveBeenCalledTimes(2)
+    expect(before.closed).toBe(false)
+    after.hello()
+    expect(before.closed).toBe(true)
+    after.say('live', frame())
+    expect(handlers.live).toHaveBeenCalledTimes(1)
+    expect(handlers.resumed).not.toHaveBeenCalled()
+    expect(statuses).toEqual([])
+    connection.watch('orders')
+    vi.advanceTimersByTime(0)
+    expect(sources.length).toBe(2)
+  })
+
+  it('begins with the watched pipeline, and a stream that cannot take over is a lost one', () => {
+    const { connection, sources, newest } = setUp()
+    connection.watch('orders')
+    vi.advanceTimersByTime(0)
+    newest().fail()
+    expect(connection.state.status).toBe('reconnecting')
+    expect(sources.every(({ closed }) => closed)).toBe(true)
+    vi.advanceTimersByTime(500)
+    expect(newest().url).toBe('/api/v1/events?queries=orders')
+    connection.stop()
+    connection.watch('payments')
+    vi.advanceTimersByTime(60_000)
+    expect(sources.length).toBe(3)
   })
 
   it('waits longer after every failure and starts anew once it has worked', () => {

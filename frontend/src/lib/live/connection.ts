@@ -29,7 +29,8 @@ const SILENCE_MS = 15_000
 
 /**
  * The one event stream of a tab. It reconnects by itself with a growing delay, resumes behind the last event it has
- * seen, and is closed while the tab is hidden.
+ * seen, and is closed while the tab is hidden. Figures come without those of queries, which are half of them, but for
+ * the pipeline that is watched.
  */
 export class LiveConnection {
   state: ConnectionState = { status: 'connecting', lastMessageAt: null }
@@ -38,11 +39,16 @@ export class LiveConnection {
   private readonly open: (url: string) => Source
   private readonly now: () => number
   private source: Source | null = null
+  /** Takes the place of `source` as soon as it speaks, so that nothing is missed between them. */
+  private next: Source | null = null
+  private watched = ''
+  private asked = ''
   private lastEventId = ''
   private attempts = 0
   private interrupted = false
   private reconnectTimer: ReturnType<typeof setTimeout> | undefined
   private silenceTimer: ReturnType<typeof setTimeout> | undefined
+  private watchTimer: ReturnType<typeof setTimeout> | undefined
 
   constructor({ handlers, open = (url) => new EventSource(url), now = Date.now }: Options) {
     this.handlers = handlers
@@ -66,6 +72,14 @@ export class LiveConnection {
     this.set({ status: 'hidden' })
   }
 
+  /** The pipeline whose figures are to have those of its queries; empty for none. From one page to the next it changes
+   * twice, which is one new stream. */
+  watch(pipeline: string): void {
+    this.watched = pipeline
+    clearTimeout(this.watchTimer)
+    this.watchTimer = setTimeout(() => this.replace(), 0)
+  }
+
   /** Any answer of the server counts as a response. */
   heard(): void {
     this.set({ lastMessageAt: this.now() })
@@ -74,23 +88,45 @@ export class LiveConnection {
   private connect(status: 'connecting' | 'reconnecting'): void {
     this.drop()
     this.set({ status })
-    const source = this.open(this.lastEventId ? `${PATH}?last_event_id=${this.lastEventId}` : PATH)
-    this.source = source
+    this.source = this.opened()
+    this.watchSilence()
+  }
+
+  private replace(): void {
+    if (!this.source || this.asked === this.watched) return
+    this.next?.close()
+    this.next = this.opened()
+  }
+
+  private opened(): Source {
+    this.asked = this.watched
+    const query = new URLSearchParams({ queries: this.asked })
+    if (this.lastEventId) query.set('last_event_id', this.lastEventId)
+    const source = this.open(`${PATH}?${query.toString()}`)
     this.on(source, 'hello', (message) => this.onHello(message))
     this.on(source, 'live', (message) => this.handlers.live(JSON.parse(message.data) as LiveFrame))
     this.on(source, 'event', (message) => this.onEvent(message))
     this.on(source, 'heartbeat', () => {})
-    source.addEventListener('error', () => this.source === source && this.retry())
-    this.watchSilence()
+    source.addEventListener('error', () => {
+      if (this.source === source || this.next === source) this.retry()
+    })
+    return source
   }
 
   private on(source: Source, name: string, handle: (message: MessageEvent<string>) => void): void {
     source.addEventListener(name, (message) => {
+      if (this.next === source) this.take(source)
       if (this.source !== source) return
       this.set({ status: 'live', lastMessageAt: this.now() })
       this.watchSilence()
       handle(message as MessageEvent<string>)
     })
+  }
+
+  private take(source: Source): void {
+    this.source?.close()
+    this.source = source
+    this.next = null
   }
 
   private onHello(message: MessageEvent<string>): void {
@@ -124,7 +160,8 @@ export class LiveConnection {
     clearTimeout(this.reconnectTimer)
     clearTimeout(this.silenceTimer)
     this.source?.close()
-    this.source = null
+    this.next?.close()
+    this.source = this.next = null
   }
 
   /** Listeners get a new status only: `lastMessageAt` moves with every frame, and a component that shows it has a clock. */

@@ -28,7 +28,8 @@ export function applyFrames(pipelines: Pipeline[], frames: ReadonlyMap<string, L
 
 export function applyToStatus(status: PipelineStatus, frame: LiveFrame): PipelineStatus {
   const applied = applyFrame(status, frame)
-  return applied === status ? status : { ...applied, lag: frame.live.lag_records, queries: frame.queries }
+  if (applied === status) return status
+  return { ...applied, lag: frame.live.lag_records, queries: frame.queries ?? status.queries }
 }
 
 /** A phase, a wish or a generation that moved: actions, operation and conditions of the cached object are out of date. */

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -12,13 +13,14 @@ from pathlib import Path
 
 import pytest
 
+from controlplane.provision.module import class_path
 from pipelines.domain.access.reach import AllowedRoot, ReachPolicy
 from pipelines.domain.base.states import Command
 from pipelines.domain.hosts.isolation import AgentUids, IsolationState
 from pipelines.domain.ledger.journal import JournalCorrupt, read_entries
 from pipelines.domain.preview.protocol import CasesRequest, Side
 from pipelines.domain.runs import protocol
-from pipelines.domain.runs.protocol import AgentUser, Control, Handover
+from pipelines.domain.runs.protocol import AgentUser, Control, Handover, SparkSettings
 from tests.attacks.hostile_agents import PYTHON, UIDS, Host, host, needs_users
 from tests.waiting import wait_for
 from workers.adapters import surveys
@@ -334,8 +336,14 @@ def test_a_real_agent_delivers_as_a_user_without_a_name_and_stops(host: Host) ->
         },
         "delivery": {"trigger_interval_ms": 200},
     }
+    module = Path(shutil.copy(class_path()[0], out.parent))
+    module.chmod(0o644)
     launch = host.launch("real").model_copy(
-        update={"definition": definition, "reach": ReachPolicy(roots=(AllowedRoot(path=str(out), mode="write"),))}
+        update={
+            "definition": definition,
+            "reach": ReachPolicy(roots=(AllowedRoot(path=str(out), mode="write"),)),
+            "spark": SparkSettings(classpath=[str(module)]),
+        }
     )
     site = next(path for path in sys.path if path.endswith("site-packages"))
     run_dir = host.rundirs.path("real", 1)

@@ -25,7 +25,7 @@ BLOCK_MS = 1_000
 REDIS_SECONDS = 3.0
 RETRY_SECONDS = 1.0
 AT_ONCE = 500
-GATHER_SECONDS = 0.4
+GATHER_SECONDS = 0.5
 """Between two reads of what comes entry by entry: agents report once a second, and each read costs every stream."""
 _QUERIES = ',"queries":['
 REMEMBERED = 5_000

@@ -9,6 +9,8 @@ import { usePollInterval } from '@/lib/live/LiveProvider'
 import { usePlaces } from '@/lib/places'
 import classes from './shell.module.css'
 
+/** Beside a working stream, which brings each change; requests that fail alone have to be noticed, too. */
+const COUNTS_MS = 20_000
 const MOST_SHOWN = 999
 
 const DOCUMENTS = [
@@ -55,7 +57,7 @@ export function Sidebar() {
 
 /** How many alerts are open; nothing where none is, and a mark where that is not known. */
 function OpenAlerts() {
-  const every = usePollInterval()
+  const every = usePollInterval(COUNTS_MS)
   const counts = useQuery({ ...alertCountsQuery, refetchInterval: every })
   const since = useStaleSince(counts, every)
   const clock = useClockTime()

@@ -92,7 +92,6 @@ def _measured(bench: Bench, system: Headgate, beside: list[_Beside]) -> dict[str
         check(system.name, delivered)
         latencies += delivered.latencies_ms
     return {
-        "agents": AGENTS,
         "idle_cpu_percent": idle,
         "idle_pss_mb": memory[0],
         "idle_private_mb": memory[1],

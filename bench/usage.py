@@ -57,14 +57,15 @@ def proportional_mb(token: str) -> float:
 
 def private_mb(token: str) -> float:
     """What no other process shares with those of a run, in MB."""
-    return _of_memory(token, "Private_Clean") + _of_memory(token, "Private_Dirty")
+    return _of_memory(token, "Private_Clean", "Private_Dirty")
 
 
-def _of_memory(token: str, field: str) -> float:
+def _of_memory(token: str, *fields: str) -> float:
     total = 0
     for pid in holders(token):
         try:
-            total += int(Path(f"/proc/{pid}/smaps_rollup").read_text().split(f"{field}:")[1].split()[0])
+            found = Path(f"/proc/{pid}/smaps_rollup").read_text()
+            total += sum(int(found.split(f"{field}:")[1].split()[0]) for field in fields)
         except OSError:
             continue
     return total / 1024

@@ -51,7 +51,7 @@ def plan(session: SparkSession, definition: Mapping[str, Any]) -> str:
     graph = compiler.build(given, lineage=1, state=Path())
     for part in graph.interceptors[source]:
         part.initialise(session)
-    rows = session.createDataFrame(session.createDataFrame([In(body=b"{}").row()], SCHEMA).rdd, SCHEMA)
+    rows = session.createDataFrame([In(body=b"{}").row()] * 2, SCHEMA)
     event = Event(key=rows["key"], body=rows["body"], carried=rows["headers"])
     frame = compiler.intercept(rows, event, graph.interceptors[source], graph.selectors[source])
     channel = next(iter(definition["channels"]))
@@ -94,5 +94,5 @@ def test_nothing_that_they_can_be_asked_for_loses_it(session: SparkSession, case
     assert interpreted(text) == [], text
 
 
-def test_what_is_interpreted_is_noticed(session: SparkSession) -> None:
+def test_what_is_interpreted_is_noticed() -> None:
     assert interpreted("CollectMetrics\n+- Project [a]\n   +- *(1) Filter b") == ["Project [a]"]

@@ -11,7 +11,7 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as ClientPartition
 from pyspark.sql import SparkSession
 
-from tests.agent.topics import Topics
+from tests.agent.topics import COMPACTED, Topics
 from tests.waiting import wait_for
 from workers.agent.components.source.kafka import _FORMATS
 
@@ -146,13 +146,7 @@ def compacted(broker: str) -> tuple[str, int]:
     """A topic of which the broker has compacted something, and where its log ends."""
     topics = Topics(broker)
     topic = f"{topics.name}-compacted"
-    settings = {
-        "cleanup.policy": "compact",
-        "segment.ms": "100",
-        "min.cleanable.dirty.ratio": "0.01",
-        "max.compaction.lag.ms": "100",
-    }
-    topics.create(topic, 1, settings)
+    topics.create(topic, 1, COMPACTED)
     for number in range(60):
         send(topics, b"%d" % number, topic=topic, key=b"k%d" % (number % 3))
     sent = 60

@@ -19,7 +19,7 @@ from pipelines.domain.peek.protocol import HoleKind, PeekRequest, PeekResult
 from pipelines.domain.peek.question import PeekQuestion
 from pipelines.domain.preview.protocol import Side
 from tests.agent.harness import REACH
-from tests.agent.topics import Topics
+from tests.agent.topics import COMPACTED, Topics
 from tests.waiting import wait_for
 from workers.adapters.previewers import ChildPreviews
 from workers.agent.base.findings import Refused
@@ -216,14 +216,7 @@ def test_aborted_transactions_and_their_markers_are_explained(topics: Topics, pe
 
 def test_compacted_holes_are_explained(topics: Topics, peeker: Peeker) -> None:
     topic = f"{topics.name}-compacted"
-    settings = {
-        "cleanup.policy": "compact",
-        "segment.ms": "100",
-        "min.cleanable.dirty.ratio": "0.01",
-        "max.compaction.lag.ms": "100",
-        "min.compaction.lag.ms": "0",
-    }
-    topics.create(topic, 1, settings)
+    topics.create(topic, 1, COMPACTED)
     peeker.definition["sources"]["shop"]["topics"] = [topic]
     for number in range(20):
         send(topics, str(number), topic=topic, partition=0, key=f"k{number % 2}")

@@ -27,6 +27,14 @@ from tests.waiting import wait_for
 from workers.agent.kafka.admin import KafkaCluster
 
 _PARTITIONS = 4
+COMPACTED = {
+    "cleanup.policy": "compact",
+    "segment.ms": "100",
+    "min.cleanable.dirty.ratio": "0.01",
+    "max.compaction.lag.ms": "100",
+    "min.compaction.lag.ms": "0",
+}
+"""Settings of a topic that the broker compacts as soon as it can."""
 EVERY_MS = 1000
 """Between two batches of an agent that is fed all the time: one costs half a second of CPU as long as little of it is
 compiled, so that two a second keep a core busy."""

@@ -41,8 +41,9 @@ _READER = {
     "fetchOffset.retryIntervalMs": "1000",
     # A consumer that asked for more than there was has to hear of it before it can look elsewhere.
     "kafka.fetch.max.wait.ms": "1",
-    # Spark asks for both ends of the log after each poll: a third of the time with the default of 500 records. More
-    # than this and the records of a poll outlive a collection of young objects, which doubles what that takes.
+    # Spark's own reader asks for both ends of the log after each poll: a third of the time with the default of 500
+    # records. More than this and the records of a poll outlive a collection of young objects, which doubles what that
+    # takes.
     "kafka.max.poll.records": "2000",
     # Records of a transaction that was given up were never meant to be seen.
     "kafka.isolation.level": "read_committed",

@@ -216,7 +216,8 @@ def test_a_worker_that_halts_and_is_killed(screens: Screens, installation: Insta
             )
         expect(screens["list"].get_by_text("1 pipeline requires action")).to_be_visible(timeout=MARKED_MS)
         expect(screens["fleet"].get_by_text("1 pipeline requires action")).to_be_visible(timeout=MARKED_MS)
-        expect(screens["hosts"].get_by_text("not supervised")).to_be_visible(timeout=MARKED_MS)
+        host = screens["hosts"].get_by_role("row", name=re.compile("^chaos "))
+        expect(host.get_by_text("not supervised")).to_be_visible(timeout=MARKED_MS)
     finally:
         installation.kill("worker")
 

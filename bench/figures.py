@@ -51,6 +51,7 @@ def unit_of(metric: str) -> str:
         "queries_per_tick": "queries",
         "mb_per_day": "MB/day",
         "frames_per_second": "frames/s",
+        "_nodes": "nodes",
     }
     return next(unit for ending, unit in endings.items() if metric.endswith(ending))
 

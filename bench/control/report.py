@@ -47,9 +47,11 @@ every figure.
 
 The dashboard is that of a viewer in headless Chromium on the same machine. A view is opened anew in a browser that has
 its files, while nothing moves; it stands when its first row, tile or figure does. The longest task is that of any
-script while the pipelines move and the list and the fleet are loaded and scrolled through. Five tabs stay open for ten
-minutes (list, fleet, events, a pipeline and its charts); their heaps are measured every minute after a garbage
-collection, and the largest growth of a tab counts."""
+script while the pipelines move and the list and the fleet are loaded and scrolled through; agents and supervisor give
+way to the browser, which has a machine of its own elsewhere. Five tabs stay open for ten minutes (list, fleet, events,
+a pipeline and its charts). Every minute, after a garbage collection, what each of them keeps is counted: the objects of
+the page, without the machine code that the engine makes as it optimises, and the nodes of its document. The first three
+looks are compared with the last three, and the largest growth of a tab counts."""
 
 TARGETS = [
     limit("tick over 1,000 quiet pipelines, SQLite, ms", "quiet_1000", "sqlite", "tick_p50_ms", 250),
@@ -68,7 +70,8 @@ TARGETS = [
     limit("first view of the list of 1,000 pipelines, ms", "dashboard", "sqlite", "list_first_view_ms", 1000),
     limit("scripts of the first view, kB", "dashboard", "sqlite", "list_scripts_kb", 300),
     limit("longest task over 1,000 pipelines that move, ms", "dashboard", "sqlite", "longest_task_ms", 200),
-    limit("growth of a tab's heap in 10 minutes, MB", "dashboard", "sqlite", "heap_growth_in_10_min_mb", 1),
+    limit("growth of a tab's objects in 10 minutes, MB", "dashboard", "sqlite", "objects_growth_in_10_min_mb", 0.25),
+    limit("growth of a tab's document in 10 minutes, nodes", "dashboard", "sqlite", "growth_in_10_min_nodes", 500),
     limit("web server with five open tabs, % of a core", "dashboard", "sqlite", "web_cpu_of_5_tabs_percent", 3),
 ]
 

@@ -18,7 +18,15 @@ SYSTEMS = {
     "flume": "Flume",
     "connect": "Kafka Connect",
 }
+_WAYS = {
+    "at_once": "trigger_interval_ms: 0",
+    "interval": "the default",
+    "target_latency": "target_latency: 500ms",
+    "real_time": "mode: real_time",
+}
 COLUMNS = {
+    "small_batches_100": _WAYS,
+    "small_batches_1000": _WAYS,
     "recovery_parts": {victim.name: victim.title for victim in VICTIMS},
     "sql_interceptor": {
         "regex_filter": "regex_filter",
@@ -33,6 +41,8 @@ TITLES = {
     "kafka_to_kafka": "Kafka to Kafka, and latency at 100 records/s",
     "kafka_to_kafka_2m": "Kafka to Kafka, a short run",
     "latency_1000": "Latency at 1,000 records/s",
+    "small_batches_100": "Ways to move 100 records/s",
+    "small_batches_1000": "Ways to move 1,000 records/s",
     "start": "From process start to first record",
     "recovery": "Recovery: from `kill -9` to the next new record, at 100 records/s",
     "recovery_parts": "Recovery of Headgate, part by part",
@@ -63,9 +73,9 @@ transforms instead. Connect has the heap of its own script, Flume and Headgate h
 
 _ABOUT = {
     "density": (
-        "Each has a pipeline and a heap of 512 MiB of its own. All of them are idle first; then each gets 10 records a "
-        "second. Memory and CPU are those of all together, PSS as the kernel shares it out, private what no other "
-        "process has."
+        "Each has a pipeline of its own with `jvm_profile: small` and `target_latency: 500ms`. All of them are idle "
+        "first; then each gets 10 records a second. Memory and CPU are those of all together, PSS as the kernel shares "
+        "it out, private what no other process has."
     ),
     "ledger": (
         "Two pairs of pipelines, whose sides run next to each other, each of them first in every other pair; a cost is"

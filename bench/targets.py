@@ -10,6 +10,7 @@ Lookup = Mapping[tuple[str, str, str], float]
 
 MICRO, REAL_TIME, FLUME, CONNECT = "headgate_micro_batch", "headgate_real_time", "flume", "connect"
 _MAIN, _RECOVERY = "kafka_to_kafka", "recovery"
+_FEW = "small_batches_100"
 _AGENT = "agent_recovery_seconds"
 
 
@@ -119,6 +120,8 @@ TARGETS = [
     limit("cost of counts by component and bytes, %", "ledger", MICRO, "counts_cost_percent", 1),
     limit("idle agent, % of a core", "idle", MICRO, "idle_cpu_percent", 2),
     limit("idle agent, MB (PSS)", "idle", MICRO, "idle_pss_mb", 500),
+    limit("CPU at 100 records/s within 500 ms, % of a core", _FEW, "target_latency", "latency_cpu_percent", 25),
+    limit("p99 at 100 records/s within 500 ms, ms", _FEW, "target_latency", "latency_p99_ms", 500),
     limit("16 idle agents side by side, % of a core", "density", MICRO, "idle_cpu_percent", 35),
     limit("16 idle agents side by side, MB (PSS)", "density", MICRO, "idle_pss_mb", 4500),
     limit("process start to first record, s", "start", MICRO, "start_to_first_record_seconds", 5),

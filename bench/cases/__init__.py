@@ -11,6 +11,7 @@ from bench.figures import Result
 CASES: dict[str, Callable[[Bench], list[Result]]] = {
     "kafka_to_kafka": throughput.kafka_to_kafka,
     "latency": latency.latency,
+    "small_batches": latency.small_batches,
     "start": start.start,
     "recovery": recovery.recovery,
     "pause_resume": agent.pause_resume,

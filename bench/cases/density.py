@@ -18,6 +18,8 @@ from bench.usage import private_mb, proportional_mb, total_cpu_seconds
 AGENTS = 16
 RATE = 10
 """Records a second of each, in the second part."""
+_QUIET = Headgate(delivery={"target_latency": "500ms"}, launcher={"jvm_profile": "small"})
+"""What one defines who has many pipelines with little to do."""
 _BEFORE_RATE = 1_000
 _BEFORE = 4.0  # seconds at that rate, before its rest is measured
 _REST = 20.0  # seconds until agents have given memory back
@@ -39,7 +41,7 @@ def density(bench: Bench) -> list[Result]:
     """Memory, CPU and latency of all agents together. Raises Failed where one of them misses or doubles a record."""
     values: Values = {}
     for number in range(1, bench.options.runs + 1):
-        for system in bench.able("density", [Headgate(delivery={})]):
+        for system in bench.able("density", [_QUIET]):
             with _side_by_side(bench, system) as beside:
                 found = _measured(bench, system, beside)
             for metric, value in found.items():

@@ -12,7 +12,7 @@ from bench.systems.connect import Connect
 from bench.systems.flume import Flume
 from bench.systems.headgate import Headgate
 from bench.topics import Pacer
-from bench.usage import total_cpu_seconds
+from bench.usage import proportional_mb, total_cpu_seconds
 
 _WARM_UP = 20.0
 _START_TIMEOUT = 120.0
@@ -23,6 +23,18 @@ def latency(bench: Bench) -> list[Result]:
     """All systems at 1,000 records a second; 100 a second is part of the main case."""
     systems = bench.able("latency", [Headgate(), Headgate("real_time"), Flume(), Connect()])
     return at_rate(bench, "latency_1000", systems, 1000)
+
+
+def small_batches(bench: Bench) -> list[Result]:
+    """The ways to move few records: as soon as possible, by default, within a latency, and record by record."""
+    systems = [
+        Headgate(variant="at_once"),
+        Headgate(variant="interval", delivery={}),
+        Headgate(variant="target_latency", delivery={"target_latency": "500ms"}),
+        Headgate("real_time", variant="real_time"),
+    ]
+    able = bench.able("small_batches", systems)
+    return [found for rate in (100, 1000) for found in at_rate(bench, f"small_batches_{rate}", able, rate)]
 
 
 def at_rate(bench: Bench, case: str, systems: Sequence[System], rate: int) -> list[Result]:
@@ -48,6 +60,7 @@ def _measure(bench: Bench, system: System, rate: int) -> dict[str, float]:
             first, cpu, started = pacer.sent, total_cpu_seconds(running.token), time.monotonic()
             time.sleep(bench.options.seconds)
             cpu = (total_cpu_seconds(running.token) - cpu) / (time.monotonic() - started)
+            memory = proportional_mb(running.token)
         finally:
             sent = pacer.end()
         running.await_(lambda: bench.topics.size(work.sink) >= sent, "the last record", _DRAIN_TIMEOUT)
@@ -61,4 +74,5 @@ def _measure(bench: Bench, system: System, rate: int) -> dict[str, float]:
         "latency_p99_ms": percentile(measured, 0.99),
         "latency_max_ms": max(measured),
         "latency_cpu_percent": 100 * cpu,
+        "latency_pss_mb": memory,
     }

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +91,8 @@ class Agent(Running):
 class Headgate(System):
     """An agent with one definition. `graph` gives what differs for a piece of work: interceptors and selector of the
     source, channels, sinks, sink_groups. `delivery`: instead of what suits the mode. `without`: what it does
-    not count, see `bench.without`. `variant`: what a report calls it where a case compares definitions.
+    not count, see `bench.without`. `variant`: what a report calls it where a case compares definitions. `launcher`:
+    what its launcher has beside cores and memory.
     """
 
     mode: str = "micro_batch"
@@ -100,6 +101,7 @@ class Headgate(System):
     delivery: Mapping[str, Any] | None = None
     graph: Callable[[Work], Mapping[str, Any]] = lambda work: {}
     variant: str = ""
+    launcher: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -118,6 +120,7 @@ class Headgate(System):
             "interceptors": [{"type": "timestamp"}, {"type": "regex_filter", "regex": PATTERN}],
         }
         source |= {key: graph.pop(key) for key in ("interceptors", "selector") if key in graph}
+        memory = "512m" if work.hurry else HEAP
         plain = {
             "api_version": "headgate/v1",
             "name": "bench",
@@ -125,7 +128,7 @@ class Headgate(System):
             "channels": {"out": {"type": "direct"}},
             "sinks": {"out": kafka_sink(work, work.sink)},
             "delivery": self._delivery(work),
-            "placement": {"launcher": {"type": "local", "cores": 4, "driver_memory": "512m" if work.hurry else HEAP}},
+            "placement": {"launcher": {"type": "local", "cores": 4, "driver_memory": memory, **self.launcher}},
         }
         if self.mode == "real_time":
             plain["lifecycle"] = {"drain_timeout": 3 * BATCH_SECONDS}

@@ -5,11 +5,16 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
+import pytest
+
 from pipelines.domain.base.states import AgentPhase
-from pipelines.domain.ledger.journal import Done, PhaseChanged, Positions
+from pipelines.domain.definitions.document.spec import SHARE_OF_WAITING, WORTH_A_BATCH
+from pipelines.domain.ledger.journal import Done, PhaseChanged, Planned, Positions
 from pipelines.domain.ledger.ledger import BatchStep
+from pipelines.domain.runs.protocol import KafkaReader
 from tests.agent.conftest import MakePipeline
 from tests.agent.test_channels import add_channel, numbers_in
 from tests.agent.topics import Topics
@@ -18,6 +23,26 @@ from tests.waiting import wait_for
 
 ROUNDED = len(BatchStep)
 """Milliseconds that parts can be more than the whole, since each is rounded."""
+
+
+@pytest.mark.parametrize("reader", ["headgate", "spark"])
+def test_few_events_wait_within_the_target_latency_and_many_do_not(
+    topics: Topics, make_pipeline: MakePipeline, reader: KafkaReader
+) -> None:
+    pipeline = make_pipeline(target_latency="6s")
+    run = pipeline.prepare(spark=pipeline.spark.model_copy(update={"kafka_reader": reader})).start()
+    for total in (10, 20, 30, 40):
+        topics.produce(10)
+        run.wait_delivered(total)
+    topics.produce(3 * WORTH_A_BATCH)
+    run.wait_delivered(40 + 3 * WORTH_A_BATCH)
+    assert run.stop().exit_code == 0
+    planned = [entry.at for entry in run.entries() if isinstance(entry.payload(), Planned)]
+    waited = [later - earlier for earlier, later in pairwise(planned)]
+    wanted = SHARE_OF_WAITING * 6
+    assert [seconds > wanted - 0.2 for seconds in waited[1:]] == [True, True, False], "the first batch is a slow one"
+    assert max(waited) < 6
+    assert not_once(topics.read().numbers, range(40 + 3 * WORTH_A_BATCH)) == {}
 
 
 def test_every_record_arrives_once_in_each_channel_with_its_origin_and_balanced_books(

@@ -22,7 +22,13 @@ def _start_jvm(run_dir: Path, launch: dict) -> jvm.Jvm:  # type: ignore[type-arg
     heap = launcher.get("driver_memory", "512m")
     local = launcher.get("type", "local") == "local"
     path = spark["classpath"] if local else [*spark["classpath"], *_hadoop()]
-    argv = jvm.command(path, java_home=spark.get("java_home"), heap=heap, archive=spark.get("archive"))
+    argv = jvm.command(
+        path,
+        java_home=spark.get("java_home"),
+        heap=heap,
+        archive=spark.get("archive"),
+        profile=launcher.get("jvm_profile"),
+    )
     return jvm.Jvm(argv, run_dir / "tmp", local=local)
 
 

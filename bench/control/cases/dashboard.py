@@ -44,7 +44,7 @@ FEW = 3
 """The first and the last so many looks are compared, so that one of them alone says nothing."""
 
 _NOT_OF_THE_PAGE = frozenset({"code", "native", "hidden", "synthetic"})
-"""Kinds of nodes of a heap snapshot that are the engine's: machine code that it makes as it optimises, its own tables."""
+"""Kinds of nodes of a heap snapshot that are the engine's: machine code that it makes as it optimises, own tables."""
 _MOVER_NICENESS = 10
 
 _WATCH = """
@@ -226,7 +226,8 @@ def _objects_mb(session: CDPSession) -> float:
     nodes, width = found["nodes"], len(fields)
     kind, size = nodes[fields.index("type") :: width], nodes[fields.index("self_size") :: width]
     own = {number for number, name in enumerate(kinds) if name not in _NOT_OF_THE_PAGE}
-    return sum(each for number, each in zip(kind, size, strict=True) if number in own) / 1e6
+    total: int = sum(each for number, each in zip(kind, size, strict=True) if number in own)
+    return total / 1e6
 
 
 def _growth(looks: Sequence[float]) -> float:

@@ -49,7 +49,10 @@ class Query:
 
     def __init__(self, limits: BatchLimits) -> None:
         self.log, self.now, self.limits, self.reached = Growing(), 0.0, limits, 0
-        self._pace = Pace(self.log, limits, lambda: self.now)
+        self._pace = Pace(self.log, limits, lambda: self.now, self._sleep)
+
+    def _sleep(self, seconds: float) -> None:
+        self.now += seconds
 
     def look(self, at: float, end: int) -> int:
         self.now, self.log.end = at, end
@@ -60,12 +63,20 @@ class Query:
 def test_events_wait_for_a_full_batch_and_no_longer_than_the_interval() -> None:
     query = Query(BatchLimits(100, 30.0))
     assert query.look(0, 3) == 3, "the first batch of a run waits for nothing"
-    assert [query.look(at, 10) for at in (1, 15, 29.9)] == [3, 3, 3]
+    assert [query.look(at, 10) for at in (1, 15, 29.4)] == [3, 3, 3]
     assert query.look(30, 12) == 12
     assert query.look(31, 111) == 12
     assert query.look(32, 112) == 112, "it is full"
     assert query.look(61, 113) == 112, "the interval counts from the last batch"
     assert query.look(62, 113) == 113
+
+
+def test_the_last_half_second_is_slept_through() -> None:
+    query = Query(BatchLimits(100, 30.0))
+    assert [query.look(at, end) for at, end in ((0, 3), (29.6, 4))] == [3, 4]
+    assert query.now == 30.0
+    assert query.look(59.4, 5) == 4
+    assert query.now == 59.4
 
 
 def test_batches_of_a_backlog_follow_each_other_at_once() -> None:
@@ -79,6 +90,14 @@ def test_an_interval_of_zero_never_waits() -> None:
     assert [query.look(0, end) for end in (1, 1, 2, 300)] == [1, 1, 2, 102]
 
 
+def test_a_batch_that_has_enough_waits_for_nothing() -> None:
+    query = Query(BatchLimits(100, 30.0, full=10))
+    assert [query.look(at, 9) for at in (0, 1)] == [9, 9]
+    assert query.look(2, 18) == 9
+    assert query.look(3, 19) == 19
+    assert query.look(4, 200) == 119, "it takes as many as it may"
+
+
 def test_spark_reads_kafka_by_the_same_rule() -> None:
     assert _bounds(BatchLimits(500)) == {"maxOffsetsPerTrigger": "500"}
     assert _bounds(BatchLimits(500, 0.25)) == {
@@ -86,6 +105,7 @@ def test_spark_reads_kafka_by_the_same_rule() -> None:
         "minOffsetsPerTrigger": "500",
         "maxTriggerDelay": "250ms",
     }
+    assert _bounds(BatchLimits(500, 0.25, full=20))["minOffsetsPerTrigger"] == "20"
 
 
 def test_a_sequence_with_more_partitions_than_a_batch_has_events_serves_all_of_them_in_turn() -> None:

@@ -172,3 +172,17 @@ def test_an_archive_without_its_jars_is_passed_over(tmp_path: Path) -> None:
 def test_a_large_heap_is_laid_out_for_throughput(heap: str, first: str) -> None:
     argv = command(["/jars/a.jar"], java_home="/java", heap=heap)
     assert {f"-Xms{first}", f"-Xmx{heap}"} < set(argv)
+
+
+@pytest.mark.parametrize(
+    ("profile", "heap", "flags"),
+    [
+        ("small", "1024m", {"-Xms48m", "-XX:TieredStopAtLevel=1", "-Xss512k"}),
+        ("standard", "1024m", {"-Xms48m", "-XX:NewRatio=1"}),
+        ("large", "512m", {"-Xms512m", "-XX:NewRatio=1"}),
+    ],
+)
+def test_a_profile_goes_before_what_the_heap_would_choose(profile: str, heap: str, flags: set[str]) -> None:
+    argv = command(["/jars/a.jar"], java_home="/java", heap=heap, profile=profile)
+    assert {*flags, f"-Xmx{heap}"} < set(argv)
+    assert ("-XX:TieredStopAtLevel=1" in argv) is (profile == "small")

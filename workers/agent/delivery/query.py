@@ -152,15 +152,17 @@ class ReadQuery:
         if due:
             self.before_batch()
             ends = self.checkpoint.ends(number)
-            self._compile(frame, compiled=self._size(due, ends) > _SMALL)
-            with self._evaluated(frame) as kept:
+            small = self._size(due, ends) <= _SMALL
+            self._compile(frame, compiled=not small)
+            with self._evaluated(frame, 1 if small else self._share) as kept:
                 due.sort(key=lambda ledger: (ledger.optional, ledger.sometimes_optional))
                 _side_by_side({ledger: partial(ledger.deliver, kept, number, ends) for ledger in due}, self._abort)
 
     @contextmanager
-    def _evaluated(self, frame: DataFrame) -> Iterator[DataFrame]:
-        """The events of a batch."""
-        events = self._events(frame.coalesce(self._share) if self._share else frame)
+    def _evaluated(self, frame: DataFrame, tasks: int | None) -> Iterator[DataFrame]:
+        """The events of a batch, which becomes so many tasks at most: to make one and to wait for it costs more than
+        the events of a small batch."""
+        events = self._events(frame.coalesce(tasks) if tasks else frame)
         with _kept(events) if self._keep else _as_it_is(events) as kept:
             yield kept
 
@@ -169,7 +171,7 @@ class ReadQuery:
         self._events = endless.events
         for compiled in (False, True):
             generate_code(frame.sparkSession, compiled)
-            with self._evaluated(frame) as events:
+            with self._evaluated(frame, self._share if compiled else 1) as events:
                 for ledger in self.channels:
                     ledger.warm_up(events)
 

@@ -6,6 +6,7 @@ import java.util.concurrent.TimeoutException
 
 import org.apache.kafka.clients.consumer.{ConsumerRecord, KafkaConsumer, OffsetOutOfRangeException}
 
+import org.apache.spark.network.util.JavaUtils
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.read.{Batch, InputPartition, PartitionReader, PartitionReaderFactory, ScanBuilder}
 import org.apache.spark.sql.connector.read.streaming._
@@ -29,7 +30,9 @@ class HeadgateKafkaProvider extends KafkaSourceProvider {
           override def toBatch: Batch = new PolledBatch(super.toBatch())
 
           override def toMicroBatchStream(checkpoint: String): MicroBatchStream =
-            new PolledStream(super.toMicroBatchStream(checkpoint).asInstanceOf[KafkaMicroBatchStream])
+            new PolledStream(
+              super.toMicroBatchStream(checkpoint).asInstanceOf[KafkaMicroBatchStream],
+              Option(options.get("maxTriggerDelay")).map(JavaUtils.timeStringAsMs(_)).getOrElse(0L))
         }
     }
 }
@@ -40,8 +43,14 @@ private class PolledBatch(batch: Batch) extends Batch {
   override def createReaderFactory(): PartitionReaderFactory = PolledReaderFactory
 }
 
-private class PolledStream(stream: KafkaMicroBatchStream) extends SupportsTriggerAvailableNow
+/** `delay`: milliseconds that a batch which is not full waits behind the one before. */
+private class PolledStream(stream: KafkaMicroBatchStream, delay: Long) extends SupportsTriggerAvailableNow
     with ReportsSourceMetrics with MicroBatchStream {
+
+  /** When the last batch was planned, and whether it has taken all that there was. */
+  private var planned = 0L
+  private var tookAll = false
+
   override def createReaderFactory(): PartitionReaderFactory = PolledReaderFactory
 
   override def planInputPartitions(start: Offset, end: Offset): Array[InputPartition] =
@@ -53,7 +62,22 @@ private class PolledStream(stream: KafkaMicroBatchStream) extends SupportsTrigge
 
   override def latestOffset(): Offset = stream.latestOffset()
 
-  override def latestOffset(start: Offset, limit: ReadLimit): Offset = stream.latestOffset(start, limit)
+  override def latestOffset(start: Offset, limit: ReadLimit): Offset = {
+    sleepThroughTheRest()
+    val end = stream.latestOffset(start, limit)
+    if (end != start) {
+      planned = System.nanoTime()
+      tookAll = end == stream.reportLatestOffset()
+    }
+    end
+  }
+
+  /** Nothing is asked for in the last half second before the next batch is due: it begins on time, and each question
+    * takes a millisecond of a core. */
+  private def sleepThroughTheRest(): Unit = {
+    val left = delay - (System.nanoTime() - planned) / 1000000
+    if (tookAll && left > 0 && left <= PolledStream.Rest) Thread.sleep(left + 1)
+  }
 
   override def reportLatestOffset(): Offset = stream.reportLatestOffset()
 
@@ -68,6 +92,10 @@ private class PolledStream(stream: KafkaMicroBatchStream) extends SupportsTrigge
   override def metrics(latest: ju.Optional[Offset]): ju.Map[String, String] = stream.metrics(latest)
 
   override def toString: String = stream.toString
+}
+
+private object PolledStream {
+  val Rest = 500L
 }
 
 private object PolledReaderFactory extends PartitionReaderFactory {

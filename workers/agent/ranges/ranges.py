@@ -49,6 +49,7 @@ class RangeLost(Exception):
     """A range that was promised can no longer be read."""
 
 
+_REST = 0.5
 _LOST = re.compile(r"RangeLost: (.*)")
 
 
@@ -103,16 +104,24 @@ class Pace:
     """When the next batch of a query begins, and where it ends. A batch that is full waits for nothing, nor does one
     behind a batch that has left something; any other waits until the interval has passed since the last one."""
 
-    def __init__(self, reader: RangeReader, limits: BatchLimits, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        reader: RangeReader,
+        limits: BatchLimits,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
         self._reader = reader
         self._limits = limits
         self._clock = clock
+        self._sleep = sleep
         self._last = -math.inf
         self._left_some = False
 
     def advance(self, start: Offsets, most: int | None) -> Offsets:
         """The ends of the next batch, or `start`. What is known stays known and never goes back; what is new begins
         at 0."""
+        self._sleep_through_the_rest()
         ends = {**start, **{key: max(end, start.get(key, 0)) for key, end in self._reader.ends().items()}}
         if ends == start or self._waits(start, ends):
             return start
@@ -120,11 +129,17 @@ class Pace:
         self._last, self._left_some = self._clock(), found != ends
         return found
 
+    def _sleep_through_the_rest(self) -> None:
+        """Nothing is looked at in the last half second before the next batch is due: it begins on time."""
+        left = self._last + self._limits.interval - self._clock()
+        if not self._left_some and 0 < left <= _REST:
+            self._sleep(left)
+
     def _waits(self, start: Offsets, ends: Offsets) -> bool:
         limits = self._limits
         if self._left_some or self._clock() - self._last >= limits.interval:
             return False
-        return limits.most is None or not self._reader.is_full(start, ends, limits.most)
+        return limits.enough is None or not self._reader.is_full(start, ends, limits.enough)
 
 
 def slices(start: Offsets, end: Offsets, rank: Callable[[TopicPartition], tuple[Any, ...]] = tuple) -> list[Slice]:

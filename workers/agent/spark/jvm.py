@@ -12,7 +12,7 @@ import struct
 import subprocess
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,21 +21,15 @@ GATEWAY_CLASS = "org.apache.spark.api.python.PythonGatewayServer"
 FLAGS = (
     "-XX:+UseSerialGC",
     "-XX:+ExitOnOutOfMemoryError",
-    # Half of the heap is for young objects: at full rate nearly all are, and collecting old ones takes long.
-    "-XX:NewRatio=1",
-    "-XX:MinHeapFreeRatio=20",
-    "-XX:MaxHeapFreeRatio=50",
+    # An agent that comes to rest collects once, and gives back all that it does not need then.
+    "-XX:-ShrinkHeapInSteps",
     "-XX:MaxMetaspaceSize=256m",
-    "-XX:ReservedCodeCacheSize=96m",
     "-XX:-UsePerfData",
-    # The optimising compiler takes a quarter of a start's CPU time for code that runs once; ten times its thresholds
-    # are still reached within the first hundred thousand records.
-    "-XX:Tier4InvocationThreshold=50000",
-    "-XX:Tier4MinInvocationThreshold=6000",
-    "-XX:Tier4CompileThreshold=150000",
-    "-XX:Tier4BackEdgeThreshold=400000",
-    "-Xss1m",
     "-Xshare:auto",
+    # Mapped where it was written, so that all agents of a host share its pages; relocated, each has 130 MB of its own
+    # (docs/decisions/0084-agents-share-the-class-data-archive.md).
+    "-XX:+UnlockDiagnosticVMOptions",
+    "-XX:ArchiveRelocationMode=0",
     "-Xlog:disable",
     "-Xlog:all=error:stderr",
     "-Djdk.reflect.useDirectMethodHandle=false",
@@ -43,6 +37,33 @@ FLAGS = (
     "-Dio.netty.allocator.numDirectArenas=1",
     "-Dio.netty.allocator.numHeapArenas=1",
 )
+_BOTH_COMPILERS = (
+    # Half of the heap is for young objects: at full rate nearly all are, and collecting old ones takes long.
+    "-XX:NewRatio=1",
+    "-XX:MinHeapFreeRatio=20",
+    "-XX:MaxHeapFreeRatio=50",
+    "-XX:ReservedCodeCacheSize=96m",
+    # The optimising compiler takes a quarter of a start's CPU time for code that runs once; ten times its thresholds
+    # are still reached within the first hundred thousand records.
+    "-XX:Tier4InvocationThreshold=50000",
+    "-XX:Tier4MinInvocationThreshold=6000",
+    "-XX:Tier4CompileThreshold=150000",
+    "-XX:Tier4BackEdgeThreshold=400000",
+    "-Xss1m",
+)
+PROFILES: Mapping[str, tuple[str, ...]] = {
+    "small": (
+        "-XX:TieredStopAtLevel=1",
+        "-XX:ReservedCodeCacheSize=48m",
+        "-XX:MaxNewSize=24m",
+        "-XX:MinHeapFreeRatio=10",
+        "-XX:MaxHeapFreeRatio=20",
+        "-Xss512k",
+    ),
+    "standard": _BOTH_COMPILERS,
+    "large": _BOTH_COMPILERS,
+}
+"""What the profiles of a launcher differ by, beside how large their heap is at first."""
 _LOGGING = f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties')}"
 _OPENED = (
     "java.base/java.lang",
@@ -61,7 +82,7 @@ _OPENED = (
     "java.base/sun.util.calendar",
     "java.security.jgss/sun.security.krb5",
 )
-_SMALL_HEAP = "48m"
+_FIRST_HEAP = "48m"
 _LARGE_HEAP = 1024
 """Mebibytes."""
 _GATEWAY_TIMEOUT = 300.0
@@ -74,20 +95,27 @@ class JvmError(Exception):
 
 
 def command(
-    connector_jars: Sequence[str | Path], *, java_home: str | None, heap: str, archive: str | None = None
+    connector_jars: Sequence[str | Path],
+    *,
+    java_home: str | None,
+    heap: str,
+    archive: str | None = None,
+    profile: str | None = None,
 ) -> list[str]:
-    """The command line of an agent's JVM. `heap` is the largest heap in mebibytes, for example 512m. A class-data
-    archive that is there with its jars is used; one that does not fit is passed over by the JVM without a word."""
+    """The command line of an agent's JVM. `heap` is the largest heap in mebibytes, for example 512m; `profile` one of
+    PROFILES, by default chosen by the heap. A class-data archive that is there with its jars is used; one that does not
+    fit is passed over by the JVM without a word."""
+    flags = _profile_flags(heap, profile)
     if archive is None or not (Path(archive).is_file() and jars_of(archive).is_dir()):
-        return _command(connector_jars, _own_jars(), java_home, heap)
-    return _command(connector_jars, jars_of(archive), java_home, heap, f"-XX:SharedArchiveFile={archive}")
+        return _command(connector_jars, _own_jars(), java_home, *flags)
+    return _command(connector_jars, jars_of(archive), java_home, *flags, f"-XX:SharedArchiveFile={archive}")
 
 
 def recording_command(
     connector_jars: Sequence[str | Path], *, java_home: str | None, heap: str, archive: str, jars: Path
 ) -> list[str]:
     """The same with Spark's own jars in `jars`; the JVM writes the archive of all that it has loaded when it ends."""
-    return _command(connector_jars, jars, java_home, heap, f"-XX:ArchiveClassesAtExit={archive}")
+    return _command(connector_jars, jars, java_home, *_profile_flags(heap, None), f"-XX:ArchiveClassesAtExit={archive}")
 
 
 def jars_of(archive: str | Path) -> Path:
@@ -107,19 +135,17 @@ def _own_jars() -> Path:
     return Path(spec.origin).parent / "jars"
 
 
-def _command(
-    connector_jars: Sequence[str | Path], jars: Path, java_home: str | None, heap: str, *flags: str
-) -> list[str]:
+def _command(connector_jars: Sequence[str | Path], jars: Path, java_home: str | None, *flags: str) -> list[str]:
     java = Path(java_home, "bin", "java") if java_home else Path(shutil.which("java") or "java")
     opened = [f"--add-opens={package}=ALL-UNNAMED" for package in _OPENED]
-    argv = [str(java), *FLAGS, _LOGGING, *opened, *_heap_flags(heap), *flags]
+    argv = [str(java), *FLAGS, _LOGGING, *opened, *flags]
     return [*argv, "-cp", os.pathsep.join(map(str, class_path(connector_jars, jars))), GATEWAY_CLASS]
 
 
-def _heap_flags(heap: str) -> list[str]:
-    """A heap starts small, for an idle agent. One that was asked to be large is there for throughput: whole at once."""
-    large = int(heap.removesuffix("m")) >= _LARGE_HEAP
-    return [f"-Xms{heap if large else _SMALL_HEAP}", f"-Xmx{heap}"]
+def _profile_flags(heap: str, profile: str | None) -> list[str]:
+    """A heap starts small, for an idle agent. A large one is there for throughput: whole at once."""
+    profile = profile or ("large" if int(heap.removesuffix("m")) >= _LARGE_HEAP else "standard")
+    return [*PROFILES[profile], f"-Xms{heap if profile == 'large' else _FIRST_HEAP}", f"-Xmx{heap}"]
 
 
 class Jvm:

@@ -62,8 +62,8 @@ _SETTINGS = {
     "spark.sql.streaming.schemaInference": "false",
     # The default asks the file system for links before it renames, which forks a shell twice for each batch.
     "spark.sql.streaming.checkpointFileManagerClass": _FILE_MANAGER,
-    # Checksums and permission changes of the default local file system fork shells; these do not.
-    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    # Checksums and permission changes of Hadoop's local file systems fork processes; this one does not.
+    "spark.hadoop.fs.file.impl": "org.apache.spark.sql.headgate.LocalFiles",
     "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
 }
 

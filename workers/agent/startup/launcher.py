@@ -96,7 +96,7 @@ class Launcher:
         if (spark := self.session.spark) is None:
             return
         say(f"batches of {', '.join(query.name for query in self.queries)} start")
-        set_pace(spark, self._definition.delivery.trigger_interval_ms)
+        set_pace(spark, self._definition.delivery)
         crash_points.reach("agent.ready")
         self._watches = Watches(self._graph, self.queries)
         self.guard.watched = self._watches.guards(self._starts, self._gate, self._journal)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from pipelines.domain.definitions.document.spec import Delivery
 from pipelines.domain.ledger.ledger import Counts
 from workers.agent.base.batch_limits import BatchLimits
 from workers.agent.delivery.real_time import COUNTED, Flow, Query, RealTimeQuery
@@ -22,13 +23,19 @@ if TYPE_CHECKING:
 
 _IDLE_CHECK_MS = 250
 """How soon a source that had nothing new is looked at again; each look takes a few milliseconds of a core."""
+_SHARE_OF_LOOKS = 0.5
+"""Of the latency that is aimed at: what may pass from one look to the next."""
 OnEnd = Callable[[Any, BaseException | None], None]
 
 
-def set_pace(spark: SparkSession, trigger_interval_ms: int) -> None:
-    """How often queries look at a source that had nothing new."""
-    hurry = trigger_interval_ms == 0
-    spark.conf.set("spark.sql.streaming.pollingDelay", "10ms" if hurry else f"{_IDLE_CHECK_MS}ms")
+def set_pace(spark: SparkSession, delivery: Delivery) -> None:
+    """How often queries look at a source that had nothing new, or too little."""
+    target = delivery.target_latency
+    if target is not None:
+        delay = min(_IDLE_CHECK_MS, round(1000 * target * _SHARE_OF_LOOKS))
+    else:
+        delay = 10 if delivery.trigger_interval_ms == 0 else _IDLE_CHECK_MS
+    spark.conf.set("spark.sql.streaming.pollingDelay", f"{delay}ms")
 
 
 @dataclass(frozen=True)
@@ -61,8 +68,11 @@ class Starting:
             query.start(Flow(self.spark, written, partial(self._recount, query)), self.on_end)
         else:
             definition = self.graph.definition
-            limits = BatchLimits(definition.max_events(query.read), definition.batch_interval(query.read))
-            endless = compiler.endless(self.spark, self.graph, query.read, starts, limits)
+            read = query.read
+            limits = BatchLimits(
+                definition.max_events(read), definition.batch_interval(read), definition.full_batch(read)
+            )
+            endless = compiler.endless(self.spark, self.graph, read, starts, limits)
             query.start(endless, definition.delivery.trigger_interval_ms, self.on_end)
 
     def _recount(self, query: RealTimeQuery, starts: Offsets, ends: Offsets) -> Counts:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pipelines.domain.base.findings import Finding, PathParts, listed, quote
 from pipelines.domain.definitions.components.sink.file import FileSink
 from pipelines.domain.definitions.components.source.kafka import KafkaSource
-from pipelines.domain.definitions.document.outline import warning
+from pipelines.domain.definitions.document.outline import error, warning
 from pipelines.domain.definitions.document.spec import BUFFER, Definition, Read
 
 MOST_FILES = 1000
@@ -96,10 +96,24 @@ def batches_have_room_for_partitions(definition: Definition) -> Iterator[Finding
         yield warning(path, "fewer_than_partitions", message, "Set it to the number of partitions or more.")
 
 
+def the_latency_has_room_for_the_interval(definition: Definition) -> Iterator[Finding]:
+    """Events that wait for the next batch are late where batches are further apart than the latency aimed at."""
+    delivery = definition.delivery
+    interval, target = delivery.trigger_interval_ms / 1000, delivery.target_latency
+    if target is not None and interval >= target:
+        message = f"Batches start every {interval:g} s, so events cannot be delivered within {target:g} s."
+        suggestion = "Remove trigger_interval_ms, or raise target_latency."
+        yield error(("delivery", "target_latency"), "deadlines_disagree", message, suggestion)
+
+
 def _partitions(source: KafkaSource) -> int | None:
     """How many there are at least, where the definition names them."""
     offsets = getattr(source.start_from, "offsets", None)
     return sum(map(len, offsets.values())) if offsets else None
 
 
-CHECKS: tuple[Callable[[Definition], Iterator[Finding]], ...] = (files_are_few, batches_have_room_for_partitions)
+CHECKS: tuple[Callable[[Definition], Iterator[Finding]], ...] = (
+    files_are_few,
+    batches_have_room_for_partitions,
+    the_latency_has_room_for_the_interval,
+)

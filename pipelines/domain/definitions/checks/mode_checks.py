@@ -82,8 +82,8 @@ def _selector(source: Part) -> Iterator[Finding]:
 
 
 def _no_limit(delivery: dict[str, Any]) -> Iterator[Finding]:
-    for key in ("max_events_per_batch", "trigger_interval_ms"):
-        if key in delivery:
+    for key in ("max_events_per_batch", "trigger_interval_ms", "target_latency"):
+        if delivery.get(key) is not None:
             message = f"{key} limits batches; in real-time mode a batch is a length of time."
             yield error(
                 ("delivery", key), "not_in_real_time", message, f"Use batch_duration instead, {_OR_MICRO_BATCH}"

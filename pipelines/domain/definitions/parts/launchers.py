@@ -50,6 +50,19 @@ def _setting(name: str) -> str:
     return refuse_setting(name, SETTINGS)
 
 
+JvmProfile = Literal["small", "standard", "large"]
+
+
+def _profile() -> Any:
+    return field(
+        "How the JVM trades memory for throughput. `small`: for many quiet pipelines on one host; fewer records/s at "
+        "full rate. `standard`: a heap that grows and gives memory back. `large`: the whole heap at once, for full "
+        "rate. By default `large` from 1g of `driver_memory` on, else `standard`.",
+        default=None,
+        example="small",
+    )
+
+
 class LocalLauncher(Spec):
     """Spark inside the agent's own JVM, on the owning host."""
 
@@ -64,12 +77,12 @@ class LocalLauncher(Spec):
         le=256,
     )
     driver_memory: DriverMemory = field(
-        "The JVM's heap, at least 512m. From 1g on it is laid out for throughput and stays larger at rest; records of "
-        "20 MB need as much.",
+        "The JVM's heap, at least 512m; records of 20 MB need 1g.",
         default="512m",
         example="1g",
         unit="bytes, with m or g",
     )
+    jvm_profile: JvmProfile | None = _profile()
 
 
 class Executors(Spec):
@@ -116,6 +129,7 @@ class SparkLauncher(Spec):
     driver_memory: DriverMemory = field(
         "The heap of the driver's JVM, at least 512m.", default="512m", example="1g", unit="bytes, with m or g"
     )
+    jvm_profile: JvmProfile | None = _profile()
     driver_port: int | None = field(
         "The port that executors connect to; the next one serves blocks. By default any free ports.",
         default=None,

@@ -8,6 +8,7 @@ import pytest
 
 from pipelines.domain.base.findings import Finding
 from pipelines.domain.definitions.checks.validate import validate_data
+from pipelines.domain.definitions.document.spec import WORTH_A_BATCH
 from tests.unit.definitions import changed
 
 INTERVAL = "sinks.audit.roll.interval"
@@ -52,6 +53,24 @@ def test_a_sink_of_a_group_waits_no_longer_than_the_others() -> None:
     group = {"sinks/second": second, "sink_groups/lake": {"sinks": ["lake", "second"]}}
     processor = {"type": "failover", "priorities": {"lake": 2, "second": 1}}
     assert intervals({**group, "sink_groups/lake/processor": processor})["shop.lake"] == 0.0
+
+
+def full(changes: dict[str, Any]) -> dict[str, int]:
+    definition = validate_data(changed(changes)).definition
+    assert definition is not None
+    return {read.name: definition.full_batch(read) for read in definition.reads()}
+
+
+def test_events_wait_as_long_as_the_latency_that_is_aimed_at_allows() -> None:
+    target = {"delivery/target_latency": "500ms"}
+    assert intervals(target) == {"shop.audit": 30.0, "shop.lake": pytest.approx(0.35)}
+    assert full(target) == {"shop.audit": 500_000, "shop.lake": WORTH_A_BATCH}
+    assert full({**target, "delivery/max_events_per_batch": 100})["shop.lake"] == 100
+
+
+def test_events_of_a_channel_with_a_store_wait_twice_and_half_as_long() -> None:
+    found = intervals({"delivery/target_latency": "500ms", "channels/lake": {"type": "file"}})
+    assert found == {"shop.audit": 30.0, "shop.lake": pytest.approx(0.175), "channels.lake.lake": pytest.approx(0.175)}
 
 
 @pytest.mark.parametrize(

@@ -340,7 +340,7 @@ def _bounds(limits: BatchLimits) -> dict[str, str]:
     if not limits.interval:
         return most
     delay = f"{round(limits.interval * 1000)}ms"
-    return {**most, "minOffsetsPerTrigger": str(limits.most), "maxTriggerDelay": delay}
+    return {**most, "minOffsetsPerTrigger": str(limits.enough), "maxTriggerDelay": delay}
 
 
 def _slower_reader(path: str) -> AgentFinding:

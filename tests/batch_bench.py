@@ -53,6 +53,7 @@ FRAME: Any = SimpleNamespace(
     sparkSession=SimpleNamespace(sparkContext=Context(), conf=SimpleNamespace(set=lambda *_: None)),
     persist=lambda _: FRAME,
     unpersist=lambda: None,
+    coalesce=lambda _: FRAME,
 )
 CLASSIFIER: Any = SimpleNamespace(classification=lambda *_: SimpleNamespace(dead=lambda _: None))
 ALLOWED = 250

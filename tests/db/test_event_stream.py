@@ -302,6 +302,24 @@ def test_figures_come_with_the_queries_of_the_pipeline_that_is_watched_alone(ser
     assert seen["other"] == {"pipeline": "other", "phase": "RUNNING", "updated_at": ',"queries":['}
 
 
+def test_pages_that_watch_no_pipeline_get_the_figures_of_all_and_every_event(server: Server, redis_url: str) -> None:
+    """What they have in common is made once for all of them."""
+    with listening(server, "?queries=") as first, listening(server, "?queries=") as second:
+
+        def send() -> bool:
+            dispatch.publish("live", {"pipeline": "orders", **FIGURES})
+            return not (first.frames.empty() or second.frames.empty())
+
+        wait_for(send, "live frames arrive")
+        event = events.record(
+            kind="run.started", message="Run 1 began.", pipeline=PipelineFactory.create(name="orders")
+        )
+        for listener in (first, second):
+            data, _ = listener.next("live")
+            assert data == {"pipeline": "orders", "phase": "RUNNING", "updated_at": ',"queries":['}
+            assert listener.next("event")[0]["id"] == event.pk
+
+
 def test_without_redis_the_queries_of_others_are_left_out_too(server: Server) -> None:
     for name in ("orders", "other"):
         pipeline = PipelineFactory.create(name=name, phase=Phase.RUNNING)

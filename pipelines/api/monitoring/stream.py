@@ -28,7 +28,7 @@ from rest_framework.request import Request
 from pipelines.api.http.permissions import access_by
 from pipelines.api.http.requests import StreamQuery
 from pipelines.api.monitoring.shared import Period, PerLoop, Shared
-from pipelines.api.monitoring.tail import StreamEntry, Tail, following, frame
+from pipelines.api.monitoring.tail import News, StreamEntry, Tail, following, frame
 from pipelines.domain.access.teams import Access
 from pipelines.domain.monitoring.webhooks import wants
 from pipelines.foundation import clock
@@ -214,7 +214,7 @@ class Feed:
                 except Error as error:
                     missed = _wait_for(error)
             number, complete = news.number, news.complete and not missed
-            if shown := b"".join(self._shown(entry) for entry in news.entries):
+            if shown := self._of(news):
                 yield shown
             if heartbeat.due():
                 yield frame("heartbeat", {"server_time": clock.now().isoformat()})
@@ -230,6 +230,13 @@ class Feed:
             return await _access.here().ask(period, caller, lambda: access_now(caller)) == self._subscription.access
         except Error as error:
             return _wait_for(error)
+
+    def _of(self, news: News) -> bytes:
+        """What the caller gets of what came. Most pages show the figures of all pipelines and no query."""
+        wanted = self._subscription
+        if wanted.pipeline is None and wanted.queries == "" and wanted.access.everywhere is not None:
+            return news.brief + b"".join(map(self._shown, news.events))
+        return b"".join(map(self._shown, news.entries))
 
     def _shown(self, entry: StreamEntry) -> bytes:
         """What the caller gets of it: nothing of other teams, pipelines and kinds, and no event twice."""

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from typing import Any
 
@@ -37,13 +38,23 @@ log = structlog.get_logger(__name__)
 @dataclass(frozen=True)
 class StreamEntry:
     """What goes to every page that may see it: the team that may (None: those who see every team), the pipeline that it
-    is about, the frame, the same without queries, and of an event its number and kind."""
+    is about, kind and content, and of an event its number and kind. Frames are made when they are first asked for."""
 
     team: int | None
     pipeline: str | None
-    frame: bytes
-    brief: bytes
+    kind: str
+    data: str
     event: tuple[int, str] | None
+
+    @cached_property
+    def frame(self) -> bytes:
+        """On the wire."""
+        return _framed(self.kind, self.data, self.event and self.event[0])
+
+    @cached_property
+    def brief(self) -> bytes:
+        """The same without queries."""
+        return self.frame if self.event else _framed(self.kind, _without_queries(self.data))
 
 
 @dataclass(frozen=True)
@@ -53,6 +64,16 @@ class News:
     number: int
     entries: list[StreamEntry]
     complete: bool
+
+    @cached_property
+    def brief(self) -> bytes:
+        """The figures of all pipelines without queries, joined once for every page that shows them all."""
+        return b"".join(entry.brief for entry in self.entries if entry.event is None)
+
+    @cached_property
+    def events(self) -> list[StreamEntry]:
+        """Those that are no figures."""
+        return [entry for entry in self.entries if entry.event is not None]
 
 
 def frame(kind: str, data: dict[str, Any], number: int | None = None) -> bytes:
@@ -75,6 +96,8 @@ class Tail:
         self._number = 0
         self._connected = False
         self._changed = asyncio.Event()
+        self._news = News(0, [], False)
+        self._told: tuple[int, int, bool] | None = None
         self._refusals = Refusals("stream_entries_refused")
 
     async def after(self, number: int | None) -> News:
@@ -85,9 +108,12 @@ class Tail:
             return News(self._number, [], self._connected)
         if number == self._number and self._connected:
             await self._change()
-        behind = self._number - number
-        entries = list(islice(self._heard, max(0, len(self._heard) - behind), None))
-        return News(self._number, entries, self._connected and len(entries) == behind)
+        told = number, self._number, self._connected
+        if told != self._told:
+            behind = self._number - number
+            entries = list(islice(self._heard, max(0, len(self._heard) - behind), None))
+            self._told, self._news = told, News(self._number, entries, self._connected and len(entries) == behind)
+        return self._news
 
     async def _change(self) -> None:
         """Until something has changed, or for a second."""
@@ -143,9 +169,7 @@ class Tail:
 
 def _stream_entry(entry: Entry) -> StreamEntry:
     event = _event(entry.data) if entry.kind == "event" else None
-    whole = _framed(entry.kind, entry.data, event and event[0])
-    brief = whole if event else _framed(entry.kind, _without_queries(entry.data))
-    return StreamEntry(entry.team, entry.pipeline, whole, brief, event)
+    return StreamEntry(entry.team, entry.pipeline, entry.kind, entry.data, event)
 
 
 def _without_queries(data: str) -> str:

@@ -304,7 +304,7 @@ def test_figures_come_with_the_queries_of_the_pipeline_that_is_watched_alone(ser
 
 def test_pages_that_watch_no_pipeline_get_the_figures_of_all_and_every_event(server: Server, redis_url: str) -> None:
     """What they have in common is made once for all of them."""
-    with listening(server, "?queries=") as first, listening(server, "?queries=") as second:
+    with listening(server, "?queries=-") as first, listening(server, "?queries=-") as second:
 
         def send() -> bool:
             dispatch.publish("live", {"pipeline": "orders", **FIGURES})

@@ -290,7 +290,7 @@ class EventsQuery(EventFilter, PageQuery):
 
 class StreamQuery(EventFilter):
     """Which events, and from which on, for clients that cannot send the header Last-Event-ID. With `queries`, the
-    figures of that pipeline alone have those of its queries; they are half of what is sent."""
+    figures of that pipeline alone have those of its queries, with `-` those of none; they are half of what is sent."""
 
     last_event_id: int | None = Field(default=None, ge=0, lt=2**63)
     queries: str | None = Field(default=None, max_length=63)

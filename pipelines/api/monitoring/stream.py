@@ -50,6 +50,8 @@ CHECK_SECONDS = 2.0  # with one wait for news, less than the five seconds in whi
 OPENING_SECONDS = 10.0
 PAGE = 500
 OVERLAP = 100
+NONE = "-"
+"""Of a subscription: no pipeline, which has no such name."""
 REMEMBERED = 5_000
 
 open_streams: Counter[str] = Counter()
@@ -71,7 +73,7 @@ class Caller:
 class Subscription:
     """Who listens to what. `access`: what exists for the caller; `after`: the last event that the client knows;
     `place`: what it holds until it begins; `kinds`: patterns of the kinds of events that it gets, empty for all;
-    `queries`: the one pipeline whose figures have those of its queries, None for each."""
+    `queries`: the one pipeline whose figures have those of its queries, NONE for no pipeline, None for each."""
 
     place: str
     caller: Caller
@@ -234,7 +236,7 @@ class Feed:
     def _of(self, news: News) -> bytes:
         """What the caller gets of what came. Most pages show the figures of all pipelines and no query."""
         wanted = self._subscription
-        if wanted.pipeline is None and wanted.queries == "" and wanted.access.everywhere is not None:
+        if wanted.pipeline is None and wanted.queries == NONE and wanted.access.everywhere is not None:
             return news.brief + b"".join(map(self._shown, news.events))
         return b"".join(map(self._shown, news.entries))
 

@@ -65,8 +65,8 @@ describe('the event stream', () => {
     newest().fail()
     vi.advanceTimersByTime(500)
     expect(sources.map(({ url }) => url)).toEqual([
-      '/api/v1/events?queries=',
-      '/api/v1/events?queries=&last_event_id=41',
+      '/api/v1/events?queries=-',
+      '/api/v1/events?queries=-&last_event_id=41',
     ])
     newest().hello()
     expect(handlers.resumed).toHaveBeenCalledTimes(1)

@@ -100,7 +100,7 @@ export class LiveConnection {
 
   private opened(): Source {
     this.asked = this.watched
-    const query = new URLSearchParams({ queries: this.asked })
+    const query = new URLSearchParams({ queries: this.asked || '-' })
     if (this.lastEventId) query.set('last_event_id', this.lastEventId)
     const source = this.open(`${PATH}?${query.toString()}`)
     this.on(source, 'hello', (message) => this.onHello(message))

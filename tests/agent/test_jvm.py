@@ -26,7 +26,7 @@ def test_its_class_data_is_that_of_all_agents_of_the_host(session: SparkSession,
     mapped = [part for part in maps.split("VmFlags:") if part.rpartition("\nSize:")[0].endswith(spark_settings.archive)]
     size, own = (sum(_kib(part, field) for part in mapped) for field in ("Size", "Private_Dirty"))
     assert size > 50_000, "the archive is used"
-    assert own < size / 4
+    assert own < size / 2, "relocated, four fifths of it are the own pages of each JVM"
 
 
 def _kib(part: str, field: str) -> int:

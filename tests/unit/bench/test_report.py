@@ -95,8 +95,8 @@ def test_the_aim_is_a_quarter_more_than_the_better_peer() -> None:
 
 
 def test_every_case_has_a_title() -> None:
-    more = {"latency_1000", "kafka_to_kafka_2m", "recovery_parts"}
-    assert set(CASES) - {"latency"} | more == set(report.TITLES)
+    more = {"latency_1000", "kafka_to_kafka_2m", "recovery_parts", "small_batches_100", "small_batches_1000"}
+    assert set(CASES) - {"latency", "small_batches"} | more == set(report.TITLES)
 
 
 def test_the_peers_lock_has_every_root_a_checksum_for_every_jar_and_no_repository() -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.base.states import Command
+from pipelines.domain.definitions.parts.launchers import JvmProfile
 from pipelines.domain.ledger.journal import Exited, PhaseChanged, read_entries
 from pipelines.domain.runs.protocol import Control, boot_id
 from workers.agent.delivery.delivery import cause_of
@@ -16,7 +18,7 @@ from workers.agent.delivery.gate import Cancelled, Gate
 from workers.agent.kafka.admin import jvm_options, librdkafka_options
 from workers.agent.run_dir.control import ControlFile
 from workers.agent.run_dir.journal_writer import Journal, JournalUnwritable
-from workers.agent.spark.jvm import FLAGS, command
+from workers.agent.spark.jvm import FLAGS, PROFILES, command
 from workers.agent.watching.mirror import slowest
 
 
@@ -186,3 +188,7 @@ def test_a_profile_goes_before_what_the_heap_would_choose(profile: str, heap: st
     argv = command(["/jars/a.jar"], java_home="/java", heap=heap, profile=profile)
     assert {*flags, f"-Xmx{heap}"} < set(argv)
     assert ("-XX:TieredStopAtLevel=1" in argv) is (profile == "small")
+
+
+def test_the_jvm_has_every_profile_that_a_definition_can_name() -> None:
+    assert set(PROFILES) == set(get_args(JvmProfile))

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pipelines.domain.definitions.document.spec import Read
+from pipelines.domain.definitions.document.spec import WORTH_A_BATCH, Read
 from pipelines.domain.runs.protocol import Holding, QueryStatus
 from workers import crash_points
 from workers.agent.delivery.gate import Cancelled, Gate, Position
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from workers.agent.graph.compile import Endless
 
-_SMALL = 2_000
-"""Offsets that a batch spans at most to count as small."""
 _PATIENCE = 3.0
 """Seconds that required channels wait at least for optional ones that share their read."""
 
@@ -152,7 +150,7 @@ class ReadQuery:
         if due:
             self.before_batch()
             ends = self.checkpoint.ends(number)
-            small = self._size(due, ends) <= _SMALL
+            small = self._size(due, ends) <= WORTH_A_BATCH
             self._compile(frame, compiled=not small)
             with self._evaluated(frame, 1 if small else self._share) as kept:
                 due.sort(key=lambda ledger: (ledger.optional, ledger.sometimes_optional))

@@ -37,7 +37,7 @@ FLAGS = (
     "-Dio.netty.allocator.numDirectArenas=1",
     "-Dio.netty.allocator.numHeapArenas=1",
 )
-_BOTH_COMPILERS = (
+_STANDARD = (
     # Half of the heap is for young objects: at full rate nearly all are, and collecting old ones takes long.
     "-XX:NewRatio=1",
     "-XX:MinHeapFreeRatio=20",
@@ -60,8 +60,8 @@ PROFILES: Mapping[str, tuple[str, ...]] = {
         "-XX:MaxHeapFreeRatio=20",
         "-Xss512k",
     ),
-    "standard": _BOTH_COMPILERS,
-    "large": _BOTH_COMPILERS,
+    "standard": _STANDARD,
+    "large": _STANDARD,
 }
 """What the profiles of a launcher differ by, beside how large their heap is at first."""
 _LOGGING = f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties')}"

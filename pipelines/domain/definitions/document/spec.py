@@ -275,11 +275,11 @@ class Placement(Spec):
 
 
 BUFFER = "channels."
+"""Begins the name under which a channel's store is read again; names of sources have no dot."""
 WORTH_A_BATCH = 2_000
-"""Offsets that a batch spans at least to be moved for little more than its records."""
+"""Offsets of a batch; one that spans no more of them is small, and costs about the same whatever is in it."""
 SHARE_OF_WAITING = 0.7
 """Of the latency that is aimed at; the rest is for noticing that the time has come, and for the batch itself."""
-"""Begins the name under which a channel's store is read again; names of sources have no dot."""
 
 
 @dataclass(frozen=True)

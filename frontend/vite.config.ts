@@ -3,12 +3,13 @@ import { fileURLToPath } from 'node:url'
 import react from '@vitejs/plugin-react'
 import { defineConfig } from 'vite'
 import { mockApi } from './mock/plugin.ts'
+import { librariesApart } from './scripts/apart.ts'
 import { compress } from './scripts/compress.ts'
 
 const backend = process.env.HEADGATE_URL ?? 'http://127.0.0.1:8000'
 
 export default defineConfig(({ mode }) => ({
-  plugins: [react(), compress(), ...(mode === 'mock' ? [mockApi()] : [])],
+  plugins: [react(), librariesApart(), compress(), ...(mode === 'mock' ? [mockApi()] : [])],
   resolve: { alias: { '@': fileURLToPath(new URL('./src', import.meta.url)) } },
   build: {
     target: 'es2022',
@@ -17,7 +18,16 @@ export default defineConfig(({ mode }) => ({
     manifest: true,
     chunkSizeWarningLimit: 900,
     // What every view needs is one file: a browser takes longer over sixty small ones.
-    rolldownOptions: { output: { codeSplitting: { groups: [{ name: 'initial', tags: ['$initial'] }] } } },
+    rolldownOptions: {
+      output: {
+        codeSplitting: {
+          groups: [
+            { name: 'libraries', test: /node_modules/, tags: ['$initial'], priority: 2 },
+            { name: 'initial', tags: ['$initial'] },
+          ],
+        },
+      },
+    },
   },
   server: mode === 'mock' ? {} : { proxy: { '/api': { target: backend } } },
   preview: { proxy: { '/api': { target: backend } } },

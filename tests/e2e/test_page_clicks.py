@@ -10,6 +10,7 @@ import pytest
 import yaml
 from playwright.sync_api import Browser, Page, expect
 
+from tests.chaos.stream import Stream
 from tests.e2e.conftest import Stack
 from tests.e2e.page import SLOW_MS, figure, logged_in, wait_for_phase
 from tests.e2e.test_page_accessibility import settle
@@ -70,10 +71,10 @@ def test_a_pause_of_all_for_maintenance_takes_two(browser: Browser, stack: Stack
         expect(page.get_by_role("row", name=re.compile("^Select demo "))).to_contain_text("Paused", timeout=SLOW_MS)
 
 
-def test_a_regular_expression_is_changed_with_its_preview_in_five(browser: Browser, stack: Stack) -> None:
-    """The pause before it is taken back; the plan predicts the outcome on real records before anything starts."""
+def test_a_regular_expression_is_changed_with_its_preview_in_five(browser: Browser, stack: Stack, demo: Stream) -> None:
+    """The plan predicts the outcome on real records before anything starts."""
+    demo.flow()
     with logged_in(browser, stack, "/pipelines/demo") as page:
-        page.get_by_role("button", name="Resume", exact=True).click()
         wait_for_phase(page, "Running")
         figure(page, "Rate")
     with within(5, browser, stack) as page:

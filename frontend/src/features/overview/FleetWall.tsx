@@ -1,4 +1,3 @@
-import { useWindowVirtualizer } from '@tanstack/react-virtual'
 import { useLayoutEffect, useMemo, useRef, useState } from 'react'
 import type { Pipeline } from '@/api/types'
 import { useFavourites } from './favourites'
@@ -6,14 +5,13 @@ import { FleetTile } from './FleetTile'
 import { GroupCounts } from './GroupCounts'
 import { groupPipelines, titleOf } from './grouping'
 import type { History } from './strip'
-import { useOffsetTop } from './useOffsetTop'
-import { windowRect } from './windowRect'
+import { useWindowed } from './useWindowed'
 import classes from './fleet.module.css'
 
 const TILE_WIDTH = 280
 const GAP = 10
 const LINE_HEIGHT = 150
-/** Lines drawn above and below the window, so that scrolling and the Tab key meet no blank. */
+const TITLE_HEIGHT = 40
 const OVERSCAN = 4
 
 /** Tiles side by side, or the heading of a group, which has a title. */
@@ -35,13 +33,10 @@ export function FleetWall({ pipelines, histories, group }: FleetWallProps) {
   const wall = useRef<HTMLDivElement>(null)
   const columns = useColumns(wall)
   const lines = useMemo(() => linesOf(pipelines, group, columns), [pipelines, group, columns])
-  const offset = useOffsetTop(wall)
-  const virtual = useWindowVirtualizer({
+  const { virtual, offset } = useWindowed(wall, {
     count: lines.length,
-    estimateSize: () => LINE_HEIGHT,
+    estimateSize: (index) => (lines[index]?.title === undefined ? LINE_HEIGHT : TITLE_HEIGHT),
     overscan: OVERSCAN,
-    scrollMargin: offset,
-    initialRect: windowRect(),
   })
   return (
     <div ref={wall} className={classes.wall} style={{ height: virtual.getTotalSize() }}>
@@ -99,17 +94,18 @@ function tilesOf(pipelines: Pipeline[], columns: number): Line[] {
   }))
 }
 
-/** How many tiles stand side by side. */
+/** How many tiles stand side by side: as many as the window holds until the wall is laid out. */
 function useColumns(ref: { current: HTMLElement | null }): number {
-  const [columns, setColumns] = useState(1)
+  const [columns, setColumns] = useState(() => columnsOf(window.innerWidth))
   useLayoutEffect(() => {
-    const wall = ref.current
-    if (!wall) return
-    const measure = () => setColumns(Math.max(1, Math.floor((wall.clientWidth + GAP) / (TILE_WIDTH + GAP))))
-    measure()
-    const observer = new ResizeObserver(measure)
-    observer.observe(wall)
+    if (!ref.current) return
+    const observer = new ResizeObserver(([wall]) => wall && setColumns(columnsOf(wall.contentRect.width)))
+    observer.observe(ref.current)
     return () => observer.disconnect()
   }, [ref])
   return columns
+}
+
+function columnsOf(width: number): number {
+  return Math.max(1, Math.floor((width + GAP) / (TILE_WIDTH + GAP)))
 }

@@ -1,5 +1,4 @@
 import { Button } from '@mantine/core'
-import { useWindowVirtualizer } from '@tanstack/react-virtual'
 import { IconArrowDown, IconArrowUp } from '@tabler/icons-react'
 import {
   useCallback,
@@ -18,12 +17,10 @@ import { toggled, useFavourites } from './favourites'
 import { DEFAULT_SORT, type OverviewSearch, type SortKey } from './filter'
 import { summaryOf, tableRows } from './grouping'
 import { PipelineRow } from './PipelineRow'
-import { useOffsetTop } from './useOffsetTop'
-import { windowRect } from './windowRect'
+import { useWindowed } from './useWindowed'
 import classes from './table.module.css'
 
 const ROW_HEIGHT: Record<Density, number> = { comfortable: 42, compact: 36 }
-/** Rows drawn above and below the window, so that scrolling meets no blank. */
 const OVERSCAN = 12
 
 interface PipelineTableProps {
@@ -43,13 +40,10 @@ export function PipelineTable(props: PipelineTableProps) {
   const lines = useMemo(() => tableRows(pipelines, search.group), [pipelines, search.group])
   const density = useDensity()
   const body = useRef<HTMLTableSectionElement>(null)
-  const offset = useOffsetTop(body)
-  const virtual = useWindowVirtualizer({
+  const { virtual, offset } = useWindowed(body, {
     count: lines.length,
     estimateSize: () => ROW_HEIGHT[density],
     overscan: OVERSCAN,
-    scrollMargin: offset,
-    initialRect: windowRect(),
   })
   useLayoutEffect(() => virtual.measure(), [virtual, density])
   const rows = virtual.getVirtualItems()

@@ -28,6 +28,7 @@ def _start_jvm(run_dir: Path, launch: dict) -> jvm.Jvm:  # type: ignore[type-arg
         heap=heap,
         archive=spark.get("archive"),
         profile=launcher.get("jvm_profile"),
+        local=local,
     )
     return jvm.Jvm(argv, run_dir / "tmp", local=local)
 

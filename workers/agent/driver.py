@@ -40,6 +40,8 @@ from workers.agent.spark.jvm import Jvm
 from workers.agent.startup.launcher import Launcher
 
 _POLL = 0.075
+_RESTING_POLL = 0.2
+"""Seconds between two looks at what no event tells of: orders, the lease, a record that arrives."""
 _FINISH_BATCH = 5.0
 """Seconds that a batch in hand gets when the run ends although nobody asked for it."""
 _JVM_ENDS = 0.5
@@ -115,7 +117,7 @@ class Driver:
         threading.Thread(target=self._launch, name="launcher", daemon=True).start()
         while not self._finished():
             self._tick()
-            self._wake.wait(_POLL)
+            self._wake.wait(_RESTING_POLL if self._idle.resting else _POLL)
             self._wake.clear()
         return self._leave()
 

@@ -19,6 +19,11 @@ class IdleCollector:
         self._since: float | None = None
         self._collected = False
 
+    @property
+    def resting(self) -> bool:
+        """Whether the agent rested when it was looked at last."""
+        return self._since is not None
+
     def check(self, spark: SparkSession | None, *, resting: bool) -> None:
         """Note whether the agent rests, and collect once it has rested for a while."""
         if not resting:

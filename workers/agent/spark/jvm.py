@@ -82,6 +82,17 @@ _OPENED = (
     "java.base/sun.util.calendar",
     "java.security.jgss/sun.security.krb5",
 )
+OF_CLUSTERS = (
+    *("algebra_", "antlr-runtime-", "arpack", "blas-", "breeze", "cats-kernel", "commons-dbcp-"),
+    *("curator-", "datanucleus-", "derby", "HikariCP-", "javax.jdo-", "javolution-", "jdo-api-", "jjwt-"),
+    *("jline-", "JLargeArrays-", "jpam-", "JTransforms-", "jta-", "kubernetes-", "lapack-", "libfb303-", "libthrift-"),
+    *("opencsv-", "scala-compiler-", "spark-connect_", "spark-graphx_", "spark-hive", "spark-kubernetes_"),
+    *("spark-mllib", "spark-repl_", "spark-yarn_", "spire", "ST4-", "super-csv-", "transaction-api-", "vertx-"),
+    *("volcano-", "zjsonpatch-", "zookeeper-"),
+    *(f"hive-{part}" for part in ("beeline", "cli", "common", "exec", "jdbc", "meta", "serde", "service", "shims")),
+)
+"""Begins the names of jars that nothing in a local session needs: for clusters, Hive, machine learning, graphs and
+shells. Every JVM keeps the directory of each of its jars in memory."""
 _FIRST_HEAP = "48m"
 _LARGE_HEAP = 1024
 """Mebibytes."""
@@ -101,21 +112,25 @@ def command(
     heap: str,
     archive: str | None = None,
     profile: str | None = None,
+    local: bool = True,
 ) -> list[str]:
     """The command line of an agent's JVM. `heap` is the largest heap in mebibytes, for example 512m; `profile` one of
-    PROFILES, by default chosen by the heap. A class-data archive that is there with its jars is used; one that does not
-    fit is passed over by the JVM without a word."""
+    PROFILES, by default chosen by the heap; `local`: its session runs in this JVM, and not on a cluster. A class-data
+    archive that is there with its jars is used; one that does not fit is passed over by the JVM without a word."""
     flags = _profile_flags(heap, profile)
-    if archive is None or not (Path(archive).is_file() and jars_of(archive).is_dir()):
-        return _command(connector_jars, _own_jars(), java_home, *flags)
-    return _command(connector_jars, jars_of(archive), java_home, *flags, f"-XX:SharedArchiveFile={archive}")
+    jars = own_jars()
+    if archive is not None and Path(archive).is_file() and jars_of(archive).is_dir():
+        jars = jars_of(archive)
+        flags.append(f"-XX:SharedArchiveFile={archive}")
+    return _command(class_path(connector_jars, jars, local=local), java_home, *flags)
 
 
 def recording_command(
     connector_jars: Sequence[str | Path], *, java_home: str | None, heap: str, archive: str, jars: Path
 ) -> list[str]:
     """The same with Spark's own jars in `jars`; the JVM writes the archive of all that it has loaded when it ends."""
-    return _command(connector_jars, jars, java_home, *_profile_flags(heap, None), f"-XX:ArchiveClassesAtExit={archive}")
+    path = class_path(connector_jars, jars)
+    return _command(path, java_home, *_profile_flags(heap, None), f"-XX:ArchiveClassesAtExit={archive}")
 
 
 def jars_of(archive: str | Path) -> Path:
@@ -123,23 +138,28 @@ def jars_of(archive: str | Path) -> Path:
     return Path(archive).parent / "jars"
 
 
-def class_path(connector_jars: Sequence[str | Path], jars: Path) -> list[Path]:
-    """The connector jars, then Spark's own in a fixed order."""
-    return [*map(Path, connector_jars), *sorted(jars.glob("*.jar"))]
+def class_path(connector_jars: Sequence[str | Path], jars: Path, *, local: bool = True) -> list[Path]:
+    """The connector jars, then those of Spark's own that a local session needs, in a fixed order; the others come last,
+    so that the archive of a local session fits a cluster's, too."""
+    own = sorted(jars.glob("*.jar"))
+    others = [jar for jar in own if jar.name.startswith(OF_CLUSTERS)]
+    needed = [jar for jar in own if jar not in others]
+    return [*map(Path, connector_jars), *needed, *(() if local else others)]
 
 
-def _own_jars() -> Path:
+def own_jars() -> Path:
+    """Where PySpark's jars are. Raises JvmError where it is not installed."""
     spec = find_spec("pyspark")
     if spec is None or spec.origin is None:
         raise JvmError("pyspark is not installed")
     return Path(spec.origin).parent / "jars"
 
 
-def _command(connector_jars: Sequence[str | Path], jars: Path, java_home: str | None, *flags: str) -> list[str]:
+def _command(path: Sequence[Path], java_home: str | None, *flags: str) -> list[str]:
     java = Path(java_home, "bin", "java") if java_home else Path(shutil.which("java") or "java")
     opened = [f"--add-opens={package}=ALL-UNNAMED" for package in _OPENED]
     argv = [str(java), *FLAGS, _LOGGING, *opened, *flags]
-    return [*argv, "-cp", os.pathsep.join(map(str, class_path(connector_jars, jars))), GATEWAY_CLASS]
+    return [*argv, "-cp", os.pathsep.join(map(str, path)), GATEWAY_CLASS]
 
 
 def _profile_flags(heap: str, profile: str | None) -> list[str]:

@@ -93,7 +93,7 @@ def _unknown(kind: ConditionType, known: Known) -> Condition:
         words = "The disk is checked while the pipeline runs."
         return Condition(kind, ConditionStatus.UNKNOWN, "not_checked", words, known.phase_since)
     if kind is ConditionType.OUTPUT:
-        words = "The worker of the pipeline's host checks the output once a minute, and has not done so lately."
+        words = "No recent check. The worker of the pipeline's host checks the output once a minute."
         return Condition(kind, ConditionStatus.UNKNOWN, "not_checked", words, known.phase_since)
     words = "The pipeline has not been started yet."
     return Condition(kind, ConditionStatus.UNKNOWN, "never_observed", words, known.phase_since)

@@ -17,7 +17,7 @@ export default defineConfig(({ mode }) => ({
     assetsInlineLimit: 0,
     manifest: true,
     chunkSizeWarningLimit: 900,
-    // What every view needs is one file: a browser takes longer over sixty small ones.
+    // What every view needs is one file of libraries and one of ours: a browser takes longer over sixty small ones.
     rolldownOptions: {
       output: {
         codeSplitting: {

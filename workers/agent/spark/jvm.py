@@ -118,10 +118,11 @@ def command(
     PROFILES, by default chosen by the heap; `local`: its session runs in this JVM, and not on a cluster. A class-data
     archive that is there with its jars is used; one that does not fit is passed over by the JVM without a word."""
     flags = _profile_flags(heap, profile)
-    jars = own_jars()
     if archive is not None and Path(archive).is_file() and jars_of(archive).is_dir():
         jars = jars_of(archive)
         flags.append(f"-XX:SharedArchiveFile={archive}")
+    else:
+        jars = own_jars()
     return _command(class_path(connector_jars, jars, local=local), java_home, *flags)
 
 
@@ -141,9 +142,10 @@ def jars_of(archive: str | Path) -> Path:
 def class_path(connector_jars: Sequence[str | Path], jars: Path, *, local: bool = True) -> list[Path]:
     """The connector jars, then those of Spark's own that a local session needs, in a fixed order; the others come last,
     so that the archive of a local session fits a cluster's, too."""
-    own = sorted(jars.glob("*.jar"))
-    others = [jar for jar in own if jar.name.startswith(OF_CLUSTERS)]
-    needed = [jar for jar in own if jar not in others]
+    needed: list[Path] = []
+    others: list[Path] = []
+    for jar in sorted(jars.glob("*.jar")):
+        (others if jar.name.startswith(OF_CLUSTERS) else needed).append(jar)
     return [*map(Path, connector_jars), *needed, *(() if local else others)]
 
 

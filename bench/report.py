@@ -28,6 +28,7 @@ COLUMNS = {
     "small_batches_100": _WAYS,
     "small_batches_1000": _WAYS,
     "recovery_parts": {victim.name: victim.title for victim in VICTIMS},
+    "multiplexing_3": {"direct": "direct channels", "memory": "memory channels"},
     "sql_interceptor": {
         "regex_filter": "regex_filter",
         "sql_pattern": "sql, RLIKE",

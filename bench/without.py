@@ -11,7 +11,7 @@ import os
 import sys
 import traceback
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -51,26 +51,22 @@ def without_counts() -> None:
         counts, held = counted(values)
         return counts.model_copy(update={"components": None}), held
 
-    def written(self: batch.Classification, frame: Any, name: Any, columns: Sequence[Column]) -> Any:
-        also = [f.col("copy")] if "copy" in self.own else []
-        if self.chosen is None:
-            return frame.select(*columns, *also).observe(name, *self.counters)
-        made = frame.select(*columns, *also, self.chosen.alias("verdict"))
-        return made.observe(name, *self.counters).where(f.col("verdict") == batch.IS_DELIVERED)
+    def judged(self: batch.Classification, mark: str = "") -> dict[str, Column]:
+        return {} if self.chosen is None else {f"{mark}verdict": self.chosen}
 
     _replace(batch, "counted", sums_alone)
-    _replace(batch, "_counters", _sums)
-    _replace(batch.Classification, "written", written)
+    _replace(batch.Classification, "judged", judged)
+    _replace(batch.Classification, "counters", _sums)
 
 
-def _sums(chosen: Column | None, numbers: Mapping[batch.Verdict, int]) -> list[Column]:
+def _sums(self: batch.Classification, mark: str = "") -> list[Column]:
     """A counter for each kind of verdict, whoever decides it."""
-    if chosen is None:
-        return [f.count(f.lit(1)).alias(str(batch.DELIVERED))]
+    if self.chosen is None:
+        return [f.count(f.lit(1)).alias(f"{mark}{batch.DELIVERED}")]
     kinds: dict[str, list[int]] = defaultdict(list)
-    for each, number in numbers.items():
+    for number, each in self.verdicts.items():
         kinds[each.counter].append(number)
-    return [f.count_if(f.col("verdict").isin(found)).alias(kind) for kind, found in kinds.items()]
+    return [f.count_if(f.col(f"{mark}verdict").isin(found)).alias(mark + kind) for kind, found in kinds.items()]
 
 
 def _replace(owner: Any, name: str, value: Any) -> None:

@@ -112,7 +112,8 @@ def _payloads(journal: bytes) -> list[Any]:
 class Store(SinkBuilder):
     """A sink that keeps offsets in a list. `bad`: it refuses these for good; `failing`: so many attempts end by
     `failure` after half of the batch; `asked`: called when a write begins; `silent`: it cannot say what it holds;
-    `unreachable`: so often it does not answer before a write."""
+    `unreachable`: so often it does not answer before a write; `together`: it is written in one pass with those that say
+    the same; `passes`: how many such passes it has made; `abandoned`: how often it was told to send nothing more."""
 
     def __init__(self, name: str = "lake") -> None:
         super().__init__(SimpleNamespace(write_deadline=60.0), Place("p", 1, f"sinks.{name}"))
@@ -123,6 +124,21 @@ class Store(SinkBuilder):
         self.silent = False
         self.unreachable = 0
         self.asked: Callable[[], None] = lambda: None
+        self.together: str | None = None
+        self.passes = self.abandoned = 0
+
+    @property
+    def written_with(self) -> str | None:
+        return self.together
+
+    def write_together(self, passes: Sequence[tuple[SinkBuilder, Attempt]]) -> None:
+        self.passes += 1
+        for sink, attempt in passes:
+            sink.write(attempt)
+
+    def abandon(self, spark: Any) -> float:
+        self.abandoned += 1
+        return 0.0
 
     def reach(self) -> None:
         if self.unreachable:

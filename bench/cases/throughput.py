@@ -12,11 +12,12 @@ from bench.records import PATTERN, SHOP_HEADER, SHOPS
 from bench.systems.base import Failed, System, Work
 from bench.systems.connect import Connect
 from bench.systems.flume import Flume
-from bench.systems.headgate import INTERCEPTOR, Headgate, kafka_sink
+from bench.systems.headgate import EVENTS_PER_BATCH, INTERCEPTOR, Headgate, kafka_sink
 from bench.usage import Sampler, total_cpu_seconds
 
 SMALL, LARGE = 2_000_000, 8_000_000
 WARM_UP = 200_000
+_ROOM = {"capacity": EVENTS_PER_BATCH, "transaction_capacity": EVENTS_PER_BATCH}
 _START_TIMEOUT = 120.0
 _SLOWEST = 20_000  # records per second that no system stays below
 
@@ -46,18 +47,23 @@ def failover_group(bench: Bench) -> list[Result]:
 
 
 def multiplexing_3(bench: Bench) -> list[Result]:
-    """Three channels with a topic each, chosen by a header."""
+    """Three channels with a topic each, chosen by a header: each with a read of its own, and all in one pass."""
+    systems = bench.able("multiplexing_3", [_multiplexing("direct"), _multiplexing("memory", **_ROOM)])
+    (count,) = bench.options.sizes(SMALL)
+    return compare(bench, "multiplexing_3", systems, count, more=SHOPS)
+
+
+def _multiplexing(channel: str, **more: int) -> Headgate:
     selector = {"type": "multiplexing", "header": SHOP_HEADER, "mapping": {shop: [shop] for shop in SHOPS}}
-    return _headgate(
-        bench,
-        "multiplexing_3",
-        lambda work: {
+
+    def graph(work: Work) -> dict[str, Any]:
+        return {
             "selector": selector,
-            "channels": {shop: {"type": "direct"} for shop in SHOPS},
+            "channels": {shop: {"type": channel, **more} for shop in SHOPS},
             "sinks": {shop: kafka_sink(work, work.more(shop), shop) for shop in SHOPS},
-        },
-        more=SHOPS,
-    )
+        }
+
+    return Headgate(graph=graph, variant=channel)
 
 
 def python_interceptor(bench: Bench) -> list[Result]:

@@ -9,7 +9,7 @@ import itertools
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -36,6 +36,8 @@ from workers.agent.spark.deadline import Deadline, DeadlineExceeded, SlotsLost, 
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from workers.agent.delivery.joint_write import JointWrite
 
 T = TypeVar("T")
 Patience = Callable[[], bool]
@@ -171,6 +173,11 @@ class SinkGroup:
         later = {name for name, sink in self.sinks.items() if sink.deduplicates and len(self.sinks) > 1}
         return {name: ends for name, ends in found.items() if ends or name in later}
 
+    @property
+    def written_with(self) -> Hashable | None:
+        """Groups with equal values can be written in one pass; None: this one cannot."""
+        return next(iter(self.sinks.values())).written_with if len(self.sinks) == 1 else None
+
     def hold(self, seconds: float) -> None:
         """Wait with a batch in hand. Raises Cancelled as soon as a stop gives the batch up."""
         self._gate.hold(seconds)
@@ -211,16 +218,23 @@ class SinkGroup:
         listener: Listener,
         patient: Patience = always,
         deduplication: Deduplication | None = None,
+        joint: JointWrite | None = None,
     ) -> Delivery:
         """Write the batch, however long that takes; `patient` is asked after each round that failed whether there is
-        another one. `deduplication`: leaves out of each attempt what sinks hold of earlier ones.
+        another one. `deduplication`: leaves out of each attempt what sinks hold of earlier ones. `joint`: the first
+        attempt is written with those of other groups.
 
         Raises Cancelled where a stop gives the batch up, SourceLost where its records are gone, Blocked where no
         attempt can finish it, Py4JNetworkError where the JVM is gone, AllFailed where there is no other round,
         SlotsLost where writes that were cancelled hold too many slots.
         """
         numbers = itertools.count(1)
-        done = self._try(lambda sink: self._write(sink, batch, next(numbers), deduplication), listener, patient)
+
+        def write(sink: str) -> tuple[Attempt, Counts]:
+            number = next(numbers)
+            return self._write(sink, batch, number, deduplication, joint if number == 1 else None)
+
+        done = self._try(write, listener, patient)
         attempt, counts = done.result
         if deduplication is not None:
             deduplication.delivered(done.sink, attempt.written, batch.spark)
@@ -264,14 +278,14 @@ class SinkGroup:
         return side_of(error) or (Side.SOURCE if self.source_is_away() else Side.SINK)
 
     def _write(
-        self, sink: str, batch: Batch, number: int, deduplication: Deduplication | None
+        self, sink: str, batch: Batch, number: int, deduplication: Deduplication | None, joint: JointWrite | None
     ) -> tuple[Attempt, Counts]:
         self._make_ready(sink, batch.spark)
         held = deduplication.held(batch.spark) if deduplication else None
         if deduplication:
             deduplication.prepare(sink)
         try:
-            attempt, counts = self._attempt(sink, batch, number, held)
+            attempt, counts = self._attempt(sink, batch, number, held, joint)
         except Exception:
             self._suspected.add(sink)
             if deduplication:
@@ -295,19 +309,21 @@ class SinkGroup:
         elif sink in self._suspected:
             within(builder.place.path, builder.reach)()
 
-    def _attempt(self, sink: str, batch: Batch, number: int, held: Held | None) -> tuple[Attempt, Counts]:
+    def _attempt(
+        self, sink: str, batch: Batch, number: int, held: Held | None, joint: JointWrite | None
+    ) -> tuple[Attempt, Counts]:
         builder = self.sinks[sink]
         context = batch.spark.sparkContext
         attempt = batch.attempt(builder.place.path, builder.refuses(), held)
         planned = batch.planned
-        group = f"{planned.source}.{planned.channel}/{planned.batch}/{sink}/{number}"
+        group = joint.group if joint else f"{planned.source}.{planned.channel}/{planned.batch}/{sink}/{number}"
         deadline = Deadline(context, group, builder.write_deadline)
         started = time.monotonic()
         self.writing = Writing(sink, started, deadline)
         crash_points.reach("agent.writing")
         try:
             with deadline:
-                counts = within(builder.place.path, builder.write)(attempt)
+                counts = _written(builder, attempt, deadline, joint)
                 attempt.repeats = repeats.count(context, group)
                 attempt.ms = round((time.monotonic() - started) * 1000)
                 return attempt, counts
@@ -332,6 +348,13 @@ class SinkGroup:
             raise blocked from error
         if _SOURCE_LOST.search(str(error)):
             raise SourceLost(cause_of(error)) from error
+
+
+def _written(builder: SinkBuilder, attempt: Attempt, deadline: Deadline, joint: JointWrite | None) -> Counts:
+    if joint is None:
+        return within(builder.place.path, builder.write)(attempt)
+    joint.write(builder, attempt, deadline)
+    return attempt.counts
 
 
 def _ends_its_process(component: str) -> Blocked:

@@ -45,6 +45,8 @@ from workers.agent.sink_processors import AllFailed
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from workers.agent.delivery.joint_write import JointWrite
+
 _RATE_WINDOW = 5.0
 _LEFT_ALONE = 60.0
 """Seconds without an attempt after an optional channel has kept others waiting."""
@@ -216,8 +218,15 @@ class ChannelLedger:
         """Spark ran a batch again that is done."""
         self._journal.append(Replayed(source=self.source, channel=self.channel, batch=number))
 
-    def deliver(self, frame: DataFrame, number: int, ends: Offsets) -> None:
-        """Plan a batch, deliver it, keep its dead letters, and write that it is done."""
+    @property
+    def joins(self) -> bool:
+        """Whether its next batch may be written with those of other channels: it must arrive, and no run has begun
+        it."""
+        return not (self.optional or self.sometimes_optional or self._open)
+
+    def deliver(self, frame: DataFrame, number: int, ends: Offsets, joint: JointWrite | None = None) -> None:
+        """Plan a batch, deliver it, keep its dead letters, and write that it is done. `joint`: its first attempt is
+        written with those of other channels."""
         started = time.monotonic()
         self._in_hand, self._must_arrive = frame, None
         self.progress.start()
@@ -225,7 +234,8 @@ class ChannelLedger:
         planned = self._plan(number, ends)
         self._journal.append(planned)
         crash_points.reach("agent.planned")
-        done = self._with_overrun(self._done(planned, frame, started, {BatchStep.PLAN: _ms_since(started)}))
+        spent = {BatchStep.PLAN: _ms_since(started)}
+        done = self._with_overrun(self._done(planned, frame, started, spent, joint))
         self._journal.append(done)
         crash_points.reach("agent.done")
         self._finish(done, ends)
@@ -339,14 +349,22 @@ class ChannelLedger:
                 deduplication.failed(next(iter(self.group.sinks)), spark)
                 deduplication.held(spark)
 
-    def _done(self, planned: Planned, frame: DataFrame, started: float, spent: dict[BatchStep, int]) -> Done:
+    def _done(
+        self,
+        planned: Planned,
+        frame: DataFrame,
+        started: float,
+        spent: dict[BatchStep, int],
+        joint: JointWrite | None,
+    ) -> Done:
         batch = Batch(frame, planned, self._classifier)
         if time.monotonic() < self._left_alone_until and not self.must_arrive():
             return self._dropped(batch, started, spent)
         deduplication = self._deduplication(planned)
         begun = time.monotonic()
         try:
-            delivery = self.group.deliver(batch, self._listener(planned.batch), self.must_arrive, deduplication)
+            listener = self._listener(planned.batch)
+            delivery = self.group.deliver(batch, listener, self.must_arrive, deduplication, joint)
         except AllFailed:
             return self._dropped(batch, started, spent)
         delivered = delivery.pass_.ms

@@ -16,6 +16,7 @@ from pipelines.domain.definitions.document.spec import WORTH_A_BATCH, Read
 from pipelines.domain.runs.protocol import Holding, QueryStatus
 from workers import crash_points
 from workers.agent.delivery.gate import Cancelled, Gate, Position
+from workers.agent.delivery.joint_write import JointWrite, joint_writes
 from workers.agent.delivery.ledger import ChannelLedger
 from workers.agent.positions.checkpoint import Checkpoint, Offsets
 from workers.agent.spark.session import generate_code, is_local
@@ -55,7 +56,7 @@ class ReadQuery:
         self.on_change: Callable[[], None] = lambda: None
         self.before_batch: Callable[[], None] = lambda: None
         self._gate = gate
-        self._keep = keep or len(self.channels) > 1
+        self._keep = keep
         self._share = share
         self._batch: int | None = None
         self._compiled: bool | None = None
@@ -152,16 +153,18 @@ class ReadQuery:
             ends = self.checkpoint.ends(number)
             small = self._size(due, ends) <= WORTH_A_BATCH
             self._compile(frame, compiled=not small)
-            with self._evaluated(frame, 1 if small else self._share) as kept:
+            joints = joint_writes(due, f"{self.name}/{number}")
+            with self._evaluated(frame, 1 if small else self._share, _passes(due, joints)) as events:
                 due.sort(key=lambda ledger: (ledger.optional, ledger.sometimes_optional))
-                _side_by_side({ledger: partial(ledger.deliver, kept, number, ends) for ledger in due}, self._abort)
+                deliver = {each: partial(each.deliver, events, number, ends, joints.get(each)) for each in due}
+                _side_by_side(deliver, self._abort)
 
     @contextmanager
-    def _evaluated(self, frame: DataFrame, tasks: int | None) -> Iterator[DataFrame]:
-        """The events of a batch, which becomes so many tasks at most: to make one and to wait for it costs more than
-        the events of a small batch."""
+    def _evaluated(self, frame: DataFrame, tasks: int | None, passes: int) -> Iterator[DataFrame]:
+        """The events of a batch, which is written in so many passes and becomes so many tasks at most: to make one and
+        to wait for it costs more than the events of a small batch."""
         events = self._events(frame.coalesce(tasks) if tasks else frame)
-        with _kept(events) if self._keep else _as_it_is(events) as kept:
+        with _kept(events) if self._keep or passes > 1 else _as_it_is(events) as kept:
             yield kept
 
     def warm_up(self, frame: DataFrame, endless: Endless) -> None:
@@ -169,7 +172,7 @@ class ReadQuery:
         self._events = endless.events
         for compiled in (False, True):
             generate_code(frame.sparkSession, compiled)
-            with self._evaluated(frame, self._share if compiled else 1) as events:
+            with self._evaluated(frame, self._share if compiled else 1, len(self.channels)) as events:
                 for ledger in self.channels:
                     ledger.warm_up(events)
 
@@ -200,6 +203,11 @@ class ReadQuery:
         """What status.json says of each channel."""
         in_flight = not self.settled
         return [ledger.status(self._batch, in_flight=in_flight, holding=self.source_away) for ledger in self.channels]
+
+
+def _passes(due: Sequence[ChannelLedger], joints: Mapping[ChannelLedger, JointWrite]) -> int:
+    """How often a batch is read and evaluated, if it is not kept."""
+    return len(due) - len(joints) + len(set(joints.values()))
 
 
 @contextmanager

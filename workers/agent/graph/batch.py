@@ -119,7 +119,7 @@ class Classifier:
             refused=refused,
             own=[name for name in (*_EVENT, "copy") if name in columns],
             chosen=chosen,
-            counters=[*self._sources("copy" in columns), *_counters(chosen, numbers)],
+            sources=list(self._sources("copy" in columns)),
             size=size,
             reason=self._reason(frozenset(columns), sink, refused),
         )
@@ -180,37 +180,52 @@ def _reason(component: str, cause: Column) -> Column:
 @dataclass(frozen=True)
 class Classification:
     """The expressions of a judge for one sink. `verdicts`: by their numbers; `own`: columns that the sink is given;
-    `chosen`: the number of the verdict, None where every event is delivered; `size`: bytes of the body where the event
-    arrives, else none; `reason`: component and cause of a dead or unrouted event, None where none can be. What is
-    counted is interpreted for each event, so verdict and size are made in generated code before."""
+    `chosen`: the number of the verdict, None where every event is delivered; `sources`: counts of what was read;
+    `size`: bytes of the body where the event arrives, else none; `reason`: component and cause of a dead or unrouted
+    event, None where none can be. What is counted is interpreted for each event, so verdict and size are made in
+    generated code before; `mark` tells those of several channels apart."""
 
     verdicts: Mapping[int, Verdict]
     refused: Column | None
     own: list[str]
     chosen: Column | None
-    counters: list[Column]
+    sources: list[Column]
     size: Column
     reason: Column | None
+
+    def judged(self, mark: str = "") -> dict[str, Column]:
+        """The columns that are counted."""
+        verdict = {} if self.chosen is None else {f"{mark}verdict": self.chosen}
+        return {f"{mark}size": self.size, **verdict}
+
+    def counters(self, mark: str = "") -> list[Column]:
+        """How often each verdict was given, and the bytes that arrive."""
+        total = f.coalesce(f.sum(f"{mark}size"), f.lit(0)).alias(mark + _BYTES)
+        if self.chosen is None:
+            return [f.count(f.lit(1)).alias(f"{mark}{DELIVERED}"), total]
+        given = f.col(f"{mark}verdict")
+        return [*(f.count_if(given == n).alias(f"{mark}{each}") for n, each in self.verdicts.items()), total]
+
+    def arrives(self, mark: str = "") -> Column | None:
+        """Whether an event that was judged is to be delivered; None where every one is."""
+        return None if self.chosen is None else f.col(f"{mark}verdict") == IS_DELIVERED
 
     def delivered(self, frame: DataFrame, counted: Observation | str) -> DataFrame:
         """The events that are to be delivered, among other columns. All verdicts are counted on the way, under an
         observation or a name."""
-        if self.chosen is None:
-            return self._passed(frame, counted, self.size)
-        return self._passed(frame.withColumns({"size": self.size, "verdict": self.chosen}), counted, f.col("size"))
+        return self._passed(frame.withColumns(self.judged()), counted)
 
     def written(self, frame: DataFrame, counted: Observation | str, columns: Sequence[Column]) -> DataFrame:
         """The same in a sink's own columns, among a few more. They are made together with the verdict: another step
         behind the count would copy each event once more."""
-        also = [self.size.alias("size"), *([f.col("copy")] if "copy" in self.own else [])]
-        if self.chosen is not None:
-            also.append(self.chosen.alias("verdict"))
-        return self._passed(frame.select(*columns, *also), counted, f.col("size"))
+        copy = [f.col("copy")] if "copy" in self.own else []
+        judged = [column.alias(name) for name, column in self.judged().items()]
+        return self._passed(frame.select(*columns, *judged, *copy), counted)
 
-    def _passed(self, frame: DataFrame, counted: Observation | str, size: Column) -> DataFrame:
-        total = f.coalesce(f.sum(size), f.lit(0)).alias(_BYTES)
-        passed = frame.observe(counted, *self.counters, total)
-        return passed if self.chosen is None else passed.where(f.col("verdict") == IS_DELIVERED)
+    def _passed(self, frame: DataFrame, counted: Observation | str) -> DataFrame:
+        passed = frame.observe(counted, *self.sources, *self.counters())
+        arrives = self.arrives()
+        return passed if arrives is None else passed.where(arrives)
 
     def has_required(self, frame: DataFrame, channel: str) -> bool:
         """Whether an event that is to be delivered must be; true where the frame does not say it."""
@@ -257,7 +272,7 @@ class Attempt:
         self.repeats = 0
         self.ms = 0
         self._refusals: list[Refusal] = []
-        self._counted = Observation()
+        self._counted, self._mark = Observation(), ""
         self._counts: Counts | None = None
         self._already: Counts | None = None
         self._held = 0
@@ -270,6 +285,17 @@ class Attempt:
     def in_columns(self, columns: Sequence[Column]) -> DataFrame:
         """The same in the sink's own columns, with others that it has to pass over."""
         return self._classification.written(self._batch.frame, self._counted, columns)
+
+    def counted_in(self, observation: Observation, mark: str) -> Classification:
+        """This pass is made together with others, and counted among them under names that begin with `mark`. Returns
+        how its events are judged."""
+        self._counted, self._mark = observation, mark
+        return self._classification
+
+    @property
+    def frame(self) -> DataFrame:
+        """All events of the batch, whatever becomes of them."""
+        return self._batch.frame
 
     @property
     def copies(self) -> bool:
@@ -305,8 +331,15 @@ class Attempt:
         if self._already is not None:
             return self._without_refused(self._already)
         if self._counts is None:
-            self._counts, self._held = counted(_values(self._counted))
+            own = {
+                name.removeprefix(self._mark): n for name, n in _values(self._counted).items() if self._counts_in(name)
+            }
+            self._counts, self._held = counted(own)
         return self._without_refused(self._counts.refused(self._sink, len(self._refusals)))
+
+    def _counts_in(self, name: str) -> bool:
+        """Whether it is this pass's own; what was read is the same for all."""
+        return name.startswith(self._mark) or ":" not in name
 
     def _without_refused(self, counts: Counts) -> Counts:
         size = counts.delivered_bytes
@@ -359,12 +392,6 @@ def _size(chosen: Column | None, numbers: Mapping[Verdict, int]) -> Column:
         return own
     arrived = [number for each, number in numbers.items() if each in (DELIVERED, _HELD)]
     return f.when(chosen.isin(arrived), own).otherwise(f.lit(0).cast("bigint"))
-
-
-def _counters(chosen: Column | None, numbers: Mapping[Verdict, int]) -> list[Column]:
-    if chosen is None:
-        return [f.count(f.lit(1)).alias(str(DELIVERED))]
-    return [f.count_if(f.col("verdict") == number).alias(str(each)) for each, number in numbers.items()]
 
 
 def _values(observation: Observation) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -357,6 +357,15 @@ class SinkBuilder(Builder, ABC):
         """Go through a batch without events, so that the first real one takes no longer than others. Nothing may be
         left of it in the sink, where another run may be at work."""
         attempt.events.write.format("noop").mode("append").save()
+
+    @property
+    def written_with(self) -> Hashable | None:
+        """Sinks with equal values can be written in one pass by `write_together` of any of them; None: it cannot."""
+        return None
+
+    def write_together(self, passes: Sequence[tuple[SinkBuilder, Attempt]]) -> None:
+        """Deliver the same batch to several such sinks; returns once it is acknowledged. Raises any exception."""
+        raise NotImplementedError
 
     @abstractmethod
     def write(self, attempt: Attempt) -> Counts:

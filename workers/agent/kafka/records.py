@@ -21,9 +21,12 @@ _RUN = 1000
 _LEGAL_TOPIC = r"^[A-Za-z0-9._-]{1,249}$"
 
 
-def columns(spec: Any, origin_prefix: str, partitions: int = 1, *, copies: bool = False) -> list[Column]:
+def columns(
+    spec: Any, origin_prefix: str, partitions: int = 1, *, copies: bool = False, whole: bool = False
+) -> list[Column]:
     """What Spark's Kafka sink writes of events. `origin_prefix`: of the header that says where a record came from;
-    `partitions`: how many the one topic has that is written to; `copies`: a record can be several events."""
+    `partitions`: how many the one topic has that is written to; `copies`: a record can be several events; `whole`: with
+    the topic, which is never null and comes first, and the partition, whatever the definition chooses."""
     origin = event_values.origin()
     if copies:
         nth = f.concat(f.lit(COPY_MARK), f.col("copy").cast("string"))
@@ -34,13 +37,21 @@ def columns(spec: Any, origin_prefix: str, partitions: int = 1, *, copies: bool 
     headers = own if spec.use_flume_event_format else f.concat(f.col("headers"), own)
     value = flume_avro.encoded() if spec.use_flume_event_format else f.col("body")
     found = [key(spec).alias("key"), value.alias("value"), headers.alias("headers")]
-    if spec.topic_header:
+    to = _partition(spec, partitions)
+    if whole:
+        to = f.lit(None).cast("int") if to is None else to
+        found.insert(0, (topic(spec) if spec.topic_header else f.lit(spec.topic)).alias("topic"))
+    elif spec.topic_header:
         found.append(topic(spec).alias("topic"))
+    return found if to is None else [*found, to.alias("partition")]
+
+
+def _partition(spec: Any, partitions: int) -> Column | None:
+    """None: the client decides."""
     if _chooses_partition(spec):
-        found.append(partition(spec).alias("partition"))
-    elif partitions > 1 and spec.key != "body" and not spec.topic_header:
-        found.append(_in_turn(spec, partitions).alias("partition"))
-    return found
+        return partition(spec)
+    in_turn = partitions > 1 and spec.key != "body" and not spec.topic_header
+    return _in_turn(spec, partitions) if in_turn else None
 
 
 def _in_turn(spec: Any, partitions: int) -> Column:

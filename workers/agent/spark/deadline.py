@@ -28,12 +28,12 @@ class Deadline:
     """Cancels the jobs that its thread starts inside the block once `seconds` are over.
 
     Cancelling makes the driver's call return at once, also where a task hangs in a call that nothing interrupts; such a
-    task keeps its slot until it ends.
+    task keeps its slot until it ends. `expired`: they were canceled.
     """
 
     def __init__(self, context: SparkContext, group: str, seconds: float) -> None:
         self._context, self._group, self._seconds = context, group, seconds
-        self._expired = False
+        self.expired = False
         self._timer = threading.Timer(seconds, self.expire)
         self._timer.daemon = True
 
@@ -45,12 +45,12 @@ class Deadline:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._timer.cancel()
-        if self._expired and isinstance(error, Exception):
+        if self.expired and isinstance(error, Exception):
             raise DeadlineExceeded(f"the write did not end within {self._seconds:.0f} s and was canceled") from error
 
     def expire(self) -> None:
         """Cancel now what has not ended."""
-        self._expired = True
+        self.expired = True
         self._context.cancelJobGroup(self._group)
 
 

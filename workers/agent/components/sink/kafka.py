@@ -29,6 +29,7 @@ from workers.agent.graph.component import (
     SinkBuilder,
     Unverifiable,
 )
+from workers.agent.graph.together import together
 from workers.agent.kafka import cluster_warnings, producers
 from workers.agent.kafka import records as kafka_records
 from workers.agent.kafka.admin import KafkaCluster
@@ -66,7 +67,7 @@ class Builder(SinkBuilder):
     def __init__(self, spec: Any, place: Place) -> None:
         super().__init__(spec, place)
         self._cluster = KafkaCluster.of(spec.bootstrap_servers, spec.options, place.reach)
-        self._made: dict[tuple[str, bool], list[Column]] = {}
+        self._made: dict[tuple[str, bool, bool], list[Column]] = {}
         self._checked = time.monotonic()
         self._abandoned = 0
         self._ids: dict[str, str] = {}
@@ -158,6 +159,23 @@ class Builder(SinkBuilder):
         repeats.refused(records).write.format("kafka").mode("append").options(**self._options()).save()
         return attempt.counts
 
+    @property
+    def written_with(self) -> tuple[str, ...]:
+        """By one producer: it has the client's options, the user of the cluster among them, and the bounds of a
+        write."""
+        own = {name: value for name, value in self._options().items() if name not in ("topic", "kafka.client.id")}
+        return *(f"{name}={value}" for name, value in sorted(own.items())), str(self.write_deadline)
+
+    def write_together(self, passes: Sequence[tuple[SinkBuilder, Attempt]]) -> None:
+        """By a column with the topic."""
+        own = [(attempt, sink._whole_columns(attempt)) for sink, attempt in passes if isinstance(sink, Builder)]
+        options = {name: value for name, value in self._options().items() if name != "topic"}
+        repeats.refused(together(own)).write.format("kafka").mode("append").options(**options).save()
+
+    def _whole_columns(self, attempt: Attempt) -> list[Column]:
+        planned = attempt.planned
+        return self._columns(planned.source, planned.channel, copies=attempt.copies, whole=True)
+
     def warm_up(self, attempt: Attempt) -> None:
         """Without a record Spark makes no producer, so one is made that sends nothing."""
         self.write(attempt)
@@ -179,12 +197,13 @@ class Builder(SinkBuilder):
         records = written(self._columns(source, channel))
         return records.writeStream.format("kafka").options(**{**self._options(), "kafka.linger.ms": "0"})
 
-    def _columns(self, source: str, channel: str, *, copies: bool = False) -> list[Column]:
+    def _columns(self, source: str, channel: str, *, copies: bool = False, whole: bool = False) -> list[Column]:
         prefix = _origin_prefix(self.place.pipeline, source, channel)
-        if (prefix, copies) not in self._made:
-            made = kafka_records.columns(self.spec, prefix, len(self._partitions), copies=copies)
-            self._made[prefix, copies] = made
-        return self._made[prefix, copies]
+        known = self._made.get((prefix, copies, whole))
+        if known is None:
+            known = kafka_records.columns(self.spec, prefix, len(self._partitions), copies=copies, whole=whole)
+            self._made[prefix, copies, whole] = known
+        return known
 
     @property
     def _timeouts(self) -> tuple[int, int, int]:

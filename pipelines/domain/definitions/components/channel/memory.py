@@ -12,7 +12,8 @@ from pipelines.domain.definitions.sources.push_source import check_transactions_
 
 class MemoryChannel(ChannelSpec):
     """One read of a source serves all its memory channels, batch by batch; the slowest required one holds the others
-    back. Nothing is lost when the agent dies: the batch is read again."""
+    back. Topics of one Kafka cluster are written in one pass. Nothing is lost when the agent dies: the batch is read
+    again."""
 
     shares_read: ClassVar[bool] = True
     title: ClassVar[str] = "Memory"

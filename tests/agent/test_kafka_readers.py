@@ -69,6 +69,39 @@ def test_a_range_comes_whole_and_in_order_with_all_its_columns(read: Read, topic
     assert read(40, 40) == []
 
 
+@pytest.mark.parametrize("headers", ["true", "false"])
+@pytest.mark.parametrize("kind", ["CreateTime", "LogAppendTime"])
+def test_what_a_record_may_lack_is_missing_in_its_row(
+    session: SparkSession, topics: Topics, kind: str, headers: str
+) -> None:
+    """The rows of both readers are equal in all columns, and each is a row of its own where many are collected."""
+    any_time = dict.fromkeys(("message.timestamp.before.max.ms", "message.timestamp.after.max.ms"), str(2**62))
+    topics.configure(topics.source, {"message.timestamp.type": kind, **any_time})
+    producer = Producer({"bootstrap.servers": topics.servers})
+    for more in (
+        {"value": b"v"},
+        {"key": b"k"},
+        {"value": b"", "key": b"", "headers": [("", b""), ("h\u00e4", None), ("h\u00e4", b"2")]},
+        {"value": b"early", "timestamp": 1},
+        {"value": b"late", "timestamp": 4_102_444_800_123},
+    ):
+        producer.produce(topics.source, partition=PARTITION, **more)
+    assert producer.flush(30) == 0
+    given = {
+        "kafka.bootstrap.servers": topics.servers,
+        "includeHeaders": headers,
+        "failOnDataLoss": "true",
+        "kafkaConsumer.pollTimeoutMs": "5000",
+        "assign": json.dumps({topics.source: [PARTITION]}),
+        "startingOffsets": json.dumps({topics.source: {str(PARTITION): 0}}),
+        "endingOffsets": json.dumps({topics.source: {str(PARTITION): 5}}),
+    }
+    own, sparks = (session.read.format(_FORMATS[name]).options(**given).load().collect() for name in sorted(_FORMATS))
+    assert len(own) == 5
+    assert own == sparks
+    assert [row["value"] for row in own] == [b"v", None, b"", b"early", b"late"]
+
+
 def test_records_that_are_larger_than_a_fetch_come_whole(read: Read, topics: Topics) -> None:
     large = b"x" * 300_000
     send(topics, b"before", large, b"behind")

@@ -1,6 +1,7 @@
 package org.apache.spark.sql.kafka010
 
 import java.{util => ju}
+import java.sql.Timestamp
 import java.time.Duration
 import java.util.concurrent.TimeoutException
 
@@ -8,10 +9,13 @@ import org.apache.kafka.clients.consumer.{ConsumerRecord, KafkaConsumer, OffsetO
 
 import org.apache.spark.network.util.JavaUtils
 import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.{BaseGenericInternalRow, GenericInternalRow}
+import org.apache.spark.sql.catalyst.util.{DateTimeUtils, GenericArrayData}
 import org.apache.spark.sql.connector.read.{Batch, InputPartition, PartitionReader, PartitionReaderFactory, ScanBuilder}
 import org.apache.spark.sql.connector.read.streaming._
 import org.apache.spark.sql.kafka010.consumer.{InternalKafkaConsumer, KafkaDataConsumer}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
+import org.apache.spark.unsafe.types.UTF8String
 import org.apache.spark.util.UninterruptibleThread
 
 /** Spark's Kafka source with another reader of its partitions: offsets, limits, planning and checkpoints are Spark's.
@@ -118,14 +122,13 @@ private class PolledReader(wanted: KafkaBatchInputPartition) extends PartitionRe
   private val until = wanted.offsetRange.untilOffset
   private val lease = KafkaDataConsumer.acquire(partition, wanted.executorKafkaParams)
   private val client = PolledReader.clientOf(lease.getOrRetrieveConsumer())
-  private val toRow = new KafkaRecordToRowConverter().toUnsafeRowProjector(wanted.includeHeaders)
+  private val row = new RecordRow(partition.topic, wanted.includeHeaders)
 
   /** The next offset to give, and the one behind the records of the last poll. */
   private var position = wanted.offsetRange.fromOffset
   private var polledUntil = position
   private var polled: ju.Iterator[Record] = ju.Collections.emptyIterator()
   private var sought = false
-  private var row: InternalRow = _
 
   /** The first offset of the log, asked for once behind each poll in which offsets are missing. */
   private var firstOffset: Option[Long] = None
@@ -133,7 +136,7 @@ private class PolledReader(wanted: KafkaBatchInputPartition) extends PartitionRe
   override def next(): Boolean = {
     var record: Record = null
     while (record == null && position < until) record = advance()
-    if (record != null) row = toRow(record)
+    row.record = record
     record != null
   }
 
@@ -191,6 +194,48 @@ private class PolledReader(wanted: KafkaBatchInputPartition) extends PartitionRe
   private def uninterruptibly[T](body: => T): T = Thread.currentThread match {
     case thread: UninterruptibleThread => thread.runUninterruptibly(body)
     case _ => body
+  }
+}
+
+/** A record as a row of Spark's Kafka source, up to the next one: the projection behind every scan makes the copy. */
+private class RecordRow(topic: String, withHeaders: Boolean) extends BaseGenericInternalRow {
+  var record: ConsumerRecord[Array[Byte], Array[Byte]] = _
+  private val topicName = UTF8String.fromString(topic)
+
+  override def numFields: Int = if (withHeaders) 8 else 7
+
+  override def isNullAt(ordinal: Int): Boolean = ordinal match {
+    case 0 => record.key == null
+    case 1 => record.value == null
+    case 7 => !record.headers.iterator.hasNext
+    case _ => false
+  }
+
+  override def getInt(ordinal: Int): Int = if (ordinal == 3) record.partition else record.timestampType.id
+
+  override def getLong(ordinal: Int): Long = if (ordinal == 4) record.offset else timestamp
+
+  override protected def genericGet(ordinal: Int): Any = ordinal match {
+    case 0 => record.key
+    case 1 => record.value
+    case 2 => topicName
+    case 3 | 6 => getInt(ordinal)
+    case 4 | 5 => getLong(ordinal)
+    case 7 => if (isNullAt(ordinal)) null else headers
+  }
+
+  override def setNullAt(ordinal: Int): Unit = throw new UnsupportedOperationException
+
+  override def update(ordinal: Int, value: Any): Unit = throw new UnsupportedOperationException
+
+  private def timestamp = DateTimeUtils.fromJavaTimestamp(new Timestamp(record.timestamp))
+
+  private def headers = {
+    val found = record.headers.toArray
+    val pairs = new Array[Any](found.length)
+    for (number <- found.indices)
+      pairs(number) = new GenericInternalRow(Array[Any](UTF8String.fromString(found(number).key), found(number).value))
+    new GenericArrayData(pairs)
   }
 }
 

@@ -7,6 +7,7 @@ exactly once fails: its figures are not written, and the exit code is 1.
 from __future__ import annotations
 
 import argparse
+import json
 import shlex
 import signal
 import sys
@@ -16,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bench import report
+from bench import readme, report
 from bench.bench import Bench, Options
 from bench.cases import CASES, RUNS
 from bench.figures import Result
@@ -48,6 +49,8 @@ def main(arguments: list[str]) -> int:
                     failed.append(case)
                 else:
                     report.write(options.out, _document(bench, case, results, arguments))
+    if options.out == OUT:
+        readme.write(PROJECT / "README.md", json.loads((OUT / f"{report.NAME}.json").read_text()))
     print(f"{options.out / report.NAME}.md" + (f"; failed: {', '.join(failed)}" if failed else ""))
     return 1 if failed else 0
 

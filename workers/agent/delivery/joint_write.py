@@ -60,9 +60,11 @@ class JointWrite:
         try:
             within(first.place.path, first.write_together)(passes)
         except BaseException as error:
-            first.abandon(attempt.spark)
-            self._expire_all()
-            self._done.set_exception(error)
+            try:
+                first.abandon(attempt.spark)
+                self._expire_all()
+            finally:
+                self._done.set_exception(error)
         else:
             self._done.set_result(None)
 

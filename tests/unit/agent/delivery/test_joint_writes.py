@@ -149,6 +149,16 @@ def test_one_that_does_not_come_is_not_waited_for(stage: Stage, monkeypatch: pyt
     assert stage.passes == 0
 
 
+def test_nobody_waits_for_a_writer_whose_producer_cannot_be_closed(stage: Stage) -> None:
+    def lost(_: object) -> float:
+        raise ConnectionError("the JVM does not answer")
+
+    stage.sinks["audit"].abandon = lost  # type: ignore[method-assign]
+    stage.sinks["lake"].failing = 1
+    stage.run()
+    assert [len(stage.records[name]) >= len(BATCH) for name in NAMES] == [True] * 3
+
+
 def test_records_that_are_gone_end_the_run_of_all(stage: Stage) -> None:
     stage.sinks["store"].failing, stage.sinks["store"].failure = 1, RuntimeError("KAFKA_DATA_LOSS")
     with pytest.raises(SourceLost):

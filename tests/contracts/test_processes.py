@@ -15,10 +15,10 @@ from uuid import uuid4
 import pytest
 
 from pipelines.domain.runs.protocol import TOKEN_VARIABLE, Handover, ProcessIdentity
-from tests.fakes.host import FakeHost
 from tests.waiting import wait_for
 from workers.adapters.processes import HostProcesses
 from workers.ports import Processes
+from workers.simulated.host import SimulatedHost
 
 SLEEP = "import time; time.sleep(60)"
 KEEPER = "import os, sys, time; os.fork() and os._exit(0); os.setsid(); time.sleep(60)"
@@ -60,7 +60,7 @@ def _real() -> Iterator[Subject]:
 
 
 def _fake() -> Iterator[Subject]:
-    host = FakeHost()
+    host = SimulatedHost()
 
     def end(identity: ProcessIdentity) -> None:
         host.processes[identity.pid].alive = False

@@ -21,9 +21,9 @@ from pipelines.domain.runs.protocol import (
     SparkSettings,
     boot_id,
 )
-from tests.fakes.host import FakeHost
 from workers.adapters.rundirs import LocalRunDirs
 from workers.ports import RunDirs
+from workers.simulated.host import SimulatedHost
 
 
 @dataclass
@@ -38,7 +38,7 @@ class Subject:
 @pytest.fixture(params=["real", "fake"])
 def subject(request: pytest.FixtureRequest, tmp_path: Path) -> Subject:
     if request.param == "fake":
-        host = FakeHost(state_dir=tmp_path)
+        host = SimulatedHost(state_dir=tmp_path)
         return Subject(
             host,
             lambda run_dir, data: host.directories[run_dir].journal.extend(data),
@@ -83,7 +83,7 @@ def test_what_was_prepared_can_be_read(subject: Subject) -> None:
 
 
 def test_a_disk_is_known_before_and_after_the_directory_is_there(subject: Subject, tmp_path: Path) -> None:
-    if isinstance(subject.rundirs, FakeHost):
+    if isinstance(subject.rundirs, SimulatedHost):
         subject.rundirs.disk = DiskSpace(str(tmp_path), 1, 2)
     path = subject.rundirs.path("orders", 1)
     for _ in range(2):

@@ -13,8 +13,8 @@ from pipelines.models import Event, Pipeline, Run
 from pipelines.services.base.audit import Actor
 from pipelines.services.ledger import archive
 from tests.factories import LedgerBatchFactory, PipelineFactory, RunFactory, now
-from tests.fakes.host import FakeHost
 from workers.adapters.host_storage import LocalHostStorage
+from workers.simulated.host import SimulatedHost
 from workers.supervisor.background.janitor import Janitor
 from workers.supervisor.background.pruning import Limits
 
@@ -27,7 +27,7 @@ def state(tmp_path: Path) -> Path:
 
 
 def janitor(state: Path) -> Janitor:
-    host = FakeHost(wall=now())
+    host = SimulatedHost(wall=now())
     limits = Limits(runs=timedelta(days=30), run_bytes=10**9, checkpoints=timedelta(days=7))
     host_storage = LocalHostStorage(state, state.parent / "shm")
     return Janitor("alpha", host_storage, limits, host)

@@ -23,10 +23,10 @@ from pipelines.services.lifecycle import lifecycle, operations, placement, trans
 from pipelines.services.runs import observations, ownership, runs
 from tests.chaos.extent import WHOLE
 from tests.factories import HostFactory, PipelineFactory, RunFactory
-from tests.fakes.agents import Agents
 from tests.fakes.freezing import Freezer
-from tests.fakes.host import FakeHost, FakeProcess
-from tests.fakes.supervisor import supervisor
+from workers.simulated.agents import Agents
+from workers.simulated.host import SimulatedHost, SimulatedProcess
+from workers.simulated.supervisor import supervisor
 from workers.supervisor.tick.lease import TTL
 from workers.supervisor.tick.tick import Supervisor
 
@@ -40,8 +40,8 @@ class Shift:
 
     def __init__(self) -> None:
         HostFactory.create(name="alpha")
-        self.host = FakeHost()
-        self.locks: list[FakeProcess] = []
+        self.host = SimulatedHost()
+        self.locks: list[SimulatedProcess] = []
         self.first, self.second = supervisor(self.host, self.locks), supervisor(self.host, self.locks)
         self.agents = Agents(self.host)
         self.pipeline = PipelineFactory.create()

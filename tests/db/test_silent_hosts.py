@@ -29,9 +29,9 @@ from pipelines.services.lifecycle import lifecycle
 from pipelines.services.monitoring import alerts
 from pipelines.services.runs import ownership
 from tests.factories import PipelineFactory, UserFactory
-from tests.fakes.agents import Agents
-from tests.fakes.host import FakeHost, FakeProcess
-from tests.fakes.supervisor import supervisor
+from workers.simulated.agents import Agents
+from workers.simulated.host import SimulatedHost, SimulatedProcess
+from workers.simulated.supervisor import supervisor
 from workers.supervisor.tick.peers import ABANDONED_AFTER, CARE_EVERY, EVACUATED_AGAIN_AFTER, SILENT_AFTER
 from workers.supervisor.tick.tick import Supervisor
 
@@ -48,9 +48,9 @@ class Machine:
     """A machine of its own: boot id, clocks, processes; `cut`: its worker reaches the database no more."""
 
     name: str
-    host: FakeHost
+    host: SimulatedHost
     cut: bool = False
-    locks: list[FakeProcess] = field(default_factory=list)
+    locks: list[SimulatedProcess] = field(default_factory=list)
     worker: Supervisor = field(init=False)
     agents: Agents = field(init=False)
 
@@ -68,7 +68,7 @@ class Site:
 
     @staticmethod
     def _machine(name: str) -> Machine:
-        return Machine(name, FakeHost(state_dir=Path(f"/state-{name}"), boot_id=f"boot-{name}"))
+        return Machine(name, SimulatedHost(state_dir=Path(f"/state-{name}"), boot_id=f"boot-{name}"))
 
     def pass_time(self, seconds: float, step: float = 1.0, until: Callable[[], bool] = lambda: False) -> None:
         """`step`: larger where nothing is to happen, since everybody works once a step."""

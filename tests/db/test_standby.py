@@ -23,9 +23,9 @@ from pipelines.services.lifecycle import lifecycle
 from pipelines.services.runs import ownership, standby
 from pipelines.services.runs.ownership import Lapsed
 from tests.factories import HostFactory, PipelineFactory, RevisionFactory, RunFactory
-from tests.fakes.agents import Agent, Agents
-from tests.fakes.host import FakeHost, FakeProcess
-from tests.fakes.supervisor import supervisor
+from workers.simulated.agents import Agent, Agents
+from workers.simulated.host import SimulatedHost, SimulatedProcess
+from workers.simulated.supervisor import supervisor
 from workers.supervisor.background.pruning import Known, KnownRun
 from workers.supervisor.tick.tick import Supervisor
 
@@ -39,8 +39,8 @@ class Stage:
 
     def __init__(self) -> None:
         HostFactory.create(name="alpha")
-        self.host = FakeHost(wall=datetime.now(UTC))
-        self.locks: list[FakeProcess] = []
+        self.host = SimulatedHost(wall=datetime.now(UTC))
+        self.locks: list[SimulatedProcess] = []
         self.supervisor: Supervisor = supervisor(self.host, self.locks)
         self.agents = Agents(self.host)
         self.made = PipelineFactory.create()
@@ -89,7 +89,7 @@ def stage() -> Stage:
     return Stage()
 
 
-def _path(host: FakeHost, run: Run) -> Path:
+def _path(host: SimulatedHost, run: Run) -> Path:
     return host.path(run.pipeline_name, run.number)
 
 

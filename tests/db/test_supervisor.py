@@ -21,11 +21,11 @@ from pipelines.services.lifecycle import lifecycle
 from pipelines.services.runs.observations import Retention, prune
 from pipelines.services.runs.runs import NextRun, Overtaken, create_run
 from tests.factories import EventFactory, HostFactory, PipelineFactory, PositionFactory, RunFactory, SampleFactory
-from tests.fakes.agents import Agents
-from tests.fakes.host import FakeHost, FakeProcess
-from tests.fakes.supervisor import supervisor
 from workers.adapters.secrets import backends
 from workers.ports import SecretValue, Unreadable
+from workers.simulated.agents import Agents
+from workers.simulated.host import SimulatedHost, SimulatedProcess
+from workers.simulated.supervisor import supervisor
 from workers.supervisor.launch.references import References
 from workers.supervisor.tick.lease import TTL
 from workers.supervisor.tick.tick import Supervisor
@@ -38,8 +38,8 @@ class Stage:
 
     def __init__(self) -> None:
         HostFactory.create(name="alpha")
-        self.host = FakeHost()
-        self.locks: list[FakeProcess] = []
+        self.host = SimulatedHost()
+        self.locks: list[SimulatedProcess] = []
         self.supervisor: Supervisor = supervisor(self.host, self.locks)
         self.agents = Agents(self.host)
 
@@ -259,7 +259,7 @@ class TestLease:
 
     def test_another_machine_of_the_same_name_waits_until_the_lease_stands_still(self, stage: Stage) -> None:
         stage.supervisor.tick()
-        elsewhere = FakeHost(boot_id="another-machine")
+        elsewhere = SimulatedHost(boot_id="another-machine")
         second = supervisor(elsewhere, [])
         assert not second.tick().supervising
         elsewhere.advance(TTL - 1)
@@ -274,7 +274,7 @@ class TestLease:
     def test_a_released_lease_is_free_at_once(self, stage: Stage) -> None:
         stage.supervisor.tick()
         stage.supervisor.release()
-        assert supervisor(FakeHost(boot_id="another-machine"), []).tick().supervising
+        assert supervisor(SimulatedHost(boot_id="another-machine"), []).tick().supervising
 
     def test_a_wall_clock_that_jumps_changes_nothing(self, stage: Stage) -> None:
         stage.supervisor.tick()

@@ -31,10 +31,10 @@ from pipelines.services.base.audit import Actor
 from pipelines.services.lifecycle import lifecycle
 from tests.db.test_metrics import Scraped
 from tests.factories import HostFactory, OperationFactory, PipelineFactory, RunFactory, UserFactory
-from tests.fakes.agents import Agent, Agents
-from tests.fakes.host import FakeHost
-from tests.fakes.supervisor import supervisor
 from workers.adapters.otlp import OtlpSpans
+from workers.simulated.agents import Agent, Agents
+from workers.simulated.host import SimulatedHost
+from workers.simulated.supervisor import supervisor
 from workers.supervisor.background import tracing as background
 from workers.supervisor.background.tracing import AT_ONCE, INTERVAL, KEPT_FOR, RETRY_SECONDS, TraceSender
 
@@ -65,7 +65,7 @@ class Stage:
 
     def __init__(self) -> None:
         HostFactory.create(name="alpha")
-        self.host = FakeHost(wall=datetime.now(UTC))
+        self.host = SimulatedHost(wall=datetime.now(UTC))
         self.supervisor = supervisor(self.host, [])
         self.agents = Agents(self.host)
         self.memory = InMemorySpanExporter()

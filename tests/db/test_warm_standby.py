@@ -27,7 +27,7 @@ from pipelines.selectors.runs.standby import of_pipeline
 from pipelines.services.runs import standby, warm
 from tests.db.test_standby import ANA, Stage
 from tests.factories import HostFactory
-from tests.fakes.supervisor import supervisor
+from workers.simulated.supervisor import supervisor
 
 pytestmark = pytest.mark.django_db
 

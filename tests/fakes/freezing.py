@@ -1,7 +1,7 @@
 """A worker that is stopped at a chosen instant of its tick, and continued after others have gone on without it.
 
-An instant is a step on the host (`FakeHost.point`) or a statement that begins outside a transaction; inside one, the
-database lets nobody else write, and so the worker cannot be overtaken there.
+An instant is a step on the host (`SimulatedHost.point`) or a statement that begins outside a transaction; inside one,
+the database lets nobody else write, and so the worker cannot be overtaken there.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import Any
 
 from django.db import connection
 
-from tests.fakes.host import FakeHost
+from workers.simulated.host import SimulatedHost
 
 
 @dataclass
 class Freezer:
     """Calls `meanwhile` at the instant number `instant` of what runs under it; `happened`: it came to that."""
 
-    host: FakeHost
+    host: SimulatedHost
     instant: int
     meanwhile: Callable[[], None]
     happened: bool = False

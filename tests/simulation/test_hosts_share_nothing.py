@@ -23,10 +23,10 @@ from pipelines.services.lifecycle import lifecycle
 from pipelines.services.runs import ownership
 from tests.chaos.extent import WHOLE
 from tests.factories import HostFactory, PipelineFactory
-from tests.fakes.agents import Agents
-from tests.fakes.host import FakeHost, FakeProcess
-from tests.fakes.supervisor import supervisor
 from tests.simulation.clean import clean
+from workers.simulated.agents import Agents
+from workers.simulated.host import SimulatedHost, SimulatedProcess
+from workers.simulated.supervisor import supervisor
 from workers.supervisor.tick.tick import Supervisor
 
 ANA = Actor("ana")
@@ -49,8 +49,8 @@ class Site:
     """One host. `cut`: its worker does not reach the database; `frozen`: none of its processes gets any time."""
 
     name: str
-    host: FakeHost
-    locks: list[FakeProcess] = field(default_factory=list)
+    host: SimulatedHost
+    locks: list[SimulatedProcess] = field(default_factory=list)
     worker: Supervisor | None = None
     cut: bool = False
     frozen: bool = False
@@ -89,8 +89,8 @@ class Hosts(RuleBasedStateMachine):
         super().__init__()
         clean()
         self.sites = [
-            Site("alpha", FakeHost(Path("/alpha"))),
-            Site("beta", FakeHost(Path("/beta"), boottime=77_000.0, boot_id="boot-b")),
+            Site("alpha", SimulatedHost(Path("/alpha"))),
+            Site("beta", SimulatedHost(Path("/beta"), boottime=77_000.0, boot_id="boot-b")),
         ]
         self.positions: dict[int, int] = {}
 

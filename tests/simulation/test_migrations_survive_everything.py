@@ -44,14 +44,14 @@ from pipelines.services.positions import positions
 from pipelines.services.runs import standby
 from tests.chaos.extent import EXAMPLES, some, sweep
 from tests.factories import HostFactory
-from tests.fakes.agents import Agent, Agents
-from tests.fakes.host import FakeHost
-from tests.fakes.supervisor import supervisor
 from tests.fakes.surveys import Unhurried
 from tests.simulation.test_supervisor_survives_everything import Supervision
 from tests.simulation.world import World
 from workers import crash_points
 from workers.adapters.secrets import StoredSecrets, backends
+from workers.simulated.agents import Agent, Agents
+from workers.simulated.host import SimulatedHost
+from workers.simulated.supervisor import supervisor
 from workers.supervisor.background.surveyor import InspectionContext
 from workers.supervisor.launch.launch import Launcher
 from workers.supervisor.launch.references import References
@@ -698,7 +698,7 @@ class Pair(World):
 
     def __post_init__(self) -> None:
         HostFactory.create(name="beta", state_dir="/beta")
-        self.beta = FakeHost(state_dir=Path("/beta"), next_pid=10_000)
+        self.beta = SimulatedHost(state_dir=Path("/beta"), next_pid=10_000)
         self.beta_agents = Agents(self.beta)
         self.beta_up = True
         self.beta_supervisor = supervisor(self.beta, [], "beta")

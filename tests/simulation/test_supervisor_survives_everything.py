@@ -22,10 +22,10 @@ from pipelines.domain.lifecycle.operations import OnTimeout
 from pipelines.domain.runs.protocol import AgentFinding, Exit
 from pipelines.models import Event, LedgerBatch, Operation, Run
 from tests.chaos.extent import EXAMPLES, sweep
-from tests.fakes.supervisor import supervisor
 from tests.simulation.clean import clean
 from tests.simulation.world import Hasty, World
 from workers import crash_points
+from workers.simulated.supervisor import supervisor
 from workers.supervisor.tick import journals
 
 KINDS = st.sampled_from([kind for kind in OperationKind if kind not in SIDE_OPERATIONS])

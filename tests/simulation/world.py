@@ -17,10 +17,10 @@ from pipelines.selectors.base.prepared import Prepared, given
 from pipelines.services.base.audit import Actor
 from pipelines.services.lifecycle import lifecycle
 from tests.factories import HostFactory, PipelineFactory
-from tests.fakes.agents import Agent, Agents
-from tests.fakes.host import FakeHost, FakeProcess, WorkerKilled
-from tests.fakes.supervisor import supervisor
 from workers import crash_points
+from workers.simulated.agents import Agent, Agents
+from workers.simulated.host import SimulatedHost, SimulatedProcess, WorkerKilled
+from workers.simulated.supervisor import supervisor
 from workers.supervisor.tick.act import Actor as Hand
 from workers.supervisor.tick.tick import Supervisor, Ticked
 
@@ -56,7 +56,7 @@ class Hasty(Hand):
 class Worker:
     """A worker process and its supervisor."""
 
-    process: FakeProcess
+    process: SimulatedProcess
     supervisor: Supervisor
 
 
@@ -67,14 +67,14 @@ class World:
     `points_left`: how many points of the supervisor's work are passed before its worker is killed; `freeze_in`: the
     same before it is stopped, for `frozen_for` seconds, in which another one works."""
 
-    host: FakeHost = field(default_factory=FakeHost)
-    lock: list[FakeProcess] = field(default_factory=list)
+    host: SimulatedHost = field(default_factory=SimulatedHost)
+    lock: list[SimulatedProcess] = field(default_factory=list)
     workers: list[Worker] = field(default_factory=list)
     points_left: int | None = None
     freeze_in: int | None = None
     frozen_for: int = 0
     frozen: bool = False
-    bystanders: list[FakeProcess] = field(default_factory=list)
+    bystanders: list[SimulatedProcess] = field(default_factory=list)
     positions: dict[tuple[str, str, str, int], int] = field(default_factory=dict)
     known_reread: int = 0
     agents: Agents = field(init=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from controlplane.cli.server import accounts, audit, database, machine, processes, stack
+from controlplane.cli.server import accounts, audit, database, machine, processes, simulating, stack
 
 PANEL = "Server"
 ACCESS = "Access"
@@ -24,6 +24,7 @@ for command in (
     accounts.add_secret_key,
     database.backup,
     database.restore,
+    simulating.simulate,
 ):
     app.command(rich_help_panel=PANEL)(command)
 app.add_typer(audit.app, name="audit", rich_help_panel=ACCESS)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from tests.fakes.host import FakeHost
 from workers.ports import Now
+from workers.simulated.host import SimulatedHost
 from workers.supervisor.background.broker_connection import (
     BUSY_LIMIT,
     FIRST_WITHIN,
@@ -25,7 +25,7 @@ QUEUES = ("control", "host.alpha")
 class Worker:
     """A worker of a fake host whose broker and slots obey a test."""
 
-    host: FakeHost = field(default_factory=FakeHost)
+    host: SimulatedHost = field(default_factory=SimulatedHost)
     is_healthy: Callable[[str], bool] = lambda _queue: True
     refusal: str = ""
     is_refused: Callable[[str], bool] = lambda _queue: True

@@ -150,7 +150,7 @@ def test_one_that_does_not_come_is_not_waited_for(stage: Stage, monkeypatch: pyt
 
 
 def test_nobody_waits_for_a_writer_whose_producer_cannot_be_closed(stage: Stage) -> None:
-    def lost(_: object) -> float:
+    def lost(spark: object) -> float:
         raise ConnectionError("the JVM does not answer")
 
     stage.sinks["audit"].abandon = lost  # type: ignore[method-assign]

@@ -42,7 +42,7 @@ class WorkerKilled(BaseException):
 
 
 @dataclass
-class FakeProcess:
+class SimulatedProcess:
     """A process; `run_dir` is set for a keeper and its driver."""
 
     identity: ProcessIdentity
@@ -54,7 +54,7 @@ class FakeProcess:
 
 
 @dataclass
-class FakeDirectory:
+class SimulatedDirectory:
     """A run directory."""
 
     documents: dict[str, Document] = field(default_factory=dict)
@@ -63,24 +63,24 @@ class FakeDirectory:
 
 
 @dataclass
-class FakeHost:
+class SimulatedHost:
     """Clock, Processes and RunDirs at once."""
 
     state_dir: Path = Path("/state")
     boottime: float = 1000.0
     boot_id: str = "boot-1"
     wall: datetime = datetime(2026, 1, 1, tzinfo=UTC)
-    processes: dict[int, FakeProcess] = field(default_factory=dict)
-    directories: dict[Path, FakeDirectory] = field(default_factory=lambda: defaultdict(FakeDirectory))
+    processes: dict[int, SimulatedProcess] = field(default_factory=dict)
+    directories: dict[Path, SimulatedDirectory] = field(default_factory=lambda: defaultdict(SimulatedDirectory))
     handovers: dict[Path, Handover] = field(default_factory=dict)
-    last_holder: dict[Path, tuple[int, FakeProcess]] = field(default_factory=dict)
+    last_holder: dict[Path, tuple[int, SimulatedProcess]] = field(default_factory=dict)
     signals: list[tuple[ProcessIdentity, str]] = field(default_factory=list)
     point: Callable[[str], None] = lambda _name: None
     spawn_error: OSError | None = None
     control_error: OSError | None = None
     disk: DiskSpace | None = None
     releases: set[Path] = field(default_factory=set)
-    worker: FakeProcess | None = None
+    worker: SimulatedProcess | None = None
     next_pid: int = 100
 
     # Clock
@@ -130,12 +130,12 @@ class FakeHost:
                 raise self.spawn_error
             self.start(token, run_dir)
 
-    def start(self, token: str | None = None, run_dir: Path | None = None, pid: int | None = None) -> FakeProcess:
+    def start(self, token: str | None = None, run_dir: Path | None = None, pid: int | None = None) -> SimulatedProcess:
         """A new process; `pid`: one that was used before."""
         self.next_pid += 1
         start_time = int(self.boottime * TICKS)
         identity = ProcessIdentity(pid=pid or self.next_pid, start_time=start_time, boot_id=self.boot_id)
-        process = FakeProcess(identity, token, run_dir)
+        process = SimulatedProcess(identity, token, run_dir)
         self.processes[identity.pid] = process
         return process
 
@@ -233,12 +233,12 @@ class FakeHost:
 
 
 @dataclass
-class FakeLock:
+class SimulatedLock:
     """A lock that ends with its process."""
 
-    host: FakeHost
-    holders: list[FakeProcess]
-    owner: FakeProcess
+    host: SimulatedHost
+    holders: list[SimulatedProcess]
+    owner: SimulatedProcess
 
     def acquire(self) -> bool:
         self.holders[:] = [process for process in self.holders if process.alive]

@@ -1,13 +1,15 @@
-"""Keepers and drivers of a `FakeHost`, moved step by step: they obey the protocol and read an endless topic.
+"""Keepers and drivers of a `SimulatedHost`, moved step by step: they obey the protocol and read an endless topic.
 
-A driver delivers ten records of partition 0 with each step. Its troubles can be set: `unresponsive` (ignores every
-command and SIGTERM), `silent` (no heartbeat), `slow` (its batch does not end), `fate` (its next exit code).
+A driver delivers ten records of partition 0 with every other step, or rests for some steps between two batches. Its
+troubles can be set: `unresponsive` (ignores every command and SIGTERM), `silent` (no heartbeat), `slow` (its batch does
+not end), `fate` (its next exit code).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 from pipelines.domain.base.positions import Frozen, PartitionRange
 from pipelines.domain.base.states import STOP_COMMANDS, AgentPhase, Command, RunRole
@@ -29,8 +31,9 @@ from pipelines.domain.runs.protocol import (
     Status,
 )
 from pipelines.foundation import clock
-from tests.fakes.host import FakeHost, FakeProcess
+from workers.simulated.host import SimulatedHost, SimulatedProcess
 
+T = TypeVar("T")
 BATCH = 10
 BODY = 100
 """Bytes of each body."""
@@ -39,17 +42,19 @@ SIGKILL, SIGTERM = 9, 15
 
 @dataclass
 class Agent:
-    """A keeper and its driver."""
+    """A keeper and its driver. `rest`: steps between two batches."""
 
-    host: FakeHost
-    keeper: FakeProcess
+    host: SimulatedHost
+    keeper: SimulatedProcess
     run_dir: Path
-    driver: FakeProcess | None = None
+    driver: SimulatedProcess | None = None
     phase: AgentPhase = AgentPhase.PREFLIGHT
     unresponsive: bool = False
     silent: bool = False
     slow: bool = False
     fate: int | None = None
+    rest: int = 0
+    rests: int = 0
     findings: list[AgentFinding] = field(default_factory=list)
     code: int | None = None
     signal: int | None = None
@@ -68,8 +73,7 @@ class Agent:
     @property
     def launch(self) -> Launch:
         """With its promotion, once that was obeyed."""
-        launch = self.host.launch(self.run_dir)
-        assert launch is not None
+        launch = _there(self.host.launch(self.run_dir))
         return launch.promoted(self.promoted) if self.promoted else launch
 
     @property
@@ -85,8 +89,7 @@ class Agent:
     @property
     def control(self) -> Control:
         """The last order that is not of an older supervisor than the one before."""
-        control = self.host.control(self.run_dir)
-        assert control is not None
+        control = _there(self.host.control(self.run_dir))
         if self.obeyed is None or control.owner >= self.obeyed.owner:
             self.obeyed = control
         return self.obeyed
@@ -125,7 +128,7 @@ class Agent:
         self.promoted = promotion
         self._continue()
 
-    def _holds(self, keeper: FakeProcess) -> bool:
+    def _holds(self, keeper: SimulatedProcess) -> bool:
         """The lock is held for as long as keeper or driver lives."""
         return any(process.alive and process.run_dir == keeper.run_dir for process in self.host.processes.values())
 
@@ -178,11 +181,9 @@ class Agent:
             self._die(SIGTERM)
 
     def _die(self, number: int) -> None:
-        assert self.driver is not None
-        self.driver.alive, self.signal = False, number
+        _there(self.driver).alive, self.signal = False, number
 
     def _record_exit(self) -> None:
-        assert self.driver is not None
         if self.code is None and self.signal is None:
             self.signal = SIGKILL
         by_keeper = self.signal == SIGKILL and self.stop_stage == "KILL"
@@ -241,7 +242,9 @@ class Agent:
             self.phase = AgentPhase.STARTING
         elif self.in_flight:
             self._finish_batch()
-            self.phase = AgentPhase.RUNNING
+            self.phase, self.rests = AgentPhase.RUNNING, self.rest
+        elif self.rests:
+            self.rests -= 1
         else:
             self._plan()
 
@@ -276,11 +279,10 @@ class Agent:
         return Counts(read=BATCH, filtered=BATCH, components={path: {"filtered": BATCH}})
 
     def _exit(self, code: int) -> None:
-        assert self.driver is not None
         self.append(EntryKind.EXIT, journal.Exited(code=code, reason=f"exit {code}"))
         self.phase = AgentPhase.STOPPED if code == Exit.CLEAN else AgentPhase.FAILED
         self.code = code
-        self.driver.alive = False
+        _there(self.driver).alive = False
 
     def append(self, kind: EntryKind, payload: Frozen) -> None:
         """Write one entry of the journal."""
@@ -324,31 +326,43 @@ class Agent:
         self.host.directories[self.run_dir].documents[name] = document
 
 
+def _there(found: T | None) -> T:
+    """What a run has from its beginning."""
+    if found is None:
+        raise LookupError("the run has not started")
+    return found
+
+
 @dataclass
 class Agents:
-    """Every agent of a host."""
+    """Every agent of a host. `rest`: steps between two batches of each."""
 
-    host: FakeHost
+    host: SimulatedHost
+    rest: int = 0
     all: dict[int, Agent] = field(default_factory=dict)
+    _known: set[int] = field(default_factory=set)
+    _kept: set[Path] = field(default_factory=set)
 
     def step(self) -> None:
         """Find new keepers, then move every agent that is not over."""
-        for pid, process in list(self.host.processes.items()):
-            if process.run_dir is not None and pid not in self.all and not self._is_driver(process):
+        for pid in sorted(self.host.processes.keys() - self._known):
+            self._known.add(pid)
+            process = self.host.processes[pid]
+            if process.run_dir is not None:
                 self._start(process, process.run_dir)
         for agent in self.all.values():
             if not agent.over:
                 agent.step()
+                if agent.driver is not None:
+                    self._known.add(agent.driver.identity.pid)
 
-    def _start(self, keeper: FakeProcess, run_dir: Path) -> None:
+    def _start(self, keeper: SimulatedProcess, run_dir: Path) -> None:
         """A second keeper of a run leaves it alone."""
-        if any(agent.run_dir == run_dir for agent in self.all.values()):
+        if run_dir in self._kept:
             keeper.alive = False
         else:
-            self.all[keeper.identity.pid] = Agent(self.host, keeper, run_dir)
-
-    def _is_driver(self, process: FakeProcess) -> bool:
-        return any(agent.driver is process for agent in self.all.values())
+            self._kept.add(run_dir)
+            self.all[keeper.identity.pid] = Agent(self.host, keeper, run_dir, rest=self.rest)
 
     @property
     def living(self) -> list[Agent]:

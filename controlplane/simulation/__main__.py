@@ -1,0 +1,39 @@
+"""`python -m controlplane.simulation PLAN`: one simulation in the empty database that the environment names.
+
+The plan is JSON; progress goes to standard error, the page to standard output.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from functools import partial
+
+
+def main(plan: str) -> int:
+    """Migrate, simulate, report; 1 where something does not hold."""
+    import django
+    from django.core.management import call_command
+
+    django.setup()
+    call_command("migrate", verbosity=0)
+    from django.db import connection
+
+    from controlplane.simulation.phases import Plan, Simulation, SimulationFailed
+    from controlplane.simulation.report import markdown
+
+    given = Plan(**json.loads(plan))
+    say = partial(print, file=sys.stderr, flush=True)
+    try:
+        measured = Simulation(given, say).run()
+    except SimulationFailed as failed:
+        say(f"FAILED: {failed}")
+        return 1
+    sys.stdout.write(markdown(given, measured, connection.vendor))
+    return 0
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "controlplane.settings")
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,1 @@
+"""Hosts in memory with agents that obey the protocol, under the real supervisor: for tests, and for `simulate`."""

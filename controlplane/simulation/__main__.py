@@ -12,19 +12,22 @@ from functools import partial
 
 
 def main(plan: str) -> int:
-    """Migrate, simulate, report; 1 where something does not hold."""
+    """Migrate, simulate, report; 1 where something does not hold, or where the database is somebody's."""
     import django
     from django.core.management import call_command
 
     django.setup()
-    call_command("migrate", verbosity=0)
     from django.db import connection
 
+    say = partial(print, file=sys.stderr, flush=True)
+    if connection.introspection.table_names():
+        say("FAILED: The database is not empty. A simulation fills it with pipelines; name another one.")
+        return 1
+    call_command("migrate", verbosity=0)
     from controlplane.simulation.phases import Plan, Simulation, SimulationFailed
     from controlplane.simulation.report import markdown
 
     given = Plan(**json.loads(plan))
-    say = partial(print, file=sys.stderr, flush=True)
     try:
         measured = Simulation(given, say).run()
     except SimulationFailed as failed:

@@ -65,6 +65,15 @@ def test_so_many_move_at_once_and_the_next_when_one_has_come_through(five: list[
     assert row.names == ["p0", "p1", "p2", "p3", "p4"]
 
 
+def test_many_that_move_at_once_do_not_all_begin_in_one_tick(five: list[Pipeline]) -> None:
+    for number in range(5, 8):
+        row = PipelineFactory.create(name=f"p{number}", phase=Phase.RUNNING, desired_state=DesiredState.RUNNING)
+        RunFactory.create(pipeline=row)
+    start(at_once=50)
+    assert [evacuations.turn(host="alpha") for _ in range(3)] == [5, 3, 0]
+    assert under_way() == [f"p{number}" for number in range(8)]
+
+
 def test_those_that_begin_together_take_no_more_room_than_each_host_has(five: list[Pipeline]) -> None:
     Host.objects.filter(name="beta").update(slots=3)
     HostFactory.create(name="gamma", slots=2, responding=True)

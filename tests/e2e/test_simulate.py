@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -40,3 +41,22 @@ def test_a_fleet_that_would_have_no_host_left_is_refused(tmp_path: Path) -> None
     ended = simulate(tmp_path, "--hosts", "3", "--lose", "2")
     assert ended.returncode == 2
     assert "Use --lose 1 or less" in ended.stderr
+
+
+def test_a_database_that_has_anything_in_it_is_left_alone(tmp_path: Path) -> None:
+    file = tmp_path / "headgate.sqlite3"
+    with sqlite3.connect(file) as database:
+        database.execute("CREATE TABLE somebodys (row)")
+    ended = subprocess.run(
+        [sys.executable, "-m", "controlplane.simulation", '{"hosts": 2, "pipelines": 1, "lose": 0}'],
+        cwd=PROJECT,
+        env=os.environ | {"HEADGATE_STATE": str(tmp_path), "HEADGATE_HOST": "simulation"},
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT,
+        check=False,
+    )
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert "The database is not empty" in ended.stderr
+    with sqlite3.connect(file) as database:
+        assert database.execute("SELECT name FROM sqlite_master").fetchall() == [("somebodys",)]

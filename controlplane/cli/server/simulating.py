@@ -61,6 +61,13 @@ def _page(plan: dict[str, int], database_url: str) -> str:
                 ended = _child(plan, Path(work), redis_url, database_url)
         except SetupError as error:
             raise CommandError(error.message, hint=error.hint, code="not_set_up") from error
+        except subprocess.TimeoutExpired:
+            raise CommandError(
+                f"The simulation did not end within {HOURS} hours.",
+                hint="Simulate fewer pipelines.",
+                code="simulation_failed",
+                exit_code=ExitCode.TIMED_OUT,
+            ) from None
     if ended.returncode:
         raise CommandError("The simulation failed.", "The lines above say where.", code="simulation_failed")
     return ended.stdout

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
 
 from pipelines.domain.access.teams import EVERYTHING, Access
 from pipelines.domain.base.states import FORWARD_STAGES, WAITING_STAGES, DesiredState, Phase, RunRole, RunState
@@ -167,13 +167,14 @@ def rooms(
     )
     standbys = standbys.exclude(state=RunState.ENDED).exclude(pipeline=beside, warm=True)
     rows = [
-        *others.values_list("host_id", _HEAP),
-        *standbys.values_list("host_id", f"revision__{_MEMORY}"),
+        *_counted(others, "host_id", _HEAP),
+        *_counted(standbys, "host_id", f"revision__{_MEMORY}"),
         *(_ahead(names, access) if ahead else ()),
     ]
-    taken: dict[str, list[int]] = defaultdict(list)
-    for name, heap in rows:
-        taken[str(name)].append(agent_bytes(heap))
+    agents, taken = Counter[str](), Counter[str]()
+    for name, heap, count in rows:
+        agents[name] += count
+        taken[name] += count * agent_bytes(heap)
     return [
         Room(
             host=host.name,
@@ -181,16 +182,22 @@ def rooms(
             installed=host.memory_bytes,
             slots=host.slots,
             memory=host.memory_limit,
-            agents=len(taken[host.name]),
-            taken=sum(taken[host.name]),
+            agents=agents[host.name],
+            taken=taken[host.name],
         )
         for host in found
     ]
 
 
-def _ahead(names: Collection[str], access: Access) -> Iterable[tuple[str, str | None]]:
-    """Host and heap of each standby that a migration was begun with and has not asked for yet."""
+def _counted(rows: QuerySet[Any], host: str, heap: str) -> Iterable[tuple[str, str | None, int]]:
+    """How many of these there are of each host and heap: a fleet has few of both."""
+    counted: Iterable[tuple[str, str | None, int]] = rows.order_by().values_list(host, heap).annotate(count=Count("pk"))
+    return counted
+
+
+def _ahead(names: Collection[str], access: Access) -> Iterable[tuple[str, str | None, int]]:
+    """Of standbys that migrations were begun with and have not asked for yet."""
     started = visible(Migration.objects.all(), access, "pipeline__team").filter(
         stage__in=_FORWARD, new_run=None, new_host__in=names
     )
-    return started.values_list("new_host_id", f"new_revision__{_MEMORY}")
+    return _counted(started, "new_host_id", f"new_revision__{_MEMORY}")

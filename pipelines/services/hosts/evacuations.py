@@ -30,6 +30,8 @@ FINAL = [stage.value for stage in FINAL_STAGES]
 OVER = [*FINAL, MigrationStage.NEEDS_ATTENTION.value]
 """Stages from which a migration does not go on by itself: another one takes its place."""
 MOST_AT_ONCE = 50
+_PER_TURN = 5
+"""Migrations that begin in one tick: each takes tens of queries, and other pipelines wait for the tick."""
 
 
 def start(
@@ -111,7 +113,7 @@ def turn(*, host: str) -> int:
         _end(row, "done", "")
         return 0
     _start_approved(row, moves)
-    return _start_some(row, max(0, row.at_once - under_way))
+    return _start_some(row, min(_PER_TURN, max(0, row.at_once - under_way)))
 
 
 def _start_approved(row: Evacuation, moves: list[Migration]) -> None:

@@ -38,5 +38,5 @@ def main(plan: str) -> int:
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "controlplane.settings")
+    os.environ["DJANGO_SETTINGS_MODULE"] = "controlplane.settings"
     sys.exit(main(sys.argv[1]))

@@ -64,6 +64,7 @@ def test_a_list_without_migrations_says_how_one_is_made(browser: Browser, place:
     with logged_in(browser, place.stack) as page:
         logged = errors_of(page)
         assert on_every_page(page, {"/migrations/rules": "Freezes and approvals", "/migrations": "Migrations"}) == {}
+        page.goto("/migrations")
         expect(page.get_by_text("No migrations yet")).to_be_visible()
         page.goto("/migrations/00000000-0000-4000-8000-000000000000")
         settle(page, "Migration not found")

@@ -28,8 +28,13 @@ class Row:
         """Title, Headgate, Connect, Flume, and Headgate's share of each; empty where one was not measured."""
         own = medians.get((self.case, self.system, self.metric))
         theirs = [medians.get((self.case, peer, self.metric)) for peer in (CONNECT, FLUME)]
-        ratios = ["" if own is None or not each else f"{own / each:.2f}" for each in theirs]
+        ratios = ["" if own is None or not each else _ratio(own / each) for each in theirs]
         return [self.title, *("" if each is None else short(each) for each in (own, *theirs)), *ratios]
+
+
+def _ratio(share: float) -> str:
+    """Never 0 where it is not."""
+    return f"{share:.2f}" if share >= 0.01 else f"{share:.1g}"
 
 
 ROWS = (

@@ -6,7 +6,6 @@ with a `planned` and a `done` entry in its journal, and tells so in its status.
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -15,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from bench.control.machinery import Sleepers
+from controlplane.simulation.fleet import publish
 from pipelines.domain.base.positions import Frozen, PartitionRange
 from pipelines.domain.base.states import AgentPhase, Command, DesiredState, Phase, RunState
-from pipelines.domain.definitions.checks.validate import validate_data
 from pipelines.domain.ledger import journal
 from pipelines.domain.ledger.journal import Entry, EntryKind
 from pipelines.domain.ledger.ledger import Counts
@@ -32,7 +31,7 @@ from pipelines.domain.runs.protocol import (
     Status,
     run_dir,
 )
-from pipelines.models import DEFAULT_TEAM, Host, Pipeline, Revision, Run, Team
+from pipelines.models import DEFAULT_TEAM, Host, Pipeline, Run, Team
 from workers.ports import Now
 
 BATCHES_PER_SECOND = 10
@@ -41,7 +40,6 @@ RECORDS = 400
 PARTITIONS = 4
 HEARTBEAT = 2
 """Seconds between two statuses of a quiet agent."""
-_ANY = "any-pipeline"
 _COMPONENTS = (
     ("sources.shop", "source", "kafka"),
     ("channels.main", "channel", "direct"),
@@ -181,7 +179,6 @@ def build(plan: Plan, state: Path, sleepers: Sleepers, now: Now) -> list[Simulat
 
 def _enlist(host: Host, agents: Sequence[Agent], processes: Sequence[ProcessIdentity], now: Now) -> None:
     """The rows of one host's pipelines, each running for a while already, and the files that its agents found."""
-    definition = json.dumps(_definition(_ANY))
     team = Team.objects.get(name=DEFAULT_TEAM)
     pipelines = [
         Pipeline(
@@ -199,20 +196,7 @@ def _enlist(host: Host, agents: Sequence[Agent], processes: Sequence[ProcessIden
         for agent in agents
     ]
     Pipeline.objects.bulk_create(pipelines)
-    revisions = [
-        Revision(
-            pipeline=pipeline,
-            number=1,
-            digest="0" * 64,
-            created_by="bench",
-            definition=json.loads(definition.replace(_ANY, pipeline.name)),
-        )
-        for pipeline in pipelines
-    ]
-    Revision.objects.bulk_create(revisions)
-    for pipeline, revision in zip(pipelines, revisions, strict=True):
-        pipeline.current_revision = revision
-    Pipeline.objects.bulk_update(pipelines, ["current_revision"], batch_size=200)
+    publish(pipelines, "bench")
     pairs = zip(islice(processes, 0, None, 2), islice(processes, 1, None, 2), strict=True)
     Run.objects.bulk_create(
         _run(agent, pipeline, keeper, driver, now)
@@ -245,26 +229,3 @@ def _run(agent: Agent, pipeline: Pipeline, keeper: ProcessIdentity, driver: Proc
         start_requested_at=now.wall,
         first_record_at=now.wall,
     )
-
-
-def _definition(name: str) -> dict[str, Any]:
-    servers = "127.0.0.1:9092"
-    wanted = {
-        "api_version": "headgate/v1",
-        "name": name,
-        "sources": {
-            "shop": {
-                "type": "kafka",
-                "bootstrap_servers": servers,
-                "topics": [f"{name}-in"],
-                "group_id": f"headgate.{name}",
-                "start_from": "earliest",
-            }
-        },
-        "channels": {"main": {"type": "direct"}},
-        "sinks": {"out": {"type": "kafka", "channel": "main", "bootstrap_servers": servers, "topic": f"{name}-out"}},
-    }
-    definition = validate_data(wanted).definition
-    if definition is None:
-        raise ValueError("the definition of the simulated pipelines is not valid")
-    return definition.plain()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -27,7 +28,7 @@ _BOOTED = 1000.0
 """Seconds; each host has another boot clock."""
 _ANY = "any-pipeline"
 _AT_ONCE = 500
-_LEASE = _DEADLINE = 30
+LEASE = DEADLINE = 30
 """Seconds."""
 
 
@@ -106,15 +107,25 @@ class Fleet:
 
 
 def define(count: int) -> None:
-    """So many stopped pipelines of the default team, with a revision each."""
-    plain, team = definition(_ANY), Team.objects.get(name=DEFAULT_TEAM)
-    now = clock.now()
+    """So many stopped pipelines of the default team, each of which moves to another host soon after its own is lost."""
+    team, now = Team.objects.get(name=DEFAULT_TEAM), clock.now()
     names = [f"pipeline-{number:05}" for number in range(count)]
     pipelines = [Pipeline(name=name, team=team, phase=Phase.STOPPED, phase_since=now) for name in names]
     Pipeline.objects.bulk_create(pipelines, batch_size=_AT_ONCE)
+    lifecycle = {"on_supervisor_loss": "fence", "lease": LEASE}
+    publish(pipelines, "simulation", {"write_deadline": DEADLINE}, lifecycle=lifecycle)
+
+
+def publish(pipelines: Sequence[Pipeline], author: str, sink: Mapping[str, Any] | None = None, **more: Any) -> None:
+    """The first revision of each: Kafka to Kafka, by the defaults but for these keys of the sink and of the whole."""
+    text = json.dumps(_definition(_ANY, sink or {}, more))
     revisions = [
         Revision(
-            pipeline=each, number=1, digest="0" * 64, created_by="simulation", definition=_renamed(plain, each.name)
+            pipeline=each,
+            number=1,
+            digest="0" * 64,
+            created_by=author,
+            definition=json.loads(text.replace(_ANY, each.name)),
         )
         for each in pipelines
     ]
@@ -124,8 +135,8 @@ def define(count: int) -> None:
     Pipeline.objects.bulk_update(pipelines, ["current_revision"], batch_size=_AT_ONCE)
 
 
-def definition(name: str) -> dict[str, Any]:
-    """Kafka to Kafka, by the defaults, but for what makes it move to another host soon after its own is lost."""
+def _definition(name: str, sink: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    topic = {"type": "kafka", "channel": "main", "bootstrap_servers": SERVERS, "topic": f"{name}-out"}
     wanted = {
         "api_version": "headgate/v1",
         "name": name,
@@ -139,24 +150,10 @@ def definition(name: str) -> dict[str, Any]:
             }
         },
         "channels": {"main": {"type": "direct"}},
-        "sinks": {
-            "out": {
-                "type": "kafka",
-                "channel": "main",
-                "bootstrap_servers": SERVERS,
-                "topic": f"{name}-out",
-                "write_deadline": _DEADLINE,
-            }
-        },
-        "lifecycle": {"on_supervisor_loss": "fence", "lease": _LEASE},
+        "sinks": {"out": {**topic, **sink}},
+        **more,
     }
     found = validate_data(wanted).definition
     if found is None:
         raise ValueError("the definition of the simulated pipelines is not valid")
     return found.plain()
-
-
-def _renamed(plain: dict[str, Any], name: str) -> dict[str, Any]:
-    (source,), (sink,) = plain["sources"].values(), plain["sinks"].values()
-    shop = {**source, "topics": [f"{name}-in"], "group_id": f"headgate.{name}"}
-    return {**plain, "name": name, "sources": {"shop": shop}, "sinks": {"out": {**sink, "topic": f"{name}-out"}}}

@@ -108,7 +108,7 @@ class Simulation:
         spent = time.monotonic() - started
         found.said["milliseconds of a request to start"] = f"{1000 * spent / self._plan.pipelines:.1f}"
         self._until(found, self._all_run, self._running)
-        placed = _by_host().values()
+        placed = [_on(site.name) for site in self._fleet.sites]
         found.said["pipelines of a host"] = f"{min(placed):,} to {max(placed):,}"
 
     def _rest(self, found: Measured) -> None:
@@ -117,30 +117,30 @@ class Simulation:
 
     def _evacuate(self, found: Measured) -> None:
         name = self._fleet.sites[0].name
-        count = _by_host()[name]
+        count = _on(name)
         rules = ObservationRules(window=self._plan.window)
         row = evacuations.start(
             host=name, at_once=self._plan.at_once, go_on=True, reason="simulation", actor=_ACTOR, rules=rules
         )
         left = Migration.objects.filter(evacuation=row).exclude(stage="COMMITTED")
         over = Evacuation.objects.filter(pk=row.pk, ended_at__isnull=False)
-        self._until(found, over.exists, lambda: f"{_by_host().get(name, 0):,} of {count:,} pipelines are left")
+        self._until(found, over.exists, lambda: f"{_on(name):,} of {count:,} pipelines are left")
         row.refresh_from_db()
-        if row.left or left.exists() or _by_host().get(name):
+        if row.left or left.exists() or _on(name):
             raise SimulationFailed(f"{len(row.left)} pipelines were not evacuated: {dict(list(row.left.items())[:3])}")
         found.said["pipelines evacuated"] = f"{count:,}"
         self._until(found, self._all_run, self._running)
 
     def _lose(self, found: Measured) -> None:
         lost = self._fleet.sites[1 : self._plan.lose + 1]
-        count = sum(_by_host().get(site.name, 0) for site in lost)
+        names = [site.name for site in lost]
+        count = _on(*names)
         for site in lost:
             site.lose()
-        names = [site.name for site in lost]
         self._until(
             found,
-            lambda: not Pipeline.objects.filter(host__in=names).exists() and self._all_run(),
-            lambda: f"{sum(_by_host().get(name, 0) for name in names):,} of {count:,} pipelines are on lost hosts",
+            lambda: not _on(*names) and self._all_run(),
+            lambda: f"{_on(*names):,} of {count:,} pipelines are on lost hosts",
         )
         found.said["pipelines that moved"] = f"{count:,}"
 
@@ -162,11 +162,9 @@ class Simulation:
             raise SimulationFailed(f"in {name}, a supervisor met an error: {error.message}")
 
 
-def _by_host() -> dict[str, int]:
-    found: dict[str, int] = {}
-    for host in Pipeline.objects.values_list("host", flat=True):
-        found[str(host)] = found.get(str(host), 0) + 1
-    return found
+def _on(*hosts: str) -> int:
+    """How many pipelines are assigned to these hosts."""
+    return Pipeline.objects.filter(host__in=hosts).count()
 
 
 def _rows() -> dict[str, int]:

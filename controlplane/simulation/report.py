@@ -6,6 +6,7 @@ import os
 import platform
 from collections.abc import Iterable, Sequence
 
+from controlplane.simulation.fleet import DEADLINE, LEASE
 from controlplane.simulation.phases import Measured, Plan
 
 _TITLES = {
@@ -14,13 +15,13 @@ _TITLES = {
     "evacuation": "Evacuation of one host",
     "loss": "Loss of hosts",
 }
-_INTRODUCTION = """\
+_INTRODUCTION = f"""\
 Supervisors, services and the database are the real ones. Hosts, their processes and run directories are in memory, and
 agents are simulated: each delivers ten records at a time and rests in between. All hosts share one process and one
 clock, which skips the time between ticks: a tick has the whole of one processor, and the simulated seconds are those
 that a real fleet takes. After each phase every pipeline has one agent, its ledger has neither gap nor overlap, and no
 supervisor has met an error; otherwise there is no report. Pipelines of a lost host wait until its agents have stopped
-for certain: their lease and the write deadline of their sinks, 30 s each here."""
+for certain: their lease and the write deadline of their sinks, {LEASE} s and {DEADLINE} s here."""
 
 
 def markdown(plan: Plan, measured: Sequence[Measured], database: str) -> str:

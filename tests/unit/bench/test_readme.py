@@ -30,6 +30,12 @@ def test_a_figure_stands_beside_those_of_the_peers_and_its_share_of_each() -> No
     assert "| start to first record, s |  |  |  |  |  |" in lines, "nothing stands for what was not measured"
 
 
+def test_a_small_share_is_not_nothing() -> None:
+    names = ("headgate_real_time", 1.4), ("flume", 512.0)
+    found = of(*(("kafka_to_kafka", system, "latency_p50_ms", value) for system, value in names))
+    assert "| p50 at 100 records/s in real-time mode, ms | 1.4 |  | 512 |  | 0.003 |" in readme.speed(found)
+
+
 def test_a_host_has_room_for_what_agents_share_once_and_for_what_each_has_of_its_own() -> None:
     assert "agents" not in readme.speed(of())
     found = of(

@@ -20,11 +20,11 @@ def together(passes: Sequence[tuple[Attempt, Sequence[Column]]]) -> DataFrame:
     records are made behind the count, since an event that is counted once may become as many records as channels."""
     counted = Observation()
     judgements = [(f"{n}:", attempt.counted_in(counted, f"{n}:")) for n, (attempt, _) in enumerate(passes)]
-    first, _ = passes[0]
+    (_, first), batch = judgements[0], passes[0][0]
     judged = {name: column for mark, each in judgements for name, column in each.judged(mark).items()}
-    columns = [*map(f.col, judgements[0][1].own), *(column.alias(name) for name, column in judged.items())]
+    columns = [*map(f.col, first.own), *(column.alias(name) for name, column in judged.items())]
     counters = [column for mark, each in judgements for column in each.counters(mark)]
-    frame = first.frame.select(*columns).observe(counted, *judgements[0][1].sources, *counters)
+    frame = batch.frame.select(*columns).observe(counted, *first.sources, *counters)
     records = []
     for (mark, each), (_, own) in zip(judgements, passes, strict=True):
         record, arrives = f.struct(*own), each.arrives(mark)

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from functools import partial, reduce
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession, functions
+from pyspark.sql import DataFrame, Row, SparkSession, functions
 from pyspark.sql import types as t
 
 from pipelines.domain.definitions.parts import registry
 from pipelines.domain.definitions.parts.component import Kind
 from workers.agent.base.event import Event
+from workers.agent.graph.batch import IS_DELIVERED
 from workers.agent.graph.compile import intercept
 from workers.agent.graph.component import Place, builder
 
@@ -42,6 +43,11 @@ def whole_plan(frame: DataFrame) -> str:
         return str(frame._jdf.queryExecution().executedPlan().treeString())
     finally:
         conf.set(limit, str(before))
+
+
+def delivered(frame: DataFrame) -> list[Row]:
+    """The rows of an attempt's columns that its sink takes."""
+    return [row for row in frame.collect() if "verdict" not in row or row["verdict"] == IS_DELIVERED]
 
 
 @dataclass(frozen=True)

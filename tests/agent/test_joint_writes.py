@@ -15,7 +15,7 @@ from pyspark.sql import functions as f
 from pipelines.domain.definitions.parts import registry
 from pipelines.domain.ledger.journal import SinkFailed
 from tests.agent.conftest import MakePipeline
-from tests.agent.expressions import whole_plan
+from tests.agent.expressions import delivered, whole_plan
 from tests.agent.harness import Pipeline as Agent
 from tests.agent.test_counts_by_component import BY_HEADER, FILTER, PLANNED, REPLICATING, Pipeline, events, python
 from tests.agent.test_generated_code import interpreted
@@ -62,7 +62,7 @@ def test_a_pass_for_all_delivers_and_counts_what_one_of_each_does(session: Spark
     expected = Counter(
         tuple(row[each] for each in ("topic", "value", "at"))
         for name, each in apart.items()
-        for row in each.in_columns(columns(name)).collect()
+        for row in delivered(each.in_columns(columns(name)))
     )
     joint = made_by(pipeline, refused)
     rows = together([(each, columns(name)) for name, each in joint.items()]).collect()

@@ -10,6 +10,7 @@ from pyspark.sql import functions as f
 
 from bench import without
 from pipelines.domain.ledger.ledger import Counts
+from tests.agent.expressions import delivered
 from tests.agent.test_counts_by_component import FILTER, PLANNED, Pipeline, events
 from workers.agent.graph.batch import Batch
 
@@ -27,6 +28,6 @@ def test_the_same_is_delivered_and_less_is_counted(
     without.WITHOUT[what]()
     pipeline = Pipeline(session, events("a", "b", "c", "d"), FILTERS)
     attempt = Batch(pipeline.frame, PLANNED, pipeline.graph.classifier("shop", "lake")).attempt("sinks.lake")
-    written = attempt.in_columns([f.col("body").alias("value")]).collect()
+    written = delivered(attempt.in_columns([f.col("body").alias("value")]))
     assert [bytes(row["value"]) for row in written] == [b"c", b"d"]
     assert attempt.counts == expected

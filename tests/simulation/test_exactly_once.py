@@ -162,7 +162,7 @@ class Classified:
         bits = held.offsets.get(Copies(KEY, 0)) if held else None
         self.held = {n for n in range(8 * len(bits.data)) if bits.data[n // 8] >> n % 8 & 1} if bits else set()
 
-    def written(self, frame: Any, counted: Any, columns: Any) -> Any:
+    def all_in(self, frame: Any, counted: Any, columns: Any) -> Any:
         return SimpleNamespace(held=self.held, counted=counted)
 
     def dead(self, frame: Any) -> None:

@@ -20,7 +20,8 @@ class Side(Enum):
 
 _SOURCE = (
     r"org\.apache\.kafka\.clients\.consumer\.",
-    r"org\.apache\.spark\.sql\.kafka010\.(?:consumer\.|Kafka(?:Batch|Source|MicroBatch|Offset|Continuous|RealTime))",
+    r"org\.apache\.spark\.sql\.kafka010\.(?:consumer\.|PolledReader)",
+    r"org\.apache\.spark\.sql\.kafka010\.Kafka(?:Batch|Source|MicroBatch|Offset|Continuous|RealTime)",
     r"\bworkers/agent/(?:ranges|push|components/source)\b",
     r"\bworkers/agent/files/(?:lines|tail|tail_reader|spool|tracked)\.py",
     r"before the position for partition|Cannot fetch record|before the last committed offset|fetching topic metadata",
@@ -28,7 +29,8 @@ _SOURCE = (
 )
 _SINK = (
     r"org\.apache\.kafka\.clients\.producer\.",
-    r"org\.apache\.spark\.sql\.kafka010\.(?:producer\.|Kafka(?:Write|RowWriter|Data\w*Writer|Batch\w*Write|Stream\w*Write))",
+    r"org\.apache\.spark\.sql\.kafka010\.(?:producer\.|RecordWrite)",
+    r"org\.apache\.spark\.sql\.kafka010\.Kafka(?:Write|RowWriter|Data\w*Writer|Batch\w*Write|Stream\w*Write)",
     r"org\.apache\.hadoop\.fs\.\S*OutputStream|FileFormatDataWriter|OutputCommitter",
     r"\bworkers/agent/(?:http|postgres|components/sink)\b",
     r"not present in metadata after|Expiring \d+ record|since batch creation|allocate memory within",

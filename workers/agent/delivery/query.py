@@ -19,6 +19,7 @@ from workers.agent.delivery.gate import Cancelled, Gate, Position
 from workers.agent.delivery.joint_write import JointWrite, joint_writes
 from workers.agent.delivery.ledger import ChannelLedger
 from workers.agent.positions.checkpoint import Checkpoint, Offsets
+from workers.agent.spark.scan import as_read
 from workers.agent.spark.session import generate_code, is_local
 
 if TYPE_CHECKING:
@@ -153,6 +154,8 @@ class ReadQuery:
             ends = self.checkpoint.ends(number)
             small = self._size(due, ends) <= WORTH_A_BATCH
             self._compile(frame, compiled=not small)
+            if not small:
+                frame = as_read(self._query, frame)
             joints = joint_writes(due, f"{self.name}/{number}")
             with self._evaluated(frame, 1 if small else self._share, _passes(due, joints)) as events:
                 due.sort(key=lambda ledger: (ledger.optional, ledger.sometimes_optional))

@@ -154,12 +154,12 @@ class Classifier:
         if not copies:
             yield f.count(f.lit(1)).alias("read")
             return
-        yield f.count_if(f.col("copy") == 0).alias("read")
+        yield _number_of(f.col("copy") == 0).alias("read")
         if len(self.adds) > 1:
             for number, path in self.adds.items():
-                yield f.count_if(f.col("added_by") == number).alias(str(Verdict("added", path)))
+                yield _number_of(f.col("added_by") == number).alias(str(Verdict("added", path)))
         else:
-            yield f.count_if(f.col("copy") > 0).alias(str(Verdict("added", "".join(self.adds.values()))))
+            yield _number_of(f.col("copy") > 0).alias(str(Verdict("added", "".join(self.adds.values()))))
 
     def _reason(self, columns: frozenset[str], sink: str, refused: Column | None) -> Column | None:
         reasons = []
@@ -204,7 +204,7 @@ class Classification:
         if self.chosen is None:
             return [f.count(f.lit(1)).alias(f"{mark}{DELIVERED}"), total]
         given = f.col(f"{mark}verdict")
-        return [*(f.count_if(given == n).alias(f"{mark}{each}") for n, each in self.verdicts.items()), total]
+        return [*(_number_of(given == n).alias(f"{mark}{each}") for n, each in self.verdicts.items()), total]
 
     def arrives(self, mark: str = "") -> Column | None:
         """Whether an event that was judged is to be delivered; None where every one is."""
@@ -213,19 +213,26 @@ class Classification:
     def delivered(self, frame: DataFrame, counted: Observation | str) -> DataFrame:
         """The events that are to be delivered, among other columns. All verdicts are counted on the way, under an
         observation or a name."""
-        return self._passed(frame.withColumns(self.judged()), counted)
+        return self._arriving(self._counted(frame.withColumns(self.judged()), counted))
 
     def written(self, frame: DataFrame, counted: Observation | str, columns: Sequence[Column]) -> DataFrame:
-        """The same in a sink's own columns, among a few more. They are made together with the verdict: another step
-        behind the count would copy each event once more."""
+        """The same in a sink's own columns, among a few more."""
+        return self._arriving(self.all_in(frame, counted, columns))
+
+    def all_in(self, frame: DataFrame, counted: Observation | str, columns: Sequence[Column]) -> DataFrame:
+        """All events in a sink's own columns, among a few more, with their `verdict` where not every one is to be
+        delivered. It is made together with the columns, and nothing is left out: another step behind the count would
+        copy each event once more."""
         copy = [f.col("copy")] if "copy" in self.own else []
         judged = [column.alias(name) for name, column in self.judged().items()]
-        return self._passed(frame.select(*columns, *judged, *copy), counted)
+        return self._counted(frame.select(*columns, *judged, *copy), counted)
 
-    def _passed(self, frame: DataFrame, counted: Observation | str) -> DataFrame:
-        passed = frame.observe(counted, *self.sources, *self.counters())
+    def _counted(self, frame: DataFrame, counted: Observation | str) -> DataFrame:
+        return frame.observe(counted, *self.sources, *self.counters())
+
+    def _arriving(self, frame: DataFrame) -> DataFrame:
         arrives = self.arrives()
-        return passed if arrives is None else passed.where(arrives)
+        return frame if arrives is None else frame.where(arrives)
 
     def has_required(self, frame: DataFrame, channel: str) -> bool:
         """Whether an event that is to be delivered must be; true where the frame does not say it."""
@@ -283,8 +290,9 @@ class Attempt:
         return self._classification.delivered(self._batch.frame, self._counted).select(*self._classification.own)
 
     def in_columns(self, columns: Sequence[Column]) -> DataFrame:
-        """The same in the sink's own columns, with others that it has to pass over."""
-        return self._classification.written(self._batch.frame, self._counted, columns)
+        """All events in the sink's own columns, with others that it has to pass over. Where there is a `verdict`, it
+        has to take those that are IS_DELIVERED."""
+        return self._classification.all_in(self._batch.frame, self._counted, columns)
 
     def counted_in(self, observation: Observation, mark: str) -> Classification:
         """This pass is made together with others, and counted among them under names that begin with `mark`. Returns
@@ -384,6 +392,11 @@ def _chosen(conditions: Sequence[Condition], numbers: Mapping[Verdict, int], *, 
     if filtered:
         return f.coalesce("filtered_by", chosen)
     return chosen if conditions else None
+
+
+def _number_of(condition: Column) -> Column:
+    """Spark makes a column of the condition of a `count_if`, and copies each event to take it away again."""
+    return f.count(f.when(condition, 1))
 
 
 def _size(chosen: Column | None, numbers: Mapping[Verdict, int]) -> Column:

@@ -38,9 +38,7 @@ case class HeadersWithout(child: Expression, names: Set[UTF8String], pattern: Op
   @transient private lazy val regex = pattern.map(Pattern.compile)
 
   override def nullIntolerant: Boolean = true
-
   override def dataType: DataType = child.dataType
-
   override def nullSafeEval(headers: Any): Any = kept(headers.asInstanceOf[ArrayData])
 
   override protected def doGenCode(context: CodegenContext, made: ExprCode): ExprCode = {
@@ -75,11 +73,8 @@ case class HeadersWithout(child: Expression, names: Set[UTF8String], pattern: Op
   * would be interpreted as a whole. `body` refers to `inputs` by their numbers and is evaluated as before. */
 case class Apart(body: Expression, inputs: Seq[Expression]) extends Expression {
   override def children: Seq[Expression] = inputs
-
   override def dataType: DataType = body.dataType
-
   override def nullable: Boolean = body.nullable
-
   override def eval(row: InternalRow): Any = body.eval(new GenericInternalRow(inputs.map(_.eval(row)).toArray[Any]))
 
   override protected def doGenCode(context: CodegenContext, made: ExprCode): ExprCode = {

@@ -13,12 +13,14 @@ import org.apache.spark.sql.catalyst.expressions.{BaseGenericInternalRow, Generi
 import org.apache.spark.sql.catalyst.util.{DateTimeUtils, GenericArrayData}
 import org.apache.spark.sql.connector.read.{Batch, InputPartition, PartitionReader, PartitionReaderFactory, ScanBuilder}
 import org.apache.spark.sql.connector.read.streaming._
+import org.apache.spark.sql.connector.write.{LogicalWriteInfo, Write, WriteBuilder}
 import org.apache.spark.sql.kafka010.consumer.{InternalKafkaConsumer, KafkaDataConsumer}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import org.apache.spark.unsafe.types.UTF8String
 import org.apache.spark.util.UninterruptibleThread
 
-/** Spark's Kafka source with another reader of its partitions: offsets, limits, planning and checkpoints are Spark's.
+/** Spark's Kafka source and sink with another reader of partitions, and another writer: offsets, limits, planning and
+  * checkpoints are Spark's.
   *
   * Spark's reader asks for the first and the last offset of the log after each poll, by seeking there and back, which
   * throws away what the client has fetched ahead. It needs the answer only where offsets are missing. This one asks
@@ -29,6 +31,11 @@ class HeadgateKafkaProvider extends KafkaSourceProvider {
 
   override def getTable(options: CaseInsensitiveStringMap): KafkaTable =
     new KafkaTable(options.getBoolean(KafkaSourceProvider.INCLUDE_HEADERS, false)) {
+      override def newWriteBuilder(info: LogicalWriteInfo): WriteBuilder = {
+        val write = new RecordWrite(super.newWriteBuilder(info).build().asInstanceOf[KafkaWrite])
+        new WriteBuilder { override def build(): Write = write }
+      }
+
       override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = () =>
         new KafkaScan(options) {
           override def toBatch: Batch = new PolledBatch(super.toBatch())
@@ -43,7 +50,6 @@ class HeadgateKafkaProvider extends KafkaSourceProvider {
 
 private class PolledBatch(batch: Batch) extends Batch {
   override def planInputPartitions(): Array[InputPartition] = batch.planInputPartitions()
-
   override def createReaderFactory(): PartitionReaderFactory = PolledReaderFactory
 }
 
@@ -56,14 +62,10 @@ private class PolledStream(stream: KafkaMicroBatchStream, delay: Long) extends S
   private var tookAll = false
 
   override def createReaderFactory(): PartitionReaderFactory = PolledReaderFactory
-
   override def planInputPartitions(start: Offset, end: Offset): Array[InputPartition] =
     stream.planInputPartitions(start, end)
-
   override def initialOffset(): Offset = stream.initialOffset()
-
   override def getDefaultReadLimit: ReadLimit = stream.getDefaultReadLimit
-
   override def latestOffset(): Offset = stream.latestOffset()
 
   override def latestOffset(start: Offset, limit: ReadLimit): Offset = {
@@ -84,17 +86,11 @@ private class PolledStream(stream: KafkaMicroBatchStream, delay: Long) extends S
   }
 
   override def reportLatestOffset(): Offset = stream.reportLatestOffset()
-
   override def deserializeOffset(json: String): Offset = stream.deserializeOffset(json)
-
   override def prepareForTriggerAvailableNow(): Unit = stream.prepareForTriggerAvailableNow()
-
   override def commit(end: Offset): Unit = stream.commit(end)
-
   override def stop(): Unit = stream.stop()
-
   override def metrics(latest: ju.Optional[Offset]): ju.Map[String, String] = stream.metrics(latest)
-
   override def toString: String = stream.toString
 }
 
@@ -141,7 +137,6 @@ private class PolledReader(wanted: KafkaBatchInputPartition) extends PartitionRe
   }
 
   override def get(): InternalRow = row
-
   override def close(): Unit = lease.release()
 
   /** The next record; null where there was none in what was polled, or none before `until`. */
@@ -225,7 +220,6 @@ private class RecordRow(topic: String, withHeaders: Boolean) extends BaseGeneric
   }
 
   override def setNullAt(ordinal: Int): Unit = throw new UnsupportedOperationException
-
   override def update(ordinal: Int, value: Any): Unit = throw new UnsupportedOperationException
 
   private def timestamp = DateTimeUtils.fromJavaTimestamp(new Timestamp(record.timestamp))

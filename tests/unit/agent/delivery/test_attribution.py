@@ -29,6 +29,13 @@ SEND = f"""{ABORTED}\tat org.apache.spark.sql.kafka010.KafkaRowWriter.checkForEr
 Caused by: org.apache.kafka.common.errors.TimeoutException: Expiring 3 record(s) for out-1:30002 ms has passed since \
 batch creation
 """
+POLL = f"""{ABORTED}Caused by: java.util.concurrent.TimeoutException: Cannot get record for offset 7 in 10 ms
+\tat org.apache.spark.sql.kafka010.PolledReader.explainNothing(KafkaReader.scala:190)
+\tat org.apache.spark.sql.kafka010.RecordWriter.write(KafkaWriter.scala:40)
+"""
+RECORD = f"""{ABORTED}Caused by: java.lang.IllegalStateException: closed
+\tat org.apache.spark.sql.kafka010.RecordWriter.write(KafkaWriter.scala:40)
+"""
 POST = """Traceback (most recent call last):
   File "/srv/workers/agent/http/chunked_writer.py", line 80, in _send
 ConnectionError: refused
@@ -42,8 +49,16 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
 
 @pytest.mark.parametrize(
     ("text", "side"),
-    [(FETCH, Side.SOURCE), (POSITION, Side.SOURCE), (SEND, Side.SINK), (POST, Side.SINK), (ABORTED, None)],
-    ids=["fetch", "position", "send", "post", "nobody"],
+    [
+        (FETCH, Side.SOURCE),
+        (POLL, Side.SOURCE),
+        (POSITION, Side.SOURCE),
+        (SEND, Side.SINK),
+        (RECORD, Side.SINK),
+        (POST, Side.SINK),
+        (ABORTED, None),
+    ],
+    ids=["fetch", "poll", "position", "send", "record", "post", "nobody"],
 )
 def test_the_innermost_frame_or_the_words_of_a_client_tell_who_raised_it(text: str, side: Side | None) -> None:
     assert side_of(RuntimeError(text)) is side

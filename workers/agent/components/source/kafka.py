@@ -24,6 +24,7 @@ from workers.agent.graph.component import Place, SourceBuilder
 from workers.agent.kafka import cluster_warnings
 from workers.agent.kafka.admin import NOT_COORDINATED, TIMEOUT, KafkaCluster
 from workers.agent.kafka.locating import Locator, headers_at
+from workers.agent.kafka.provider import PROVIDER
 from workers.agent.positions.checkpoint import Offsets
 from workers.agent.positions.guard import LogRange, Mirrored
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _INSPECTION_TIMEOUT = 2.0
-_FORMATS = {"headgate": "org.apache.spark.sql.kafka010.HeadgateKafkaProvider", "spark": "kafka"}
+_FORMATS = {"headgate": PROVIDER, "spark": "kafka"}
 _READER = {
     "failOnDataLoss": "true",
     "includeHeaders": "true",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,13 @@ from tests.factories import PipelineFactory, UserFactory
 from workers.simulated.agents import Agents
 from workers.simulated.host import SimulatedHost, SimulatedProcess
 from workers.simulated.supervisor import supervisor
-from workers.supervisor.tick.peers import ABANDONED_AFTER, CARE_EVERY, EVACUATED_AGAIN_AFTER, SILENT_AFTER
+from workers.supervisor.tick.peers import (
+    ABANDONED_AFTER,
+    CARE_EVERY,
+    EVACUATED_AGAIN_AFTER,
+    MOVED_AT_A_TIME,
+    SILENT_AFTER,
+)
 from workers.supervisor.tick.tick import Supervisor
 
 pytestmark = pytest.mark.django_db
@@ -269,15 +276,43 @@ class TestFence:
         assert Run.objects.get(number=1).exit_code == 16
 
     def test_a_pipeline_that_is_tied_to_its_host_waits_for_it(self, site: Site) -> None:
-        pipeline = site.pipeline(**FENCED)
-        assert pipeline.current_revision is not None
-        pipeline.current_revision.definition["placement"]["host"] = "a"
-        pipeline.current_revision.save()
+        pipeline = self._tied(site, "orders")
         site.ask(pipeline, OperationKind.START)
         site.pass_time(8)
         site.cut("a")
         site.pass_time(480, step=10)
         assert (site.phase(pipeline), site.where(pipeline)) == ("UNKNOWN", "a")
+
+    def test_many_pipelines_of_a_lost_host_move_a_few_in_a_tick_and_those_that_cannot_hold_up_nobody(
+        self, site: Site
+    ) -> None:
+        """Its own agents wait while a supervisor finds hosts for others."""
+        tied = [self._tied(site, f"a-{number:02}") for number in range(MOVED_AT_A_TIME + 3)]
+        moving = [site.pipeline(f"b-{number:02}", **FENCED) for number in range(2 * MOVED_AT_A_TIME + 3)]
+        Host.objects.update(slots=100, memory_limit=1 << 40, memory_bytes=1 << 40)
+        for pipeline in [*tied, *moving]:
+            site.ask(pipeline, OperationKind.START)
+        site.pass_time(12)
+        assert site.living()["a"] == len(tied) + len(moving)
+        site.cut("a")
+        site.pass_time(60 + GRACE + TAKEOVER_MARGIN - 10, step=CARE_EVERY)
+        assert {site.phase(pipeline) for pipeline in [*tied, *moving]} == {"UNKNOWN"}
+        seen = [0]
+        for _ in range(90):
+            site.pass_time(1)
+            seen.append(sum(site.where(pipeline) == "b" for pipeline in moving))
+        assert seen[-1] == len(moving)
+        assert max(after - before for before, after in pairwise(seen)) <= MOVED_AT_A_TIME
+        assert {site.where(pipeline) for pipeline in tied} == {"a"}
+        assert {site.phase(pipeline) for pipeline in tied} == {"UNKNOWN"}
+
+    @staticmethod
+    def _tied(site: Site, name: str) -> Pipeline:
+        pipeline = site.pipeline(name, **FENCED)
+        assert pipeline.current_revision is not None
+        pipeline.current_revision.definition["placement"]["host"] = "a"
+        pipeline.current_revision.save()
+        return pipeline
 
     def test_a_wall_clock_that_jumps_ends_no_lease(self, site: Site) -> None:
         pipeline = site.running(**FENCED)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from pipelines.domain.base.states import Phase
 from pipelines.domain.definitions.parts.leases import fence_of
 from pipelines.domain.lifecycle.operations import OnTimeout
 from pipelines.models import Host, Run
@@ -18,6 +19,7 @@ from pipelines.selectors.lifecycle import supervision
 from pipelines.services.runs import ownership
 from pipelines.services.runs.ownership import Lapsed
 from workers.ports import Clock, Now
+from workers.supervisor.tick.turns import Turns
 
 SILENT_AFTER = 30.0
 """Seconds; supervisors renew their leases every second."""
@@ -25,6 +27,10 @@ CARE_EVERY = 5.0
 """Seconds between two rounds over silent hosts."""
 ABANDONED_AFTER = 60.0
 """Seconds of silence after which a pipeline without a living run does not wait for its host any longer."""
+MOVED_AT_A_TIME = 10
+"""Pipelines of lost and drained hosts that a tick gives another one: each is a choice among all hosts."""
+MARKED_AT_A_TIME = 200
+"""Runs of a silent host that become UNKNOWN in a tick."""
 EVACUATED_AGAIN_AFTER = 600.0
 """Seconds after which a run that did not end in time, and went on, is asked again to leave a host that is drained."""
 
@@ -53,6 +59,11 @@ class Peers:
     _checked_at: float = 0.0
     _acted_at: float = -CARE_EVERY
     _sent_away: dict[tuple[int, str], float] = field(default_factory=dict)
+    _moves: Turns = field(init=False)
+    _marks: Turns = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._moves, self._marks = Turns(self.host, MOVED_AT_A_TIME), Turns(self.host, MARKED_AT_A_TIME)
 
     def check(self, clock: Clock) -> None:
         """One query; more, and not with every tick, only where a host is or was silent, or this one is being drained.
@@ -67,11 +78,15 @@ class Peers:
         silent = [row.name for row in others if self._is_silent(row.name, now)]
         drained = next((row for row in hosts if row.name == self.host and row.drained_at is not None), None)
         living = {row.name for row in hosts if self._lives(row.name, now)}
+        unfinished = self._moves.unfinished or self._marks.unfinished
+        self._moves.begin()
+        self._marks.begin()
         if drained:
-            _send_away(self.host, living)
+            self._send_away(living)
         self._quiet &= now.boottime - self._checked_at < SILENT_AFTER
         self._checked_at = now.boottime
-        if (self._quiet and not (silent or drained)) or now.boottime - self._acted_at < CARE_EVERY:
+        due = unfinished or now.boottime - self._acted_at >= CARE_EVERY
+        if not due or (self._quiet and not (silent or drained)):
             return
         self._acted_at = now.boottime
         held = {name for name in silent if self._care(name, living, now)}
@@ -117,16 +132,26 @@ class Peers:
     def _care(self, name: str, living: set[str], now: Now) -> bool:
         """Whether something on the host may still live."""
         lapsed, silence = self._seen[name].lapsed, self._silence(name, now)
-        held = False
-        for run in supervision.living_runs(name):
-            over = _proven_over(run, silence)
-            if not (over and ownership.take_over(run=run, lapsed=lapsed, living=living, now=now.wall)):
+        runs = supervision.living_runs(name)
+        over = {run.pk: run for run in runs if _proven_over(run, silence)}
+        taken = 0
+        for run in self._moves.some(f"over on {name}", over.values()):
+            if ownership.take_over(run=run, lapsed=lapsed, living=living, now=now.wall):
+                taken += 1
+            else:
                 ownership.mark_unknown(run=run, lapsed=lapsed)
-                held = True
+        news = [run for run in runs if run.pk not in over and run.pipeline.phase != Phase.UNKNOWN]
+        for run in self._marks.some(f"unknown on {name}", news):
+            ownership.mark_unknown(run=run, lapsed=lapsed)
         if silence >= ABANDONED_AFTER:
-            for pipeline in supervision.waiting_without_run(name):
+            for pipeline in self._moves.some(f"waiting on {name}", supervision.waiting_without_run(name)):
                 ownership.move(pipeline=pipeline, living=living, reason=f"{name} is silent.", lapsed=lapsed)
-        return held
+        return taken < len(runs)
+
+    def _send_away(self, living: set[str]) -> None:
+        """Pipelines of this host, which is being drained, start their next run elsewhere."""
+        for pipeline in self._moves.some("waiting here", supervision.waiting_without_run(self.host)):
+            ownership.move(pipeline=pipeline, living=living, reason=f"{self.host} is being drained.")
 
     def _report(self, hosts: list[Host], silent: list[str], held: set[str], now: Now) -> bool:
         """Whether an alert of a silent host stood."""
@@ -145,9 +170,3 @@ def _lease_of(row: Host) -> Lapsed:
 def _proven_over(run: Run, silence: float) -> bool:
     fence = fence_of(run.revision.definition)
     return fence is not None and silence >= fence.proof
-
-
-def _send_away(host: str, living: set[str]) -> None:
-    """Pipelines of a host that is being drained start their next run elsewhere."""
-    for pipeline in supervision.waiting_without_run(host):
-        ownership.move(pipeline=pipeline, living=living, reason=f"{host} is being drained.")

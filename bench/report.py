@@ -22,6 +22,7 @@ _WAYS = {
     "at_once": "trigger_interval_ms: 0",
     "interval": "the default",
     "target_latency": "target_latency: 500ms",
+    "small": "the same, jvm_profile: small",
     "real_time": "mode: real_time",
 }
 COLUMNS = {

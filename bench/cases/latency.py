@@ -26,11 +26,14 @@ def latency(bench: Bench) -> list[Result]:
 
 
 def small_batches(bench: Bench) -> list[Result]:
-    """The ways to move few records: as soon as possible, by default, within a latency, and record by record."""
+    """The ways to move few records: as soon as possible, by default, within a latency, the same with the profile of
+    small agents, and record by record."""
+    half_a_second = {"target_latency": "500ms"}
     systems = [
         Headgate(variant="at_once"),
         Headgate(variant="interval", delivery={}),
-        Headgate(variant="target_latency", delivery={"target_latency": "500ms"}),
+        Headgate(variant="target_latency", delivery=half_a_second),
+        Headgate(variant="small", delivery=half_a_second, launcher={"jvm_profile": "small"}),
         Headgate("real_time", variant="real_time"),
     ]
     able = bench.able("small_batches", systems)

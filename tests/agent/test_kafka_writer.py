@@ -13,7 +13,7 @@ from pyspark.sql import types as t
 from tests.agent.topics import Topics
 from workers.agent.base.event import HEADERS_TYPE
 from workers.agent.graph.batch import IS_DELIVERED
-from workers.agent.kafka.provider import PROVIDER
+from workers.agent.kafka.records import PROVIDER
 
 FORMATS = {"headgate": PROVIDER, "spark": "kafka"}
 FILTERED = IS_DELIVERED + 1

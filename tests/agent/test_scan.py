@@ -13,7 +13,7 @@ from pyspark.sql import functions as f
 
 from tests.agent.topics import Topics
 from workers.agent.components.source.kafka import _FORMATS
-from workers.agent.spark.scan import as_read
+from workers.agent.delivery.scan import as_read
 from workers.agent.spark.session import generate_code
 
 COUNT = 2000

@@ -18,8 +18,8 @@ from workers import crash_points
 from workers.agent.delivery.gate import Cancelled, Gate, Position
 from workers.agent.delivery.joint_write import JointWrite, joint_writes
 from workers.agent.delivery.ledger import ChannelLedger
+from workers.agent.delivery.scan import as_read
 from workers.agent.positions.checkpoint import Checkpoint, Offsets
-from workers.agent.spark.scan import as_read
 from workers.agent.spark.session import generate_code, is_local
 
 if TYPE_CHECKING:

@@ -11,6 +11,8 @@ from pipelines.domain.base.positions import TopicPartition
 from workers.agent.base import event_values, flume_avro
 from workers.agent.base.event import COPY_MARK, HEADERS_TYPE, ORIGIN_HEADER
 
+PROVIDER = "org.apache.spark.sql.kafka010.HeadgateKafkaProvider"
+"""Who reads and writes them: the source and the sink of the module for the agents' JVM (workers/agent/jvm)."""
 _BATCH_OVERHEAD = 61
 _RECORD_OVERHEAD = 21
 _HEADER_OVERHEAD = 10

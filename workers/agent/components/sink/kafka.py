@@ -34,7 +34,6 @@ from workers.agent.kafka import cluster_warnings, producers
 from workers.agent.kafka import records as kafka_records
 from workers.agent.kafka.admin import KafkaCluster
 from workers.agent.kafka.locating import Locator, headers_at
-from workers.agent.kafka.provider import PROVIDER
 from workers.agent.kafka.short_tail import SHORT, ShortTail, records
 from workers.agent.kafka.tail import Tail
 from workers.agent.positions.checkpoint import Offsets
@@ -157,7 +156,7 @@ class Builder(SinkBuilder):
         """Spark writes and waits for all acknowledgements."""
         planned = attempt.planned
         records = attempt.in_columns(self._columns(planned.source, planned.channel, copies=attempt.copies))
-        repeats.refused(records).write.format(PROVIDER).mode("append").options(**self._options()).save()
+        repeats.refused(records).write.format(kafka_records.PROVIDER).mode("append").options(**self._options()).save()
         return attempt.counts
 
     @property
@@ -171,7 +170,7 @@ class Builder(SinkBuilder):
         """By a column with the topic."""
         own = [(attempt, sink._whole_columns(attempt)) for sink, attempt in passes if isinstance(sink, Builder)]
         options = {name: value for name, value in self._options().items() if name != "topic"}
-        repeats.refused(together(own)).write.format(PROVIDER).mode("append").options(**options).save()
+        repeats.refused(together(own)).write.format(kafka_records.PROVIDER).mode("append").options(**options).save()
 
     def _whole_columns(self, attempt: Attempt) -> list[Column]:
         planned = attempt.planned

@@ -24,7 +24,7 @@ from workers.agent.graph.component import Place, SourceBuilder
 from workers.agent.kafka import cluster_warnings
 from workers.agent.kafka.admin import NOT_COORDINATED, TIMEOUT, KafkaCluster
 from workers.agent.kafka.locating import Locator, headers_at
-from workers.agent.kafka.provider import PROVIDER
+from workers.agent.kafka.records import PROVIDER
 from workers.agent.positions.checkpoint import Offsets
 from workers.agent.positions.guard import LogRange, Mirrored
 

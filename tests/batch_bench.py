@@ -27,6 +27,7 @@ from workers.agent.delivery.ledger import ChannelLedger
 from workers.agent.delivery.query import ReadQuery
 from workers.agent.graph.batch import Attempt, Refusal
 from workers.agent.graph.component import DeadLetterBuilder, Place, Resolution, SinkBuilder
+from workers.agent.graph.kept import Events
 from workers.agent.positions.checkpoint import Checkpoint, dump
 from workers.agent.run_dir.journal_writer import Journal
 from workers.agent.sink_processors import Processor
@@ -294,7 +295,7 @@ class Stage:
         self.sink.failing = 1
         bench.gate.stop(cancel=True)
         with pytest.raises(Cancelled):
-            bench.ledger.deliver(FRAME, 0, {KEY: 6})
+            bench.ledger.deliver(Events(FRAME), 0, {KEY: 6})
         (planned,) = self.disk.of_kind(Planned)
         return planned
 

@@ -16,6 +16,7 @@ from pipelines.domain.ledger.journal import Planned
 from pipelines.domain.ledger.ledger import Counts
 from workers.agent.graph.batch import Attempt, Batch, Classifier
 from workers.agent.graph.component import Place, SinkBuilder, builder
+from workers.agent.graph.kept import Events
 
 SCHEMA = (
     "key binary, body binary, headers array<struct<key:string,value:binary>>, topic string, partition int, "
@@ -74,7 +75,7 @@ class Sink:
     def write(self, events: list[Given], batch: int = 0) -> Counts:
         """Deliver one batch."""
         classifier = Classifier("lake", "sources.shop.selector", keeps_bad=True)
-        whole = Batch(frame(self.session, events), planned(batch, len(events)), classifier)
+        whole = Batch(Events(frame(self.session, events)), planned(batch, len(events)), classifier)
         self.last = whole.attempt(self.builder.place.path, self.builder.refuses())
         return self.builder.write(self.last)
 

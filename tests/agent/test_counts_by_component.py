@@ -22,6 +22,7 @@ from tests.counts import is_balanced
 from workers.agent.base.event import Event
 from workers.agent.graph import compile as compiler
 from workers.agent.graph.batch import Batch, Refusal
+from workers.agent.graph.kept import Events
 from workers.agent.graph.quarantine import marked, of_read
 from workers.agent.positions.held import Bits, Copies, Held
 
@@ -97,7 +98,7 @@ class Pipeline:
     def counted(self, channel: str, refused: bytes | None = None) -> Counts:
         """What a pass counts of a channel whose sink refuses one body; every record has a verdict, in its part."""
         reason = None if refused is None else f.when(f.col("body") == f.lit(refused), f.lit("refused"))
-        batch = Batch(self.frame, PLANNED, self.graph.classifier("shop", channel))
+        batch = Batch(Events(self.frame), PLANNED, self.graph.classifier("shop", channel))
         attempt = batch.attempt(f"sinks.{channel}", reason)
         delivered = attempt.events.collect()
         assert is_balanced(attempt.counts), attempt.counts
@@ -301,7 +302,7 @@ def test_what_an_interceptor_does_without_saying_so_unbalances_the_pass(
     )
     for part in pipeline.graph.interceptors["shop"]:
         monkeypatch.setattr(type(part), "causes", frozenset())
-    batch = Batch(pipeline.frame, PLANNED, pipeline.graph.classifier("shop", "lake"))
+    batch = Batch(Events(pipeline.frame), PLANNED, pipeline.graph.classifier("shop", "lake"))
     attempt = batch.attempt("sinks.lake", None)
     attempt.events.write.format("noop").mode("append").save()
     assert (attempt.counts.dead_lettered, attempt.counts.unattributed, attempt.counts.balanced) == (2, 2, False)
@@ -313,7 +314,7 @@ def test_bytes_are_of_the_bodies_that_arrive_whatever_columns_a_sink_writes(sess
     given = [*events("a", "four", "filtered", "seven77"), In(body=None, offset=4)]
     pipeline = Pipeline(session, given, [{**FILTER, "regex": "filtered"}])
     held = Held({Copies(TopicPartition("t", 0), 0): Bits(0, bytes([0b00000011]))}, records=2)
-    batch = Batch(pipeline.frame, PLANNED, pipeline.graph.classifier("shop", "lake"))
+    batch = Batch(Events(pipeline.frame), PLANNED, pipeline.graph.classifier("shop", "lake"))
     attempt = batch.attempt("sinks.lake", None, held)
     written = delivered(attempt.in_columns([f.lit(b"a long value").alias("value")]))
     assert [row["value"] for row in written] == [b"a long value"] * 2
@@ -326,7 +327,7 @@ def test_bytes_are_of_the_bodies_that_arrive_whatever_columns_a_sink_writes(sess
 
 def test_an_attempt_that_the_sink_has_from_an_agent_that_counted_no_bytes_has_none(session: SparkSession) -> None:
     pipeline = Pipeline(session, events("a"))
-    attempt = Batch(pipeline.frame, PLANNED, pipeline.graph.classifier("shop", "lake")).attempt("sinks.lake")
+    attempt = Batch(Events(pipeline.frame), PLANNED, pipeline.graph.classifier("shop", "lake")).attempt("sinks.lake")
     attempt.refuse([Refusal(None, b"a", [], "t", 0, 3, "no")])
     attempt.already(Counts(read=2, delivered=1, dead_lettered=1))
     assert attempt.counts.bytes_out is None

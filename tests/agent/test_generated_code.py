@@ -19,6 +19,7 @@ from tests.agent.expressions import SCHEMA, In, whole_plan
 from workers.agent.base.event import Event
 from workers.agent.graph import compile as compiler
 from workers.agent.graph.batch import Batch
+from workers.agent.graph.kept import Events
 from workers.agent.kafka import records
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "reference" / "components" / "examples"
@@ -56,7 +57,7 @@ def plan(session: SparkSession, definition: Mapping[str, Any]) -> str:
     frame = compiler.intercept(rows, event, graph.interceptors[source], graph.selectors[source])
     channel = next(iter(definition["channels"]))
     planned = Planned(source=source, channel=channel, batch=0, ranges=[])
-    attempt = Batch(frame, planned, graph.classifier(source, channel)).attempt("sinks.out")
+    attempt = Batch(Events(frame), planned, graph.classifier(source, channel)).attempt("sinks.out")
     sink = registry.get("sink", "kafka").model_validate(SINK)
     return whole_plan(attempt.in_columns(records.columns(sink, "p/s/c", 4, copies=attempt.copies)))
 

@@ -39,6 +39,7 @@ from workers.agent.delivery.delivery import Listener, SinkGroup
 from workers.agent.delivery.gate import Gate
 from workers.agent.graph.batch import Attempt, Batch, Classifier
 from workers.agent.graph.component import Place, Resolution, SinkBuilder
+from workers.agent.graph.kept import Events
 from workers.agent.sink_processors.failover import Failover
 from workers.agent.spark import deadline
 
@@ -186,7 +187,9 @@ def test_abandoned_tasks_are_counted_and_end_the_run_where_they_hold_all_slots_o
     clock = iter(range(1000)).__next__
     processor = Failover(["stuck"], {"stuck": 1}, 1, clock=clock, wall=clock)
     group = SinkGroup("g", "failover", {"stuck": stuck}, processor, Gate(1), share=2)
-    batch = Batch(frame(session, numbered(10)).coalesce(1), planned(0, 10), Classifier("lake", "", keeps_bad=True))
+    batch = Batch(
+        Events(frame(session, numbered(10)).coalesce(1)), planned(0, 10), Classifier("lake", "", keeps_bad=True)
+    )
     failures: list[str] = []
     with silent_server() as port:
         stuck.port = port

@@ -24,6 +24,7 @@ from tests.counts import is_balanced, not_once
 from workers.agent.components.sink.kafka import Builder
 from workers.agent.graph.batch import Attempt, Batch
 from workers.agent.graph.component import Place
+from workers.agent.graph.kept import Events
 from workers.agent.graph.together import together
 from workers.agent.kafka import records
 
@@ -44,7 +45,9 @@ CASES: dict[str, Case] = {
 def made_by(pipeline: Pipeline, refused: str | None) -> dict[str, Attempt]:
     reason = None if refused is None else f.when(f.col("body") == f.lit(refused.encode()), f.lit("refused"))
     return {
-        name: Batch(pipeline.frame, PLANNED, pipeline.graph.classifier("shop", name)).attempt(f"sinks.{name}", reason)
+        name: Batch(Events(pipeline.frame), PLANNED, pipeline.graph.classifier("shop", name)).attempt(
+            f"sinks.{name}", reason
+        )
         for name in CHANNELS
     }
 

@@ -121,7 +121,8 @@ def test_rows_that_are_not_to_be_delivered_are_passed_over(session: SparkSession
 def test_the_verdict_of_an_event_is_a_number_as_its_writer_reads_it(session: SparkSession) -> None:
     from tests.agent.test_counts_by_component import FILTER, PLANNED, Pipeline, events
     from workers.agent.graph.batch import Batch
+    from workers.agent.graph.kept import Events
 
     pipeline = Pipeline(session, events("a", "b"), [{**FILTER, "regex": "a"}])
-    attempt = Batch(pipeline.frame, PLANNED, pipeline.graph.classifier("shop", "lake")).attempt("sinks.lake")
+    attempt = Batch(Events(pipeline.frame), PLANNED, pipeline.graph.classifier("shop", "lake")).attempt("sinks.lake")
     assert attempt.in_columns([]).schema["verdict"].dataType == t.IntegerType()

@@ -19,6 +19,7 @@ from tests.agent.sinks import Given, numbered, planned, sink
 from workers.agent.base.event import HEADERS_TYPE
 from workers.agent.base.findings import Refused
 from workers.agent.graph.batch import Batch, Classifier
+from workers.agent.graph.kept import Events
 
 
 def visible(directory: Path) -> list[Path]:
@@ -123,7 +124,7 @@ def test_row_groups_of_parquet_are_read_back_and_large_enough_to_skip_by(session
     columns = "null key", f"cast(concat({pieces}) as binary) body", "array() headers", "'in' topic", "0 partition"
     rows = session.range(0, 50_000, 1, 2).selectExpr(*columns, "id offset")
     rows = rows.withColumn("key", rows["key"].cast("binary")).withColumn("headers", rows["headers"].cast(HEADERS_TYPE))
-    batch = Batch(rows, planned(0, 50_000), Classifier("lake", "sources.shop.selector", keeps_bad=True))
+    batch = Batch(Events(rows), planned(0, 50_000), Classifier("lake", "sources.shop.selector", keeps_bad=True))
     assert made.builder.write(batch.attempt()).delivered == 50_000
     (path,) = visible(tmp_path)
     with pyarrow.parquet.ParquetFile(path) as file:

@@ -21,6 +21,7 @@ from workers.agent.base.findings import Blocked, Refused
 from workers.agent.delivery.delivery import Listener, SinkGroup
 from workers.agent.delivery.gate import Gate
 from workers.agent.graph.batch import Batch, Classifier
+from workers.agent.graph.kept import Events
 from workers.agent.postgres.connection import Database
 from workers.agent.sink_processors.default import Default
 
@@ -182,7 +183,7 @@ def test_a_batch_whose_key_stands_for_other_ranges_blocks_and_leaves_the_table_a
     processor = Default(["lake"], clock=time.monotonic, wall=time.time)
     group = SinkGroup("", "default", {"lake": made.builder}, processor, Gate(1))
     batch = Batch(
-        frame(session, numbered(6)), planned(0, 6), Classifier("lake", "sources.shop.selector", keeps_bad=True)
+        Events(frame(session, numbered(6))), planned(0, 6), Classifier("lake", "sources.shop.selector", keeps_bad=True)
     )
     with pytest.raises(Blocked) as blocked:
         group.deliver(batch, Listener(lambda _: None, lambda _: None))

@@ -13,6 +13,7 @@ from pipelines.domain.ledger.ledger import Counts
 from tests.agent.expressions import delivered
 from tests.agent.test_counts_by_component import FILTER, PLANNED, Pipeline, events
 from workers.agent.graph.batch import Batch
+from workers.agent.graph.kept import Events
 
 FILTERS: list[dict[str, Any]] = [{**FILTER, "regex": "a"}, {**FILTER, "regex": "b"}]
 
@@ -27,7 +28,7 @@ def test_the_same_is_delivered_and_less_is_counted(
     monkeypatch.setattr(without, "_replace", monkeypatch.setattr)
     without.WITHOUT[what]()
     pipeline = Pipeline(session, events("a", "b", "c", "d"), FILTERS)
-    attempt = Batch(pipeline.frame, PLANNED, pipeline.graph.classifier("shop", "lake")).attempt("sinks.lake")
+    attempt = Batch(Events(pipeline.frame), PLANNED, pipeline.graph.classifier("shop", "lake")).attempt("sinks.lake")
     written = delivered(attempt.in_columns([f.col("body").alias("value")]))
     assert [bytes(row["value"]) for row in written] == [b"c", b"d"]
     assert attempt.counts == expected

@@ -37,13 +37,14 @@ from workers.agent.delivery.delivery import Delivery, Failure, Listener, SinkGro
 from workers.agent.delivery.gate import Cancelled
 from workers.agent.graph.batch import Batch, Classifier
 from workers.agent.graph.component import Look
+from workers.agent.graph.kept import Events
 from workers.agent.positions.checkpoint import Offsets, ranges
 from workers.agent.positions.held import Held
 from workers.agent.run_dir.journal_writer import Journal
 from workers.agent.sink_processors import AllFailed
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
     from workers.agent.delivery.joint_write import JointWrite
 
@@ -141,7 +142,7 @@ class ChannelLedger:
         self._journal = journal
         self.optional = optional
         self.sometimes_optional = sometimes_optional
-        self._in_hand: DataFrame | None = None
+        self._in_hand: Events | None = None
         self._must_arrive: bool | None = None
         self._asking = threading.Lock()
         self._left_alone_until = 0.0
@@ -224,23 +225,23 @@ class ChannelLedger:
         it."""
         return not (self.optional or self.sometimes_optional or self._open)
 
-    def deliver(self, frame: DataFrame, number: int, ends: Offsets, joint: JointWrite | None = None) -> None:
+    def deliver(self, events: Events, number: int, ends: Offsets, joint: JointWrite | None = None) -> None:
         """Plan a batch, deliver it, keep its dead letters, and write that it is done. `joint`: its first attempt is
         written with those of other channels."""
         started = time.monotonic()
-        self._in_hand, self._must_arrive = frame, None
+        self._in_hand, self._must_arrive = events, None
         self.progress.start()
         self._journal_added_partitions(ends)
         planned = self._plan(number, ends)
         self._journal.append(planned)
         crash_points.reach("agent.planned")
         spent = {BatchStep.PLAN: _ms_since(started)}
-        done = self._with_overrun(self._done(planned, frame, started, spent, joint))
+        done = self._with_overrun(self._done(planned, events, started, spent, joint))
         self._journal.append(done)
         crash_points.reach("agent.done")
         self._finish(done, ends)
 
-    def warm_up(self, events: DataFrame) -> None:
+    def warm_up(self, events: Events) -> None:
         """Go the way of a batch without events up to the sinks; nobody is told of it."""
         nothing = Planned(source=self.source, channel=self.channel, batch=0, ranges=[])
         self.group.warm_up(Batch(events, nothing, self._classifier))
@@ -352,12 +353,12 @@ class ChannelLedger:
     def _done(
         self,
         planned: Planned,
-        frame: DataFrame,
+        events: Events,
         started: float,
         spent: dict[BatchStep, int],
         joint: JointWrite | None,
     ) -> Done:
-        batch = Batch(frame, planned, self._classifier)
+        batch = Batch(events, planned, self._classifier)
         if time.monotonic() < self._left_alone_until and not self.must_arrive():
             return self._dropped(batch, started, spent)
         deduplication = self._deduplication(planned)
@@ -398,9 +399,9 @@ class ChannelLedger:
                 self._must_arrive = self._in_hand is None or self._has_required(self._in_hand)
             return self._must_arrive
 
-    def _has_required(self, frame: DataFrame) -> bool:
+    def _has_required(self, events: Events) -> bool:
         try:
-            return self._classifier.must_arrive(frame)
+            return self._classifier.must_arrive(events)
         except Exception as error:
             say(f"a batch is held, because its events could not be inspected: {cause_of(error)}")
             return True

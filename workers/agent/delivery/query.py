@@ -19,6 +19,7 @@ from workers.agent.delivery.gate import Cancelled, Gate, Position
 from workers.agent.delivery.joint_write import JointWrite, joint_writes
 from workers.agent.delivery.ledger import ChannelLedger
 from workers.agent.delivery.scan import as_read
+from workers.agent.graph.kept import Events, KeptPlans
 from workers.agent.positions.checkpoint import Checkpoint, Offsets
 from workers.agent.spark.session import generate_code, is_local
 
@@ -61,6 +62,7 @@ class ReadQuery:
         self._share = share
         self._batch: int | None = None
         self._compiled: bool | None = None
+        self._plans = KeptPlans()
         self._events: Callable[[DataFrame], DataFrame] = lambda batch: batch
         self._query: StreamingQuery | None = None
         self._ended = threading.Event()
@@ -69,7 +71,7 @@ class ReadQuery:
         self, endless: Endless, trigger_ms: int, on_end: Callable[[ReadQuery, BaseException | None], None]
     ) -> None:
         """Start the query; `on_end` hears in a thread of its own how it ended."""
-        self._events = endless.events
+        self._events, self._plans = endless.events, KeptPlans()
         writer = endless.frame.writeStream.queryName(self.name).option("checkpointLocation", str(self.checkpoint.path))
         self._query = writer.trigger(processingTime=f"{trigger_ms} milliseconds").foreachBatch(self.run_batch).start()
         threading.Thread(target=self._await, args=(on_end,), name=f"await {self.name}", daemon=True).start()
@@ -157,27 +159,34 @@ class ReadQuery:
             if not small:
                 frame = as_read(self._query, frame)
             joints = joint_writes(due, f"{self.name}/{number}")
-            with self._evaluated(frame, 1 if small else self._share, _passes(due, joints)) as events:
+            with self._evaluated(frame, small=small, passes=_passes(due, joints)) as events:
                 due.sort(key=lambda ledger: (ledger.optional, ledger.sometimes_optional))
                 deliver = {each: partial(each.deliver, events, number, ends, joints.get(each)) for each in due}
                 _side_by_side(deliver, self._abort)
 
     @contextmanager
-    def _evaluated(self, frame: DataFrame, tasks: int | None, passes: int) -> Iterator[DataFrame]:
-        """The events of a batch, which is written in so many passes and becomes so many tasks at most: to make one and
-        to wait for it costs more than the events of a small batch."""
-        events = self._events(frame.coalesce(tasks) if tasks else frame)
-        with _kept(events) if self._keep or passes > 1 else _as_it_is(events) as kept:
-            yield kept
+    def _evaluated(self, frame: DataFrame, *, small: bool, passes: int) -> Iterator[Events]:
+        """The events of a batch, which is written in so many passes. A small one is a single task: to make another and
+        to wait for it costs more than its events. Where it is written once, it may be by the plan of one before."""
+        tasks = 1 if small else self._share
+
+        def events(given: DataFrame) -> DataFrame:
+            return self._events(given.coalesce(tasks) if tasks else given)
+
+        if self._keep or passes > 1:
+            with _kept(events(frame)) as kept:
+                yield Events(kept)
+        else:
+            yield Events(frame, events, self._plans if small else None)
 
     def warm_up(self, frame: DataFrame, endless: Endless) -> None:
         """Go through a batch without rows, both as a small and as a large one."""
         self._events = endless.events
         for compiled in (False, True):
             generate_code(frame.sparkSession, compiled)
-            with self._evaluated(frame, self._share if compiled else 1, len(self.channels)) as events:
+            with self._evaluated(frame, small=not compiled, passes=len(self.channels)) as events:
                 for ledger in self.channels:
-                    ledger.warm_up(events)
+                    ledger.warm_up(Events(events.frame))
 
     def _size(self, due: Sequence[ChannelLedger], ends: Offsets) -> int:
         return max(sum(end - ledger.positions.get(key, 0) for key, end in ends.items()) for ledger in due)
@@ -211,11 +220,6 @@ class ReadQuery:
 def _passes(due: Sequence[ChannelLedger], joints: Mapping[ChannelLedger, JointWrite]) -> int:
     """How often a batch is read and evaluated, if it is not kept."""
     return len(due) - len(joints) + len(set(joints.values()))
-
-
-@contextmanager
-def _as_it_is(frame: DataFrame) -> Iterator[DataFrame]:
-    yield frame
 
 
 @contextmanager

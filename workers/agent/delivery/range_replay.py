@@ -38,6 +38,7 @@ from workers.agent.delivery.gate import Cancelled, Gate, Position, TurnedAway
 from workers.agent.delivery.ledger import ChannelLedger
 from workers.agent.graph import compile as compiler
 from workers.agent.graph.component import Builder
+from workers.agent.graph.kept import Events
 from workers.agent.run_dir.journal_writer import Journal
 from workers.agent.sink_processors import processor
 
@@ -145,7 +146,7 @@ class RangeReplays:
                 place,
                 order,
                 lambda start=start, end=end, batch=batch: ledger.deliver(  # type: ignore[misc]
-                    compiler.past(spark, graph, Read(order.source, (order.channel,)), {key: start}, {key: end}),
+                    Events(compiler.past(spark, graph, Read(order.source, (order.channel,)), {key: start}, {key: end})),
                     batch,
                     {key: end},
                 ),

@@ -23,6 +23,7 @@ from workers.agent.delivery.delivery import cause_of
 from workers.agent.delivery.query import ReadQuery
 from workers.agent.delivery.real_time import Query
 from workers.agent.graph import compile as compiler
+from workers.agent.graph.kept import Events
 from workers.agent.positions.guard import LogRange
 from workers.agent.spark.session import without_rows
 
@@ -96,7 +97,7 @@ def _deliver_nothing(spark: SparkSession, graph: compiler.Graph, query: Query, l
         query.warm_up(empty, endless)
     else:
         for ledger in query.channels:
-            ledger.warm_up(endless.events(empty))
+            ledger.warm_up(Events(empty, endless.events))
 
 
 def _read_nothing(spark: SparkSession, graph: compiler.Graph, query: Query, log: Log, tmp: Path) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import base64
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,6 +25,7 @@ from pipelines.domain.ledger.journal import Planned
 from pipelines.domain.ledger.ledger import Cause, Counts
 from pipelines.domain.runs.crashes import QUARANTINE
 from workers.agent.base.event import ORIGIN
+from workers.agent.graph.kept import Events, KeptPlans, Write
 from workers.agent.positions.held import Held
 
 if TYPE_CHECKING:
@@ -92,16 +93,16 @@ class Classifier:
     _known: dict[str, Classification] = field(default_factory=dict, compare=False)
 
     def classification(
-        self, frame: DataFrame, sink: str, refused: Column | None, held: Held | None = None
+        self, events: DataFrame | Events, sink: str, refused: Column | None, held: Held | None = None
     ) -> Classification:
-        """How the events of this judge's frames, which all have the same columns, are judged and counted on their way
+        """How the events of this judge's batches, which all have the same columns, are judged and counted on their way
         to the sink at path `sink`, which holds some of them already. Expressions are made once: making them costs more
         than a small batch."""
         if held is not None:
-            return self._classification(frame.columns, sink, refused, held)
+            return self._classification(events.columns, sink, refused, held)
         known = self._known.get(sink)
         if known is None or known.refused is not refused:
-            known = self._known[sink] = self._classification(frame.columns, sink, refused)
+            known = self._known[sink] = self._classification(events.columns, sink, refused)
         return known
 
     def _classification(
@@ -124,9 +125,9 @@ class Classifier:
             reason=self._reason(frozenset(columns), sink, refused),
         )
 
-    def must_arrive(self, frame: DataFrame) -> bool:
+    def must_arrive(self, events: Events) -> bool:
         """Whether the channel is required for any event of these that it has to deliver."""
-        return self.classification(frame, "", None).has_required(frame, self.channel)
+        return self.classification(events, "", None).has_required(events.frame, self.channel)
 
     def _conditions(self, columns: frozenset[str], sink: str, refused: Column | None) -> Iterator[Condition]:
         if "problem" in columns:
@@ -252,58 +253,87 @@ class Classification:
 
 @dataclass(frozen=True)
 class Batch:
-    """The frame of a batch, its journal entry, and who judges its events."""
+    """The events of a batch, its journal entry, and who judges them."""
 
-    frame: DataFrame
+    events: Events
     planned: Planned
     classifier: Classifier
 
     @property
     def spark(self) -> SparkSession:
-        """The session of the frame."""
-        return self.frame.sparkSession
+        """The session of the events."""
+        return self.events.spark
 
     def attempt(self, sink: str = "", refused: Column | None = None, held: Held | None = None) -> Attempt:
         """Try to deliver it to the sink at path `sink`, but for what is `held`; counts belong to one attempt only."""
-        return Attempt(self, self.classifier.classification(self.frame, sink, refused, held), sink)
+        classification = self.classifier.classification(self.events, sink, refused, held)
+        return Attempt(self, classification, sink, None if held is not None else self.events.plans)
 
 
 class Attempt:
     """One pass over a batch: `events`, or what `in_columns` gives, must be written by one action; then there are
-    `counts`. `repeats`: tasks of the write that ran more than once, because a cluster lost them; `ms`: how long
-    the write took."""
+    `counts`. `sink`: the path of that which is written to; `repeats`: tasks of the write that ran more than once,
+    because a cluster lost them; `ms`: how long the write took; `plans`: those of earlier batches, if one may serve."""
 
-    def __init__(self, batch: Batch, classification: Classification, sink: str) -> None:
+    def __init__(self, batch: Batch, classification: Classification, sink: str, plans: KeptPlans | None) -> None:
         self.planned = batch.planned
-        self._batch, self._classification, self._sink = batch, classification, sink
+        self.plans = plans
+        self._batch, self._classification, self.sink = batch, classification, sink
         self.repeats = 0
         self.ms = 0
         self._refusals: list[Refusal] = []
         self._counted, self._mark = Observation(), ""
-        self._counts: Counts | None = None
+        self._found: tuple[Counts, int] | None = None
         self._already: Counts | None = None
-        self._held = 0
 
     @cached_property
     def events(self) -> DataFrame:
         """What the sink must take: key, body, headers and origin, and `copy` where a record can be several events."""
-        return self._classification.delivered(self._batch.frame, self._counted).select(*self._classification.own)
+        return self._classification.delivered(self._batch.events.frame, self._counted).select(*self._classification.own)
 
     def in_columns(self, columns: Sequence[Column]) -> DataFrame:
         """All events in the sink's own columns, with others that it has to pass over. Where there is a `verdict`, it
         has to take those that are IS_DELIVERED."""
-        return self._classification.all_in(self._batch.frame, self._counted, columns)
+        return self._classification.all_in(self._batch.events.frame, self._counted, columns)
 
-    def counted_in(self, observation: Observation, mark: str) -> Classification:
-        """This pass is made together with others, and counted among them under names that begin with `mark`. Returns
-        how its events are judged."""
-        self._counted, self._mark = observation, mark
+    def written_by_kept_plan(
+        self, columns: Sequence[Column], options: Mapping[str, str], checked: Callable[[DataFrame], DataFrame]
+    ) -> bool:
+        """Write what `in_columns` gives to Kafka by the plan of an earlier batch; false where none serves, and nothing
+        was written. `columns` are the same objects for every batch, `checked` is put around the rows."""
+
+        def records(counted: str) -> DataFrame:
+            return checked(self._classification.all_in(self.frame, counted, columns))
+
+        values = self.by_kept_plan(Write((self.sink,), self.parts(columns), options), records)
+        if values is not None:
+            self.counted_as(values)
+        return values is not None
+
+    def by_kept_plan(self, write: Write, records: Callable[[str], DataFrame]) -> Mapping[str, int] | None:
+        """Write the events of this batch as that write says; returns what was counted, None where no plan serves, and
+        nothing was written. `records`: what the plan is made of, counted under a name."""
+        return None if self.plans is None else self.plans.write(write, self._batch.events.given, records)
+
+    def parts(self, columns: Sequence[Column]) -> tuple[object, ...]:
+        """What its write is made of."""
+        return self._classification, columns
+
+    def counted_as(self, values: Mapping[str, int], mark: str = "") -> None:
+        """What was counted in this pass, or in one with others, where its own counts begin with `mark`."""
+        self._found = _of_pass(values, mark)
+
+    def counted_in(self, counted: Observation | str, mark: str) -> Classification:
+        """This pass is made together with others, and counted among them under names that begin with `mark`; where no
+        observation does it, `counted_as` is told. Returns how its events are judged."""
+        if not isinstance(counted, str):
+            self._counted, self._mark = counted, mark
         return self._classification
 
     @property
     def frame(self) -> DataFrame:
         """All events of the batch, whatever becomes of them."""
-        return self._batch.frame
+        return self._batch.events.frame
 
     @property
     def copies(self) -> bool:
@@ -312,12 +342,12 @@ class Attempt:
 
     def peek(self, most: int) -> DataFrame:
         """A few events of the batch, whatever becomes of them; they are not counted."""
-        return self._batch.frame.limit(most)
+        return self._batch.events.frame.limit(most)
 
     @property
     def spark(self) -> SparkSession:
         """The session; to ask `events` for it would count them."""
-        return self._batch.frame.sparkSession
+        return self._batch.spark
 
     def refuse(self, refusals: list[Refusal]) -> None:
         """Events that the sink refused for good: they become dead letters instead of delivered."""
@@ -331,23 +361,16 @@ class Attempt:
     @property
     def written(self) -> int:
         """How many events this pass has given to the sink. Raises TimeoutError where Spark does not report it."""
-        return self.counts.delivered - self._held
+        return self.counts.delivered - (self._found[1] if self._found else 0)
 
     @property
     def counts(self) -> Counts:
         """Row counts of the pass. Raises TimeoutError where Spark does not report them."""
         if self._already is not None:
             return self._without_refused(self._already)
-        if self._counts is None:
-            own = {
-                name.removeprefix(self._mark): n for name, n in _values(self._counted).items() if self._counts_in(name)
-            }
-            self._counts, self._held = counted(own)
-        return self._without_refused(self._counts.refused(self._sink, len(self._refusals)))
-
-    def _counts_in(self, name: str) -> bool:
-        """Whether it is this pass's own; what was read is the same for all."""
-        return name.startswith(self._mark) or ":" not in name
+        if self._found is None:
+            self._found = _of_pass(_values(self._counted), self._mark)
+        return self._without_refused(self._found[0].refused(self.sink, len(self._refusals)))
 
     def _without_refused(self, counts: Counts) -> Counts:
         size = counts.delivered_bytes
@@ -355,12 +378,18 @@ class Attempt:
 
     def dead(self) -> DataFrame | None:
         """The events of this pass that are dead or unrouted, with `component` and `cause`; None where none can be."""
-        return self._classification.dead(self._batch.frame)
+        return self._classification.dead(self._batch.events.frame)
 
     @property
     def refusals(self) -> list[Refusal]:
         """What the sink refused in this pass."""
         return list(self._refusals)
+
+
+def _of_pass(values: Mapping[str, int], mark: str) -> tuple[Counts, int]:
+    """What is `counted` of the pass with this mark; what was read is the same for all."""
+    own = (name for name in values if name.startswith(mark) or ":" not in name)
+    return counted({name.removeprefix(mark): values[name] for name in own})
 
 
 def counted(values: Mapping[str, int]) -> tuple[Counts, int]:

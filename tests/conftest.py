@@ -92,7 +92,9 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def spark_settings(tmp_path_factory: pytest.TempPathFactory) -> SparkSettings:
-    """What the JVMs of real agents are started with."""
+    """What the JVMs of real agents are started with. HEADGATE_KAFKA_READER chooses their reader, as on a host."""
+    from django.conf import settings
+
     from controlplane.provision.archive import archive_path
     from controlplane.provision.module import class_path
     from pipelines.domain.runs.protocol import SparkSettings
@@ -100,7 +102,12 @@ def spark_settings(tmp_path_factory: pytest.TempPathFactory) -> SparkSettings:
 
     archive, classpath = archive_path(), [str(path) for path in class_path()]
     java_home = quick_java(tmp_path_factory.mktemp("java"))
-    return SparkSettings(classpath=classpath, archive=archive and str(archive), java_home=java_home)
+    return SparkSettings(
+        classpath=classpath,
+        archive=archive and str(archive),
+        java_home=java_home,
+        kafka_reader=settings.HEADGATE.kafka_reader,
+    )
 
 
 @pytest.fixture(scope="session")

@@ -27,6 +27,8 @@ from tests.java import quick_java
 PROJECT = Path(__file__).resolve().parents[2]
 STARTED_WITHIN = 240.0
 STOPPED_WITHIN = 120.0
+_OF_THE_RUN = ("HEADGATE_CACHE", "HEADGATE_KAFKA_READER")
+"""What the tests were started with, and the stack has, too."""
 
 
 @dataclass(frozen=True)
@@ -81,8 +83,7 @@ def installed(directory: Path, *options: str, **more: str) -> Iterator[Installat
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("HEADGATE_", "DJANGO_"))}
     more = {"JAVA_HOME": quick_java(directory / "java"), "HEADGATE_ALLOWED_ROOTS": tempfile.gettempdir(), **more}
     environment |= {"HEADGATE_STATE": str(state), "HEADGATE_HOST": "chaos", "PYTHONUNBUFFERED": "1", **more}
-    if "HEADGATE_CACHE" in os.environ:
-        environment["HEADGATE_CACHE"] = os.environ["HEADGATE_CACHE"]
+    environment |= {name: os.environ[name] for name in _OF_THE_RUN if name in os.environ}
     ports = ["--web-port", str(web), "--redis-port", str(redis), "--kafka-port", str(kafka)]
     with log.open("wb") as output:
         stack = subprocess.Popen(

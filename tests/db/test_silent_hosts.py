@@ -134,6 +134,15 @@ class Site:
         self.machines[name].cut = False
 
 
+def tied_to_a(site: Site, name: str, **keys: Any) -> Pipeline:
+    """A pipeline that names its host."""
+    pipeline = site.pipeline(name, **keys)
+    assert pipeline.current_revision is not None
+    pipeline.current_revision.definition["placement"]["host"] = "a"
+    pipeline.current_revision.save()
+    return pipeline
+
+
 @pytest.fixture
 def site() -> Site:
     return Site()
@@ -276,7 +285,7 @@ class TestFence:
         assert Run.objects.get(number=1).exit_code == 16
 
     def test_a_pipeline_that_is_tied_to_its_host_waits_for_it(self, site: Site) -> None:
-        pipeline = self._tied(site, "orders")
+        pipeline = tied_to_a(site, "orders", **FENCED)
         site.ask(pipeline, OperationKind.START)
         site.pass_time(8)
         site.cut("a")
@@ -287,7 +296,7 @@ class TestFence:
         self, site: Site
     ) -> None:
         """Its own agents wait while a supervisor finds hosts for others."""
-        tied = [self._tied(site, f"a-{number:02}") for number in range(MOVED_AT_A_TIME + 3)]
+        tied = [tied_to_a(site, f"a-{number:02}", **FENCED) for number in range(MOVED_AT_A_TIME + 3)]
         moving = [site.pipeline(f"b-{number:02}", **FENCED) for number in range(2 * MOVED_AT_A_TIME + 3)]
         Host.objects.update(slots=100, memory_limit=1 << 40, memory_bytes=1 << 40)
         for pipeline in [*tied, *moving]:
@@ -305,14 +314,6 @@ class TestFence:
         assert max(after - before for before, after in pairwise(seen)) <= MOVED_AT_A_TIME
         assert {site.where(pipeline) for pipeline in tied} == {"a"}
         assert {site.phase(pipeline) for pipeline in tied} == {"UNKNOWN"}
-
-    @staticmethod
-    def _tied(site: Site, name: str) -> Pipeline:
-        pipeline = site.pipeline(name, **FENCED)
-        assert pipeline.current_revision is not None
-        pipeline.current_revision.definition["placement"]["host"] = "a"
-        pipeline.current_revision.save()
-        return pipeline
 
     def test_a_wall_clock_that_jumps_ends_no_lease(self, site: Site) -> None:
         pipeline = site.running(**FENCED)
@@ -488,6 +489,33 @@ class TestDrain:
         totals = LedgerBatch.objects.filter(pipeline=moving, state="done")
         assert not totals.exclude(gaps=0, overlaps=0).exists()
         assert [run.outcome for run in Run.objects.filter(pipeline=moving).order_by("number")] == ["CLEAN", None]
+
+    def test_many_that_cannot_move_hold_up_neither_a_tick_nor_one_that_can(
+        self, site: Site, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        names = [f"a-{number:02}" for number in range(2 * MOVED_AT_A_TIME + 3)]
+        tied, moving = [tied_to_a(site, name) for name in names], site.pipeline("b")
+        Host.objects.update(slots=100, memory_limit=1 << 40, memory_bytes=1 << 40)
+        for pipeline in [*tied, moving]:
+            site.ask(pipeline, OperationKind.START)
+        site.pass_time(12)
+        asked: list[str] = []
+        evacuate = ownership.evacuate
+
+        def counted(*, run: Run, **given: Any) -> bool:
+            asked.append(run.pipeline.name)
+            return evacuate(run=run, **given)
+
+        monkeypatch.setattr(ownership, "evacuate", counted)
+        hosts.drain(name="a", actor=ANA)
+        seen = [0]
+        for _ in range(40):
+            site.pass_time(1)
+            seen.append(len(asked))
+        assert (site.where(moving), site.phase(moving)) == ("b", "RUNNING")
+        assert set(asked) == {*names, "b"}
+        assert max(after - before for before, after in pairwise(seen)) <= MOVED_AT_A_TIME
+        assert {site.where(pipeline) for pipeline in tied} == {"a"}
 
     def test_an_agent_that_does_not_end_its_batch_goes_on_is_never_signalled_and_holds_up_nobody(
         self, site: Site

@@ -8,16 +8,18 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.postgres import running_postgres
+
 TIMEOUT = 300
 PROJECT = Path(__file__).resolve().parents[2]
 
 
-def simulate(directory: Path, *options: str) -> subprocess.CompletedProcess[str]:
+def simulate(directory: Path, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
     code = "from controlplane.cli.app import main; main()"
     return subprocess.run(
         [sys.executable, "-c", code, "simulate", *options],
         cwd=directory,
-        env=os.environ | {"PYTHONPATH": str(PROJECT)},
+        env=os.environ | {"PYTHONPATH": str(PROJECT)} | environment,
         capture_output=True,
         text=True,
         timeout=TIMEOUT,
@@ -35,6 +37,25 @@ def test_a_small_fleet_is_simulated_and_reported_and_leaves_nothing_behind(tmp_p
     assert "| pipelines | 3 |" in page
     assert "loss: begins" in ended.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["simulation.md"]
+
+
+def test_a_fleet_is_simulated_on_postgresql(tmp_path: Path) -> None:
+    with running_postgres() as url:
+        ended = simulate(
+            tmp_path,
+            *("--hosts", "3", "--pipelines", "3", "--lose", "1", "--rest", "1"),
+            HEADGATE_SIMULATION_DATABASE_URL=url,
+        )
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    assert "| database | postgresql |" in ended.stdout
+
+
+def test_the_environment_names_a_database_whose_password_nobody_sees(tmp_path: Path) -> None:
+    url = "postgresql://u:a-password@127.0.0.1:1/fleet"
+    ended = simulate(tmp_path, "--hosts", "2", "--lose", "0", HEADGATE_SIMULATION_DATABASE_URL=url)
+    assert ended.returncode == 1
+    assert "127.0.0.1" in ended.stderr
+    assert "a-password" not in ended.stdout + ended.stderr
 
 
 def test_a_fleet_that_would_have_no_host_left_is_refused(tmp_path: Path) -> None:

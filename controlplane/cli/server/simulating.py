@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from secrets import token_urlsafe
 from typing import Annotated
 
 import typer
@@ -25,7 +26,12 @@ def simulate(
     rest: Annotated[int, typer.Option(min=0, max=3600, help="Seconds between two batches of a pipeline.")] = 60,
     at_once: Annotated[int, typer.Option(min=1, max=50, help="Migrations of the evacuation at a time.")] = 50,
     database_url: Annotated[
-        str, typer.Option(help="An empty PostgreSQL database; without it, a temporary SQLite file.")
+        str,
+        typer.Option(
+            envvar="HEADGATE_SIMULATION_DATABASE_URL",
+            help="An empty PostgreSQL database; without it, a temporary SQLite file. A URL with a password belongs in "
+            "HEADGATE_SIMULATION_DATABASE_URL: every user of the machine sees command lines.",
+        ),
     ] = "",
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the report to a file.")] = None,
 ) -> None:
@@ -83,7 +89,7 @@ def _child(plan: dict[str, int], work: Path, redis_url: str, database_url: str) 
         "HEADGATE_HOST": "simulation",
         "HEADGATE_REDIS_URL": redis_url,
         "HEADGATE_LOG_LEVEL": "ERROR",
-        **({"HEADGATE_DATABASE_URL": database_url} if database_url else {}),
+        **({"HEADGATE_DATABASE_URL": database_url, "HEADGATE_SECRET_KEY": token_urlsafe(50)} if database_url else {}),
     }
     command = [sys.executable, "-m", "controlplane.simulation", json.dumps(plan)]
     return subprocess.run(

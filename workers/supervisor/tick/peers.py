@@ -102,9 +102,10 @@ class Peers:
         self._sent_away = {key: at for key, at in self._sent_away.items() if key[0] in ids}
         if any(run.pipeline.restart_run is not None and run.number <= run.pipeline.restart_run for run in runs):
             return
-        for run in runs:
-            again = self._sent_away.get((run.id, on_timeout), -EVACUATED_AGAIN_AFTER) + EVACUATED_AGAIN_AFTER
-            if again <= now.boottime and ownership.evacuate(run=run, living=living, on_timeout=on_timeout):
+        before = now.boottime - EVACUATED_AGAIN_AFTER
+        due = [run for run in runs if self._sent_away.get((run.id, on_timeout), before) <= before]
+        for run in self._moves.some("living here", due):
+            if ownership.evacuate(run=run, living=living, on_timeout=on_timeout):
                 self._sent_away[run.id, on_timeout] = now.boottime
                 return
 

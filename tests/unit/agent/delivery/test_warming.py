@@ -12,6 +12,7 @@ from workers.agent.delivery import warming
 from workers.agent.delivery.delivery import SinkGroup
 from workers.agent.delivery.gate import Gate
 from workers.agent.delivery.ledger import ChannelLedger
+from workers.agent.graph.kept import Events
 
 NOTHING: Any = SimpleNamespace()
 STEPS = ["_run_numbers", "_read_the_last", "_deliver_nothing", "_read_nothing"]
@@ -41,7 +42,7 @@ def test_every_ready_sink_goes_through_a_batch_without_events_and_no_book_is_kep
     monkeypatch.setattr("workers.agent.graph.batch.Observation", SimpleNamespace)
     here, away = Sink("here"), Sink("away")
     ledger = ledger_of(here, away, unready="away")
-    ledger.warm_up(NOTHING)
+    ledger.warm_up(Events(NOTHING))
     ((attempt,), others) = here.given, away.given
     assert (attempt.planned.bound, others) == (0, [])
     assert (ledger.done_batch, ledger.positions, ledger.progress.finished, ledger.moving) == (-1, {}, 0, False)

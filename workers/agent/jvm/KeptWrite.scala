@@ -10,7 +10,7 @@ import org.apache.spark.sql.catalyst.trees.TreePattern.{CURRENT_LIKE, EXPRESSION
 import org.apache.spark.sql.catalyst.util.DateTimeUtils
 import org.apache.spark.sql.classic.Dataset
 import org.apache.spark.sql.connector.write.LogicalWriteInfoImpl
-import org.apache.spark.sql.execution.{CollectMetricsExec, LogicalRDD, RDDScanExec}
+import org.apache.spark.sql.execution.{CollectMetricsExec, LogicalRDD, RDDScanExec, SQLExecution}
 import org.apache.spark.sql.execution.datasources.v2.AppendDataExec
 import org.apache.spark.sql.headgate.Apart
 import org.apache.spark.sql.types.{DataType, TimestampType}
@@ -46,7 +46,7 @@ class KeptWrite(records: Dataset[_], options: ju.Map[String, String]) {
     }
     val append = AppendDataExec(own, () => (), write, "kafka")
     val _ = append.metrics // made later, by another thread, they would wait for the write, which waits for them
-    append.executeCollect()
+    SQLExecution.withSQLConfPropagated(records.sparkSession)(append.executeCollect())
     CollectMetricsExec.collect(own).values.head.json
   }
 }

@@ -278,7 +278,7 @@ BUFFER = "channels."
 """Begins the name under which a channel's store is read again; names of sources have no dot."""
 WORTH_A_BATCH = 2_000
 """Offsets of a batch; one that spans no more of them is small, and costs about the same whatever is in it."""
-SHARE_OF_WAITING = 0.7
+SHARE_OF_WAITING = 0.8
 """Of the latency that is aimed at; the rest is for noticing that the time has come, and for the batch itself."""
 
 

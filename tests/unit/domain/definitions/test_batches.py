@@ -63,14 +63,14 @@ def full(changes: dict[str, Any]) -> dict[str, int]:
 
 def test_events_wait_as_long_as_the_latency_that_is_aimed_at_allows() -> None:
     target = {"delivery/target_latency": "500ms"}
-    assert intervals(target) == {"shop.audit": 30.0, "shop.lake": pytest.approx(0.35)}
+    assert intervals(target) == {"shop.audit": 30.0, "shop.lake": pytest.approx(0.4)}
     assert full(target) == {"shop.audit": 500_000, "shop.lake": WORTH_A_BATCH}
     assert full({**target, "delivery/max_events_per_batch": 100})["shop.lake"] == 100
 
 
 def test_events_of_a_channel_with_a_store_wait_twice_and_half_as_long() -> None:
     found = intervals({"delivery/target_latency": "500ms", "channels/lake": {"type": "file"}})
-    assert found == {"shop.audit": 30.0, "shop.lake": pytest.approx(0.175), "channels.lake.lake": pytest.approx(0.175)}
+    assert found == {"shop.audit": 30.0, "shop.lake": pytest.approx(0.2), "channels.lake.lake": pytest.approx(0.2)}
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from __future__ import annotations
 import base64
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,7 +25,7 @@ from pipelines.domain.ledger.journal import Planned
 from pipelines.domain.ledger.ledger import Cause, Counts
 from pipelines.domain.runs.crashes import QUARANTINE
 from workers.agent.base.event import ORIGIN
-from workers.agent.graph.kept import Events, KeptPlans, Write
+from workers.agent.graph.kept import Events, KeptPlans
 from workers.agent.positions.held import Held
 
 if TYPE_CHECKING:
@@ -291,29 +291,15 @@ class Attempt:
         """What the sink must take: key, body, headers and origin, and `copy` where a record can be several events."""
         return self._classification.delivered(self._batch.events.frame, self._counted).select(*self._classification.own)
 
-    def in_columns(self, columns: Sequence[Column]) -> DataFrame:
+    def in_columns(self, columns: Sequence[Column], counted: str | None = None) -> DataFrame:
         """All events in the sink's own columns, with others that it has to pass over. Where there is a `verdict`, it
-        has to take those that are IS_DELIVERED."""
-        return self._classification.all_in(self._batch.events.frame, self._counted, columns)
+        has to take those that are IS_DELIVERED. `counted`: under this name, of which `counted_as` is told."""
+        return self._classification.all_in(self.frame, counted or self._counted, columns)
 
-    def written_by_kept_plan(
-        self, columns: Sequence[Column], options: Mapping[str, str], checked: Callable[[DataFrame], DataFrame]
-    ) -> bool:
-        """Write what `in_columns` gives to Kafka by the plan of an earlier batch; false where none serves, and nothing
-        was written. `columns` are the same objects for every batch, `checked` is put around the rows."""
-
-        def records(counted: str) -> DataFrame:
-            return checked(self._classification.all_in(self.frame, counted, columns))
-
-        values = self.by_kept_plan(Write((self.sink,), self.parts(columns), options), records)
-        if values is not None:
-            self.counted_as(values)
-        return values is not None
-
-    def by_kept_plan(self, write: Write, records: Callable[[str], DataFrame]) -> Mapping[str, int] | None:
-        """Write the events of this batch as that write says; returns what was counted, None where no plan serves, and
-        nothing was written. `records`: what the plan is made of, counted under a name."""
-        return None if self.plans is None else self.plans.write(write, self._batch.events.given, records)
+    @property
+    def given(self) -> DataFrame:
+        """The batch as it was handed over."""
+        return self._batch.events.given
 
     def parts(self, columns: Sequence[Column]) -> tuple[object, ...]:
         """What its write is made of."""

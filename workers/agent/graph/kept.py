@@ -83,8 +83,5 @@ class KeptPlans:
 
 def _plan(records: DataFrame, options: Mapping[str, str]) -> Any:
     jvm: Any = records.sparkSession._jvm
-    given = jvm.java.util.HashMap()
-    for name, value in options.items():
-        given.put(name, value)
-    made = jvm.org.apache.spark.sql.kafka010.KeptWrite(records._jdf, given)
+    made = jvm.org.apache.spark.sql.kafka010.KeptWrite(records._jdf, dict(options))
     return made if made.serves() else None

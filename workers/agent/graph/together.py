@@ -18,29 +18,33 @@ if TYPE_CHECKING:
 Passes = Sequence[tuple[Attempt, Sequence[Column]]]
 
 
-def written_by_kept_plan(passes: Passes, options: Mapping[str, str], checked: Callable[[DataFrame], DataFrame]) -> bool:
-    """Write all passes to Kafka by the plan of an earlier batch; false where none serves, and nothing was written."""
-    if not all(attempt.plans for attempt, _ in passes):
+def written_by_kept_plan(passes: Passes, options: Mapping[str, str], records: Callable[[str], DataFrame]) -> bool:
+    """Write one pass or several to Kafka by the plan of an earlier batch; false where none serves, and nothing was
+    written. Columns are the same objects for every batch. `records`: what a plan is made of, counted under a name."""
+    first, _ = passes[0]
+    if first.plans is None or not all(attempt.plans for attempt, _ in passes):
         return False
     parts = tuple(part for attempt, columns in passes for part in attempt.parts(columns))
     write = Write(tuple(attempt.sink for attempt, _ in passes), parts, options)
-    values = passes[0][0].by_kept_plan(write, lambda counted: checked(together(passes, counted)))
-    for number, (attempt, _) in enumerate(passes if values else ()):
-        attempt.counted_as(values or {}, f"{number}:")
-    return values is not None
+    values = first.plans.write(write, first.given, records)
+    if values is None:
+        return False
+    for number, (attempt, _) in enumerate(passes):
+        attempt.counted_as(values, f"{number}:" if len(passes) > 1 else "")
+    return True
 
 
-def together(passes: Passes, counted: Observation | str | None = None) -> DataFrame:
+def together(passes: Passes, counted: str | None = None) -> DataFrame:
     """The records of all passes, which are of the same batch. Each has its own columns, and all have the same names and
     types, the first of which is never null. What becomes of each event in each channel is counted on the way, once:
     records are made behind the count, since an event that is counted once may become as many records as channels."""
-    counted = counted or Observation()
-    judgements = [(f"{n}:", attempt.counted_in(counted, f"{n}:")) for n, (attempt, _) in enumerate(passes)]
+    own_or_named = counted or Observation()
+    judgements = [(f"{n}:", attempt.counted_in(own_or_named, f"{n}:")) for n, (attempt, _) in enumerate(passes)]
     (_, first), batch = judgements[0], passes[0][0]
     judged = {name: column for mark, each in judgements for name, column in each.judged(mark).items()}
     columns = [*map(f.col, first.own), *(column.alias(name) for name, column in judged.items())]
     counters = [column for mark, each in judgements for column in each.counters(mark)]
-    frame = batch.frame.select(*columns).observe(counted, *first.sources, *counters)
+    frame = batch.frame.select(*columns).observe(own_or_named, *first.sources, *counters)
     records = []
     for (mark, each), (_, own) in zip(judgements, passes, strict=True):
         record, arrives = f.struct(*own), each.arrives(mark)

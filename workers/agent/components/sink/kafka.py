@@ -29,7 +29,7 @@ from workers.agent.graph.component import (
     SinkBuilder,
     Unverifiable,
 )
-from workers.agent.graph.together import together, written_by_kept_plan
+from workers.agent.graph.together import Passes, together, written_by_kept_plan
 from workers.agent.kafka import cluster_warnings, producers
 from workers.agent.kafka import records as kafka_records
 from workers.agent.kafka.admin import KafkaCluster
@@ -155,10 +155,8 @@ class Builder(SinkBuilder):
     def write(self, attempt: Attempt) -> Counts:
         """Spark writes and waits for all acknowledgements."""
         planned = attempt.planned
-        columns, options = self._columns(planned.source, planned.channel, copies=attempt.copies), self._options()
-        if not attempt.written_by_kept_plan(columns, options, repeats.refused):
-            records = repeats.refused(attempt.in_columns(columns))
-            records.write.format(kafka_records.PROVIDER).mode("append").options(**options).save()
+        columns = self._columns(planned.source, planned.channel, copies=attempt.copies)
+        self._save([(attempt, columns)], self._options(), lambda counted: attempt.in_columns(columns, counted))
         return attempt.counts
 
     @property
@@ -172,9 +170,12 @@ class Builder(SinkBuilder):
         """By a column with the topic."""
         own = [(attempt, sink._whole_columns(attempt)) for sink, attempt in passes if isinstance(sink, Builder)]
         options = {name: value for name, value in self._options().items() if name != "topic"}
-        if not written_by_kept_plan(own, options, repeats.refused):
-            records = repeats.refused(together(own))
-            records.write.format(kafka_records.PROVIDER).mode("append").options(**options).save()
+        self._save(own, options, lambda counted: together(own, counted))
+
+    def _save(self, passes: Passes, options: dict[str, str], records: Callable[[str | None], DataFrame]) -> None:
+        if not written_by_kept_plan(passes, options, lambda counted: repeats.refused(records(counted))):
+            own = repeats.refused(records(None))
+            own.write.format(kafka_records.PROVIDER).mode("append").options(**options).save()
 
     def _whole_columns(self, attempt: Attempt) -> list[Column]:
         planned = attempt.planned

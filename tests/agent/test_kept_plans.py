@@ -6,6 +6,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -115,6 +116,16 @@ def test_a_batch_without_events_is_counted_too(session: SparkSession, topics: To
     assert query.write().counts.read == query.write(b"filtered").counts.delivered == 0
     assert query.write(b"a").counts.delivered == 1
     assert (query.written(), made) == ({b"a": 1}, [True])
+
+
+def test_any_thread_writes_by_the_plan_of_another(session: SparkSession, topics: Topics, made: list[bool]) -> None:
+    """The first of several channels that meets the others writes for all, in a thread that may never have planned."""
+    query = Query(session, topics)
+    query.write(b"a")
+    attempt = query.attempt(handed_over(session, [b"b"], first=1))
+    with ThreadPoolExecutor(1) as fresh:
+        fresh.submit(query.sink.write, attempt).result(60)
+    assert (query.written(), made) == ({b"a": 1, b"b": 1}, [True])
 
 
 def test_its_records_are_those_of_a_plan_of_their_own(session: SparkSession, topics: Topics) -> None:

@@ -102,6 +102,7 @@ def test_a_cancelled_hold_is_no_failure_of_the_sink() -> None:
     [
         ("plain", "plain"),
         ("", "An unexpected error occurred, and says nothing about itself"),
+        ("An error occurred while calling o9.write.\n: a.Null: no session\n\tat x\n\tat y", "a.Null: no session"),
         ("Job aborted\n at x\nCaused by: a.B: first\n\tat y\nCaused by: c.D: last\n\tat z", "c.D: last"),
         (
             "Job aborted: Lost task 0.0 (TID 1) (host executor driver): o.a.TimeoutException: 9 ms\n\tat x",

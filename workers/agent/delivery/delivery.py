@@ -130,8 +130,9 @@ def cause_of(error: BaseException) -> str:
     text = str(error)
     causes = re.findall(r"^Caused by: (.+)$", text, re.MULTILINE)
     lost = re.search(r"executor [^)]*\): (.+)$", text, re.MULTILINE)
+    thrown = re.search(r"^: (.+)$", text, re.MULTILINE)
     first = text.strip().splitlines()[0] if text.strip() else type(error).__name__
-    cause = causes[-1] if causes else lost[1] if lost else first
+    cause = causes[-1] if causes else lost[1] if lost else thrown[1] if thrown else first
     raised = _RAISED.findall(text) if _OF_PYTHON.search(cause) else []
     what, advice = explained(raised[-1] if raised else cause)
     return (sentences(what, advice) if advice else what)[:LONGEST]

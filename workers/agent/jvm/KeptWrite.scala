@@ -35,8 +35,8 @@ class KeptWrite(records: Dataset[_], options: ju.Map[String, String]) {
     case _ => true
   }
 
-  /** Write a batch as Spark hands it over; returns what was counted, as JSON. */
-  def write(batch: Dataset[_]): String = {
+  /** Write a batch as Spark hands it over, in any thread; returns what was counted, as JSON. */
+  def write(batch: Dataset[_]): String = records.sparkSession.withActive {
     val rows = batch.logicalPlan.asInstanceOf[LogicalRDD].rdd
     val now = Literal(DateTimeUtils.instantToMicros(java.time.Instant.now()), TimestampType)
     val timed: PartialFunction[Expression, Expression] = { case _: BatchTime => now }

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from subprocess import Popen
 from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as ClientPartition
-from pyspark.sql import SparkSession
+from confluent_kafka.admin import AdminClient, NewTopic
+from pyspark.sql import DataFrame, Row, SparkSession
 
+from controlplane.install.services.child import running
+from controlplane.install.services.kafka import kafka_service, running_kafka
+from controlplane.install.services.ports import free_port
 from tests.agent.topics import COMPACTED, Topics
 from tests.waiting import wait_for
 from workers.agent.components.source.kafka import _FORMATS
@@ -19,18 +28,24 @@ PARTITION = 0
 LOST = "data may have been lost"
 FEW = 10
 """Records of a poll, so that each range takes several."""
+MANY = 5000
+"""Records of a range that is larger than what lies between a reader and who waits behind it."""
+LARGE = b"x" * 200
 
+Frame = Callable[..., DataFrame]
 Read = Callable[..., list[Any]]
 
 
 @pytest.fixture(params=sorted(_FORMATS))
-def read(request: pytest.FixtureRequest, session: SparkSession, topics: Topics) -> Read:
-    """Rows of a range of offsets of one partition, in the order of the reader."""
+def frame(request: pytest.FixtureRequest, session: SparkSession, topics: Topics) -> Frame:
+    """Of a range of offsets of one partition."""
 
-    def of(start: int, end: int, topic: str = "", partition: int = PARTITION, **options: str) -> list[Any]:
+    def of(
+        start: int, end: int, topic: str = "", partition: int = PARTITION, servers: str = "", **options: str
+    ) -> DataFrame:
         name = topic or topics.source
         given = {
-            "kafka.bootstrap.servers": topics.servers,
+            "kafka.bootstrap.servers": servers or topics.servers,
             "includeHeaders": "true",
             "failOnDataLoss": "true",
             "kafka.max.poll.records": str(FEW),
@@ -41,19 +56,47 @@ def read(request: pytest.FixtureRequest, session: SparkSession, topics: Topics) 
             "startingOffsets": json.dumps({name: {str(partition): start}}),
             "endingOffsets": json.dumps({name: {str(partition): end}}),
         }
-        return session.read.format(_FORMATS[request.param]).options(**{**given, **options}).load().collect()
+        return session.read.format(_FORMATS[request.param]).options(**{**given, **options}).load()
 
     return of
+
+
+@pytest.fixture
+def read(frame: Frame) -> Read:
+    """Rows of a range, in the order of the reader."""
+    return lambda *given, **options: frame(*given, **options).collect()
+
+
+def read_while(change: Callable[[], None], records: DataFrame, gate: Path) -> list[int]:
+    """The offsets of records, of which the first are read before a change, and the last behind it."""
+    begun, goes_on = gate / "begun", gate / "goes-on"
+
+    def through(rows: Iterable[Row]) -> Iterable[Row]:
+        for number, row in enumerate(rows):
+            deadline = time.monotonic() + 60
+            while number == FEW and not goes_on.exists() and time.monotonic() < deadline:
+                begun.touch()
+                time.sleep(0.02)
+            yield row
+
+    with ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(records.select("offset", "value").rdd.mapPartitions(through).collect)
+        wait_for(lambda: begun.exists() or reading.done(), "the first records", 60)
+        try:
+            change()
+        finally:
+            goes_on.touch()
+        return offsets(reading.result(120))
 
 
 def offsets(rows: list[Any]) -> list[int]:
     return [row["offset"] for row in rows]
 
 
-def send(topics: Topics, *values: bytes, topic: str = "", **extra: Any) -> None:
+def send(topics: Topics, *values: bytes, topic: str = "", partition: int = PARTITION, **extra: Any) -> None:
     producer = Producer({"bootstrap.servers": topics.servers})
     for value in values:
-        producer.produce(topic or topics.source, value, partition=PARTITION, **extra)
+        producer.produce(topic or topics.source, value, partition=partition, **extra)
     assert producer.flush(30) == 0
 
 
@@ -172,6 +215,74 @@ def test_a_topic_that_was_made_again_with_fewer_records_is_a_loss(read: Read, to
         return False
 
     wait_for(is_lost, "the reader to see the new topic", timeout=60)
+
+
+def test_partitions_that_are_added_while_a_range_is_read_are_none_of_its_business(
+    frame: Frame, topics: Topics, tmp_path: Path
+) -> None:
+    send(topics, *[LARGE] * MANY)
+    found = read_while(lambda: topics.add_partitions(topics.source, 9), frame(0, MANY), tmp_path)
+    assert found == list(range(MANY))
+    send(topics, b"first", partition=8)
+    assert [bytes(row["value"]) for row in frame(0, 1, partition=8).collect()] == [b"first"]
+
+
+def test_what_is_deleted_while_a_range_is_read_is_a_loss(frame: Frame, topics: Topics, tmp_path: Path) -> None:
+    send(topics, *[LARGE] * MANY)
+    records = frame(0, MANY, **{"kafka.max.partition.fetch.bytes": "1000"})
+    with pytest.raises(Exception, match=LOST):
+        read_while(lambda: topics.trim(PARTITION, MANY - 1), records, tmp_path)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two brokers: one that is the controller, too, and one that a test may kill."""
+
+    servers: str
+    second: Popen[bytes]
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Iterator[Pair]:
+    first, second = tmp_path / "first", tmp_path / "second"
+    with running_kafka(first) as servers:
+        identity = properties(first / "log" / "meta.properties")
+        voters = properties(first / "server.properties")["controller.quorum.voters"]
+        (second / "log").mkdir(parents=True)
+        (second / "log" / "meta.properties").write_text(f"version=1\nnode.id=2\ncluster.id={identity['cluster.id']}\n")
+        joins = f"process.roles=broker\nnode.id=2\ncontroller.quorum.voters={voters}\n"
+        joins += "listeners=PLAINTEXT://{host}:{port}\n"
+        service = kafka_service(data_dir=second, port=free_port(), extra=joins)
+        with running(service, tmp_path / "second.log") as child:
+            yield Pair(servers, child.process)
+
+
+def properties(file: Path) -> dict[str, str]:
+    return dict(line.split("=", 1) for line in file.read_text().splitlines() if "=" in line)
+
+
+def test_a_range_is_read_on_from_the_next_leader(frame: Frame, pair: Pair, tmp_path: Path) -> None:
+    """The broker that leads the partition dies without a word."""
+    topic = "led"
+    admin = AdminClient({"bootstrap.servers": pair.servers})
+    wait_for(lambda: len(admin.list_topics(timeout=10).brokers) == 2, "both brokers", 60)
+    admin.create_topics([NewTopic(topic, num_partitions=1, replica_assignment=[[2, 1]])])[topic].result(30)
+    producer = Producer({"bootstrap.servers": pair.servers, "acks": "all"})
+    for _ in range(MANY):
+        producer.produce(topic, LARGE, partition=PARTITION)
+    assert producer.flush(60) == 0
+
+    def leader() -> int:
+        return admin.list_topics(topic, timeout=10).topics[topic].partitions[PARTITION].leader
+
+    def kill() -> None:
+        pair.second.kill()
+        wait_for(lambda: leader() == 1, "the other broker to lead", 60)
+
+    assert leader() == 2
+    few = {"kafka.max.partition.fetch.bytes": "1000", "kafkaConsumer.pollTimeoutMs": "60000"}
+    found = read_while(kill, frame(0, MANY, topic, servers=pair.servers, **few), tmp_path)
+    assert found == list(range(MANY))
 
 
 @pytest.fixture(scope="module")

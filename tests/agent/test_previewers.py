@@ -221,8 +221,9 @@ def test_a_large_record_is_compared_and_one_that_takes_all_memory_is_said(
     assert result
     assert (result.records, result.differing, result.size) == (2, 2, 40_000_007)
     of_bytes(topics, 90_000_000)
+    tenfold = {"type": "sql", "set": {"body": f"concat({', '.join(['body'] * 10)})"}}
     with pytest.raises(PreviewFailed, match="does not fit into the memory") as failure:
-        previews.make("orders", None, request(topics, spark_settings, everything))
+        previews.make("orders", None, request(topics, spark_settings, tenfold))
     assert "very large" in failure.value.hint
     assert previews.make("orders", None, request(topics, spark_settings, everything, last=1)).result
 

@@ -22,18 +22,13 @@ ReadBack = Callable[[Work, Delivered], None]
 
 def parquet_sink(bench: Bench) -> list[Result]:
     """Kafka to Parquet files in a local directory."""
-    return _compare(
-        bench,
-        "parquet_sink",
-        lambda work: {
-            "type": "file",
-            "channel": "out",
-            "path": str(work.directory / "out"),
-            "format": "parquet",
-            "roll": {"interval": 0},
-        },
-        _read_parquet,
-    )
+    return _compare(bench, "parquet_sink", parquet, _read_parquet)
+
+
+def parquet(work: Work) -> dict[str, Any]:
+    """The sink of the case."""
+    directory = str(work.directory / "out")
+    return {"type": "file", "channel": "out", "path": directory, "format": "parquet", "roll": {"interval": 0}}
 
 
 def postgres_sink(bench: Bench) -> list[Result]:

@@ -18,13 +18,14 @@ from controlplane.install.tools.paths import PROJECT
 from controlplane.provision.archive import archive_path
 from controlplane.provision.module import class_path
 from controlplane.provision.training_job import launch_of
+from pipelines.domain.access.reach import AllowedRoot
 from pipelines.domain.base.states import Command
 from pipelines.domain.definitions.checks.validate import validate_data
 from pipelines.domain.definitions.document.spec import Definition
 from pipelines.domain.ledger import journal
 from pipelines.domain.ledger.journal import Done
 from pipelines.domain.runs import protocol
-from pipelines.domain.runs.protocol import Control, SparkSettings, Status
+from pipelines.domain.runs.protocol import Control, Launch, SparkSettings, Status
 
 HEAP = "1g"
 EVENTS_PER_BATCH = 2_000_000
@@ -151,26 +152,30 @@ class Headgate(System):
         state = work.directory / "state"
         run_dir = protocol.run_dir(state, "bench", 1)
         run_dir.mkdir(parents=True)
-        archive = archive_path() if self.archive else None
-        spark = SparkSettings(
-            classpath=[str(path) for path in class_path()],
-            archive=archive and str(archive),
-            java_home=str(find_java().executable.parent.parent),
-        )
-        definition = Definition.model_validate(self.definition(work))
-        token = uuid.uuid4().hex
-        launch = launch_of(definition, spark, str(state)).model_copy(
-            update={"pipeline": "bench", "token": token, "interceptors": [INTERCEPTOR]}
-        )
+        launch = self.launch(work, state)
         launch.store(run_dir / protocol.LAUNCH)
         batch_seconds = BATCH_SECONDS if self.mode == "real_time" else 0
-        agent = Agent(token, run_dir / protocol.LOG, dir=run_dir, batch_seconds=batch_seconds)
+        agent = Agent(launch.token, run_dir / protocol.LOG, dir=run_dir, batch_seconds=batch_seconds)
         agent.order(Command.RUN)
         keeper = self._keeper(run_dir)
         subprocess.run(
             keeper, check=True, timeout=_KEEPER_TIMEOUT, cwd=PROJECT, stdin=subprocess.DEVNULL, start_new_session=True
         )
         return agent
+
+    def launch(self, work: Work, state: Path) -> Launch:
+        """What a supervisor would tell the agent, which may write where the work lies."""
+        archive = archive_path() if self.archive else None
+        spark = SparkSettings(
+            classpath=[str(path) for path in class_path()],
+            archive=archive and str(archive),
+            java_home=str(find_java().executable.parent.parent),
+        )
+        plain = launch_of(Definition.model_validate(self.definition(work)), spark, str(state))
+        here = AllowedRoot(path=str(work.directory.resolve()))
+        reach = plain.reach.model_copy(update={"roots": (here,)})
+        differing = {"pipeline": "bench", "token": uuid.uuid4().hex, "interceptors": [INTERCEPTOR], "reach": reach}
+        return plain.model_copy(update=differing)
 
     def _keeper(self, run_dir: Path) -> list[str]:
         if not self.without:

@@ -150,6 +150,7 @@ class Writer:
         self.sizes = Sizes(size, lambda: self.now)
         self.sampled = 0
         self.sample = 100.0
+        self.slots = 1
         self.attempt: Any = None
 
     def layout(self, number: int, offsets: int, source: str = "shop") -> Layout:
@@ -163,7 +164,7 @@ class Writer:
             counts=SimpleNamespace(delivered=offsets),
         )
         self.attempt = attempt
-        return self.sizes.layout(attempt, self._sample)
+        return self.sizes.layout(attempt, self._sample, self.slots)
 
     def _sample(self, _attempt: Any) -> float:
         self.sampled += 1
@@ -182,6 +183,22 @@ def test_a_batch_has_one_writer_for_each_file_that_it_fills() -> None:
     writer.wrote({"day=1/part-00000-b.json": 500_000})
     assert writer.layout(2, 70_000) == Layout(3, 20_000)
     assert writer.sampled == 1
+
+
+def test_a_sink_that_is_behind_writes_with_all_slots_as_long_as_files_are_large_enough() -> None:
+    writer = Writer(1_000_000)
+    writer.slots = 4
+    assert writer.layout(0, 10_000).writers == 1, "nothing is known of it"
+    writer.wrote({"part-00000-a.parquet": 1_000_000})
+    assert writer.layout(1, 10_000).writers == 4, "it begins where the last one ends"
+    writer.wrote({f"part-0000{number}-b.parquet": 250_000 for number in range(4)})
+    assert writer.layout(2, 2000).writers == 3, "200,000 bytes in files of a sixteenth of the size"
+    writer.wrote({f"part-0000{number}-c.parquet": 66_667 for number in range(3)})
+    assert writer.layout(3, 1000).writers == 1
+    writer.wrote({"part-00000-d.parquet": 100_000})
+    writer.now += 0.6
+    assert writer.layout(4, 10_000).writers == 1, "it has waited for more than half of the time that the last one took"
+    assert writer.layout(4, 10_000, "other").writers == 1
 
 
 def test_a_slow_batch_has_more_writers_and_one_that_is_tried_again_all_of_them() -> None:

@@ -16,6 +16,8 @@ _ALL = 10_000
 """More than a batch has tasks."""
 _LONGEST = 10.0
 """Seconds that one writer may take for its part of a batch; a batch that would take longer has more of them."""
+_SMALLEST = 1 / 16
+"""Of the size of a file: what each writer has where there are many for the sake of time alone."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,14 @@ class _Trial:
     since: float
 
 
+@dataclass(frozen=True)
+class _Batch:
+    """When it ended, and the seconds that it took."""
+
+    ended: float
+    took: float
+
+
 class Sizes:
     """Learns how large the events of each source are. `size`: of a file, in bytes."""
 
@@ -50,32 +60,42 @@ class Sizes:
         self._clock = clock
         self._measured: dict[str, Measured] = {}
         self._trials: dict[str, _Trial] = {}
+        self._last: dict[str, _Batch] = {}
 
-    def layout(self, attempt: Attempt, sample: Callable[[Attempt], float]) -> Layout:
-        """One file for each `size` bytes. The first batch has one writer, since its size is not known; `sample` says
-        how large its events are, about. A batch that is tried again has as many as there are: one may have been too
+    def layout(self, attempt: Attempt, sample: Callable[[Attempt], float], slots: int) -> Layout:
+        """One file for each `size` bytes; where batches follow one another at once, more of them, for so many writers
+        as there are `slots` for tasks. The first batch has one writer, since its size is not known; `sample` says how
+        large its events are, about. A batch that is tried again has as many as there are: one may have been too
         slow."""
         planned = attempt.planned
         known, last = self._measured.get(planned.source), self._trials.get(planned.source)
         again = last is not None and last.batch == planned.batch
-        writers = _ALL if again else _writers(known, planned.bound, self._size) if known else 1
+        most = slots if self._is_behind(planned.source) else 1
+        writers = _ALL if again else _writers(known, planned.bound, self._size, most) if known else 1
         event_size = known.bytes_per_event if known else sample(attempt)
         self._trials[planned.source] = _Trial(planned.batch, self._clock())
         return Layout(writers, max(1, int(self._size / event_size)) if event_size else _LARGEST)
+
+    def _is_behind(self, source: str) -> bool:
+        """Whether a batch has not waited for as much as half of the time that the one before has taken."""
+        last = self._last.get(source)
+        return last is not None and self._clock() - last.ended < last.took / 2
 
     def learn(self, attempt: Attempt, parts: Mapping[str, int]) -> None:
         """A batch is written. `parts`: its files as Spark calls them, `part-TASK-…`, and their sizes."""
         planned, size = attempt.planned, sum(parts.values())
         tasks = {Path(part).name.split("-")[1] for part in parts}
-        seconds = (self._clock() - self._trials.pop(planned.source).since) * len(tasks)
+        now = self._clock()
+        took = now - self._trials.pop(planned.source).since
+        self._last[planned.source] = _Batch(now, took)
         offsets = max(1, planned.bound)
         if size:
             self._measured[planned.source] = Measured(
-                size / attempt.counts.delivered, size / offsets, seconds / offsets
+                size / attempt.counts.delivered, size / offsets, took * len(tasks) / offsets
             )
 
 
-def _writers(known: Measured, offsets: int, size: int) -> int:
-    by_size = int(offsets * known.bytes_per_offset / size)
+def _writers(known: Measured, offsets: int, size: int, slots: int) -> int:
+    files = offsets * known.bytes_per_offset / size
     by_time = int(offsets * known.seconds_per_offset / _LONGEST)
-    return max(1, by_size, by_time)
+    return max(1, int(files), by_time, min(slots, int(files / _SMALLEST)))

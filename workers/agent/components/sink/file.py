@@ -106,7 +106,8 @@ class Builder(SinkBuilder):
         """Write below the staging directory; returns its files, which are durable then."""
         staging = self._staging(attempt.planned)
         self._storage.remove(staging)
-        layout = self._sizes.layout(attempt, self._sample)
+        slots = attempt.spark.sparkContext.defaultParallelism
+        layout = self._sizes.layout(attempt, self._sample, slots)
         formats.write(self.spec, attempt.events, self._storage.url(staging), layout)
         if attempt.counts.delivered == 0:
             return []

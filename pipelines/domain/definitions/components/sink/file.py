@@ -70,7 +70,8 @@ class Roll(Spec):
 
     size: Annotated[ByteSize, Field(ge=1)] = field(
         "The size at which a file ends and the next one begins: about, since it is estimated from the batch before. A "
-        "batch has one writer, and another one each time that it reaches twice, three times … this size.",
+        "batch has one writer, and another one each time that it reaches twice, three times … this size. While batches "
+        "follow one another without a pause, each core has a writer, and files may have a sixteenth of this size.",
         default=128 << 20,
         example="64MiB",
         unit="bytes",

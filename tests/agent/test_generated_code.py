@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as f
 
 from pipelines.domain.definitions.document.spec import Definition
 from pipelines.domain.definitions.parts import registry
@@ -21,6 +22,8 @@ from workers.agent.graph import compile as compiler
 from workers.agent.graph.batch import Batch
 from workers.agent.graph.kept import Events
 from workers.agent.kafka import records
+from workers.agent.postgres import rows
+from workers.agent.spark.session import generate_code
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "reference" / "components" / "examples"
 IN_PYTHON = {"python"}
@@ -97,3 +100,30 @@ def test_nothing_that_they_can_be_asked_for_loses_it(session: SparkSession, case
 
 def test_what_is_interpreted_is_noticed() -> None:
     assert interpreted("CollectMetrics\n+- Project [a]\n   +- *(1) Filter b") == ["Project [a]"]
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_text_for_copy_is_what_a_replacement_for_each_character_would_give(
+    session: SparkSession, compiled: bool
+) -> None:
+    texts = [
+        "",
+        "plain",
+        "\\",
+        "\\N",
+        "\t\n\r",
+        "a\\tb",
+        "\xe9\t\u20ac\n\U0001f600",
+        "\x07\x08\x0b\x0c\x0e",
+        "x" * 999 + "\r",
+    ]
+    generate_code(session, compiled)
+    try:
+        frame = session.createDataFrame([(text,) for text in [*texts, None]], "text string").repartition(1)
+        found = [row["escaped"] for row in frame.select(rows._escaped(f.col("text")).alias("escaped")).collect()]
+    finally:
+        generate_code(session, True)
+    wanted = list(texts)
+    for character, escape in {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}.items():
+        wanted = [text.replace(character, escape) for text in wanted]
+    assert sorted(found, key=str) == sorted([*wanted, None], key=str)

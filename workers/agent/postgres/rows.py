@@ -16,8 +16,6 @@ ORIGIN = {"topic": "text", "partition_number": "int8", "record_offset": "int8"}
 _SPARK_TYPES = {"int2": "smallint", "int4": "int", "int8": "bigint", "bool": "boolean"}
 _NUL = "\x00"
 _NUL_IN_JSON = "\\u0000"
-_ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
-"""What COPY reads otherwise than as itself; the backslash comes first, since the others bring one."""
 _NULL = "\\N"
 
 
@@ -104,9 +102,8 @@ def line(columns: Sequence[TableColumn]) -> Column:
 
 
 def _escaped(text: Column) -> Column:
-    for character, escape in _ESCAPES.items():
-        text = f.replace(text, f.lit(character), f.lit(escape))
-    return text
+    """What COPY reads otherwise than as itself has a backslash before it."""
+    return f.call_function("headgate_copy_text", text.cast("string"))
 
 
 def staging_types(columns: Sequence[TableColumn]) -> Mapping[str, str]:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
@@ -116,6 +116,12 @@ def test_a_batch_without_events_is_counted_too(session: SparkSession, topics: To
     assert query.write().counts.read == query.write(b"filtered").counts.delivered == 0
     assert query.write(b"a").counts.delivered == 1
     assert (query.written(), made) == ({b"a": 1}, [True])
+
+
+def test_a_sink_that_warms_up_writes_nothing(session: SparkSession, topics: Topics, made: list[bool]) -> None:
+    query = Query(session, topics)
+    query.sink.warm_up(query.attempt(handed_over(session, [])))
+    assert (query.written(), made) == ({}, [True])
 
 
 def test_any_thread_writes_by_the_plan_of_another(session: SparkSession, topics: Topics, made: list[bool]) -> None:
@@ -248,3 +254,17 @@ def test_what_looks_at_several_events_at_once_has_a_plan_of_its_own(session: Spa
         rows.where("value = (select first(binary('a')) from range(1))"),
     ):
         assert kept._plan(other, options) is None
+
+
+def test_a_query_keeps_so_many_plans(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+    monkeypatch.setattr(kept, "_plan", lambda *_: made.append(1))
+    plans, nothing = KeptPlans(), cast(Any, None)
+
+    def write(number: int) -> int:
+        before = len(made)
+        plans.write(kept.Write((f"sinks.{number}",), (), {}), nothing, lambda _: nothing)
+        return len(made) - before
+
+    assert [write(number) for number in [*range(kept._MOST), *range(kept._MOST)]] == [1] * kept._MOST + [0] * kept._MOST
+    assert [write(number) for number in (kept._MOST, 0, 0, kept._MOST)] == [1, 1, 0, 0]

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _COUNTED = "kept"
+_MOST = 16
+"""Plans that a query keeps: sinks are written to one by one and all together, seldom in other combinations."""
 
 
 def _as_given(frame: DataFrame) -> DataFrame:
@@ -76,6 +78,8 @@ class KeptPlans:
         written."""
         known = self._known.get(write.sinks)
         if known is None or not known[0].is_like(write):
+            if len(self._known) == _MOST:
+                self._known.clear()
             known = self._known[write.sinks] = write, _plan(records(_COUNTED), write.options)
         plan = known[1]
         return None if plan is None else json.loads(plan.write(given._jdf))

@@ -184,14 +184,11 @@ class Builder(SinkBuilder):
     def warm_up(self, attempt: Attempt) -> None:
         """Without a record Spark makes no producer, so one is made that sends nothing."""
         self.write(attempt)
-        jvm = attempt.spark.sparkContext._jvm
-        settings = jvm.java.util.HashMap()  # type: ignore[union-attr]
-        for name, value in self._options().items():
-            if name.startswith(_CLIENT):
-                settings.put(name.removeprefix(_CLIENT), value)
-        for name in ("key.serializer", "value.serializer"):
-            settings.put(name, _SERIALIZER)
-        producer = jvm.org.apache.kafka.clients.producer.KafkaProducer(settings)  # type: ignore[union-attr]
+        jvm: Any = attempt.spark.sparkContext._jvm
+        options = self._options().items()
+        settings = {name.removeprefix(_CLIENT): value for name, value in options if name.startswith(_CLIENT)}
+        settings |= dict.fromkeys(("key.serializer", "value.serializer"), _SERIALIZER)
+        producer = jvm.org.apache.kafka.clients.producer.KafkaProducer(settings)
         try:
             producer.partitionsFor(self.spec.topic)
         finally:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 from typing import get_args
 
 import pytest
 
+from controlplane.install.tools.java import find_java
 from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.base.states import Command
 from pipelines.domain.definitions.parts.launchers import JvmProfile
@@ -189,6 +191,14 @@ def test_a_profile_goes_before_what_the_heap_would_choose(profile: str, heap: st
     argv = command(["/jars/a.jar"], java_home="/java", heap=heap, profile=profile)
     assert {*flags, f"-Xmx{heap}"} < set(argv)
     assert ("-XX:TieredStopAtLevel=1" in argv) is (profile == "small")
+
+
+@pytest.mark.parametrize("profile", sorted(PROFILES))
+def test_no_flag_is_one_that_a_jvm_passes_over_because_it_is_misspelt(profile: str) -> None:
+    java = find_java().executable
+    flags = [flag for flag in (*FLAGS, *PROFILES[profile]) if flag != "-XX:+IgnoreUnrecognizedVMOptions"]
+    result = subprocess.run([java, *flags, "-version"], capture_output=True, text=True, timeout=60, check=False)
+    assert result.returncode == 0, result.stderr
 
 
 def test_the_jvm_has_every_profile_that_a_definition_can_name() -> None:

@@ -23,6 +23,9 @@ FLAGS = (
     "-XX:+ExitOnOutOfMemoryError",
     # An agent that comes to rest collects once, and gives back all that it does not need then.
     "-XX:-ShrinkHeapInSteps",
+    # What the compilers have taken goes back to the system, too, where the JVM knows how (OpenJDK 17.0.9 and later).
+    "-XX:+IgnoreUnrecognizedVMOptions",
+    "-XX:TrimNativeHeapInterval=30000",
     "-XX:MaxMetaspaceSize=256m",
     "-XX:-UsePerfData",
     "-Xshare:auto",
@@ -55,9 +58,9 @@ PROFILES: Mapping[str, tuple[str, ...]] = {
     "small": (
         "-XX:TieredStopAtLevel=1",
         "-XX:ReservedCodeCacheSize=48m",
-        "-XX:MaxNewSize=24m",
-        "-XX:MinHeapFreeRatio=10",
-        "-XX:MaxHeapFreeRatio=20",
+        "-XX:MaxNewSize=10m",
+        "-XX:MinHeapFreeRatio=5",
+        "-XX:MaxHeapFreeRatio=10",
         "-Xss512k",
     ),
     "standard": _STANDARD,

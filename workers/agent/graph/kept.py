@@ -78,7 +78,7 @@ class KeptPlans:
         written."""
         known = self._known.get(write.sinks)
         if known is None or not known[0].is_like(write):
-            if len(self._known) == _MOST:
+            if len(self._known) >= _MOST:
                 self._known.clear()
             known = self._known[write.sinks] = write, _plan(records(_COUNTED), write.options)
         plan = known[1]

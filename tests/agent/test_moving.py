@@ -40,7 +40,8 @@ def test_few_events_wait_within_the_target_latency_and_many_do_not(
     planned = [entry.at for entry in run.entries() if isinstance(entry.payload(), Planned)]
     waited = [later - earlier for earlier, later in pairwise(planned)]
     wanted = SHARE_OF_WAITING * 6
-    assert [seconds > wanted - 0.2 for seconds in waited[1:]] == [True, True, False], "the first batch is a slow one"
+    long = [seconds > wanted - 0.2 for seconds in waited[1:4]]  # the last batch may have left some of the many
+    assert long == [True, True, False], "the first batch is a slow one"
     assert max(waited) < 6
     assert not_once(topics.read().numbers, range(40 + 3 * WORTH_A_BATCH)) == {}
 

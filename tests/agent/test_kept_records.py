@@ -6,17 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, Producer
-from confluent_kafka import TopicPartition as ClientPartition
+from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
-from pipelines.domain.base.positions import TopicPartition
 from pipelines.domain.preview.protocol import PreviewRequest
 from pipelines.domain.preview.selection import PreviewSelection
 from tests.agent.harness import REACH
 from tests.agent.test_previews import definition, previewed, produced
 from tests.agent.topics import Topics
-from tests.waiting import wait_for
 from workers.agent.evaluation import reading
 from workers.agent.evaluation.outcomes import graph_of
 from workers.agent.graph.component import SourceBuilder
@@ -45,7 +42,7 @@ def source_of(topics: Topics, tmp: Path) -> SourceBuilder:
 
 
 def with_gaps(topics: Topics, number: int) -> None:
-    """Transactions that leave a gap in front of each record. A commit is answered before readers see it."""
+    """Transactions that leave a gap in front of each record."""
     producer = Producer({"bootstrap.servers": topics.servers, "transactional.id": topics.name})
     producer.init_transactions(30)
     for _ in range(number):
@@ -53,16 +50,7 @@ def with_gaps(topics: Topics, number: int) -> None:
             producer.begin_transaction()
             producer.produce(topics.source, b"x", partition=0)
             end(30)
-    consumer = Consumer(
-        {"bootstrap.servers": topics.servers, "group.id": topics.name, "isolation.level": "read_uncommitted"}
-    )
-    partition = ClientPartition(topics.source, 0)
-    seen = TopicPartition(topics.source, 0)
-    wait_for(
-        lambda: topics.ends(topics.source)[seen] == consumer.get_watermark_offsets(partition, timeout=10)[1],
-        "the last one to be seen",
-    )
-    consumer.close()
+    topics.wait_committed(topics.source)
 
 
 @pytest.mark.parametrize("last", [8, 11])

@@ -195,6 +195,7 @@ def test_aborted_transactions_and_their_markers_are_explained(topics: Topics, pe
             producer.produce(topics.source, value, partition=PARTITION)
         producer.flush(30)
         producer.commit_transaction(30) if commit else producer.abort_transaction(30)
+    topics.wait_committed(topics.source)
     found = peeker(partition=PARTITION, limit=10)
     assert [each.event["body"] for each in found.records] == ["f", "b", "a"]
     (part,) = found.partitions

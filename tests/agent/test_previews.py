@@ -317,6 +317,7 @@ def test_the_last_records_are_found_behind_gaps(topics: Topics, session: SparkSe
         producer.begin_transaction()
         producer.produce(topics.source, b"%d" % number, partition=0)
         producer.commit_transaction(30) if number % 2 else producer.abort_transaction(30)
+    topics.wait_committed(topics.source)
     result = previewed(session, tmp_path, definition(topics), definition(topics), selection={"last": 8})
     assert result.records == 8
     result = previewed(session, tmp_path, definition(topics), definition(topics), selection={"last": 11})

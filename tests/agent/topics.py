@@ -206,9 +206,12 @@ class Topics:
 
     def ends(self, topic: str) -> dict[TopicPartition, int]:
         """Where the log of each partition ends now."""
-        return KafkaCluster.of(self.servers, {}, None).latest(
-            [TopicPartition(topic, number) for number in range(_PARTITIONS)]
-        )
+        return KafkaCluster.of(self.servers, {}, None).latest(_partitions(topic))
+
+    def wait_committed(self, topic: str) -> None:
+        """Wait until readers see what transactions have left: the end of one is answered before it is in the log."""
+        cluster, partitions = KafkaCluster.of(self.servers, {}, None), _partitions(topic)
+        wait_for(lambda: cluster.latest_committed(partitions) == cluster.latest(partitions), "transactions to be seen")
 
     def delivered(self) -> int:
         """How many records the sink's topic holds now."""
@@ -236,6 +239,10 @@ def _producer(servers: str) -> Producer:
             "queue.buffering.max.messages": 1_000_000,
         }
     )
+
+
+def _partitions(topic: str) -> list[TopicPartition]:
+    return [TopicPartition(topic, number) for number in range(_PARTITIONS)]
 
 
 class Pacer(threading.Thread):

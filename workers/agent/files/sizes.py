@@ -19,6 +19,9 @@ _LONGEST = 10.0
 _SMALLEST = 1 / 16
 """Of the size of a file: what each writer has where there are many for the sake of time alone."""
 
+_AT_ONCE = 1 / 2
+"""Of the time that a batch has taken: the sink is behind where the next one begins within it."""
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -44,14 +47,6 @@ class _Trial:
     since: float
 
 
-@dataclass(frozen=True)
-class _Batch:
-    """When it ended, and the seconds that it took."""
-
-    ended: float
-    took: float
-
-
 class Sizes:
     """Learns how large the events of each source are. `size`: of a file, in bytes."""
 
@@ -60,7 +55,7 @@ class Sizes:
         self._clock = clock
         self._measured: dict[str, Measured] = {}
         self._trials: dict[str, _Trial] = {}
-        self._last: dict[str, _Batch] = {}
+        self._behind_until: dict[str, float] = {}
 
     def layout(self, attempt: Attempt, sample: Callable[[Attempt], float], slots: int) -> Layout:
         """One file for each `size` bytes; where batches follow one another at once, more of them, for so many writers
@@ -70,16 +65,11 @@ class Sizes:
         planned = attempt.planned
         known, last = self._measured.get(planned.source), self._trials.get(planned.source)
         again = last is not None and last.batch == planned.batch
-        most = slots if self._is_behind(planned.source) else 1
+        most = slots if self._clock() < self._behind_until.get(planned.source, 0.0) else 1
         writers = _ALL if again else _writers(known, planned.bound, self._size, most) if known else 1
         event_size = known.bytes_per_event if known else sample(attempt)
         self._trials[planned.source] = _Trial(planned.batch, self._clock())
         return Layout(writers, max(1, int(self._size / event_size)) if event_size else _LARGEST)
-
-    def _is_behind(self, source: str) -> bool:
-        """Whether a batch has not waited for as much as half of the time that the one before has taken."""
-        last = self._last.get(source)
-        return last is not None and self._clock() - last.ended < last.took / 2
 
     def learn(self, attempt: Attempt, parts: Mapping[str, int]) -> None:
         """A batch is written. `parts`: its files as Spark calls them, `part-TASK-…`, and their sizes."""
@@ -87,7 +77,7 @@ class Sizes:
         tasks = {Path(part).name.split("-")[1] for part in parts}
         now = self._clock()
         took = now - self._trials.pop(planned.source).since
-        self._last[planned.source] = _Batch(now, took)
+        self._behind_until[planned.source] = now + took * _AT_ONCE
         offsets = max(1, planned.bound)
         if size:
             self._measured[planned.source] = Measured(

@@ -18,7 +18,6 @@ from controlplane.install.tools.paths import PROJECT
 from controlplane.provision.archive import archive_path
 from controlplane.provision.module import class_path
 from controlplane.provision.training_job import launch_of
-from pipelines.domain.access.reach import AllowedRoot
 from pipelines.domain.base.states import Command
 from pipelines.domain.definitions.checks.validate import validate_data
 from pipelines.domain.definitions.document.spec import Definition
@@ -149,10 +148,9 @@ class Headgate(System):
 
     def start(self, work: Work) -> Agent:
         """Write launch.json and start the keeper."""
-        state = work.directory / "state"
-        run_dir = protocol.run_dir(state, "bench", 1)
+        run_dir = protocol.run_dir(work.directory / "state", "bench", 1)
         run_dir.mkdir(parents=True)
-        launch = self.launch(work, state)
+        launch = self.launch(work)
         launch.store(run_dir / protocol.LAUNCH)
         batch_seconds = BATCH_SECONDS if self.mode == "real_time" else 0
         agent = Agent(launch.token, run_dir / protocol.LOG, dir=run_dir, batch_seconds=batch_seconds)
@@ -163,7 +161,7 @@ class Headgate(System):
         )
         return agent
 
-    def launch(self, work: Work, state: Path) -> Launch:
+    def launch(self, work: Work) -> Launch:
         """What a supervisor would tell the agent, which may write where the work lies."""
         archive = archive_path() if self.archive else None
         spark = SparkSettings(
@@ -171,11 +169,9 @@ class Headgate(System):
             archive=archive and str(archive),
             java_home=str(find_java().executable.parent.parent),
         )
-        plain = launch_of(Definition.model_validate(self.definition(work)), spark, str(state))
-        here = AllowedRoot(path=str(work.directory.resolve()))
-        reach = plain.reach.model_copy(update={"roots": (here,)})
-        differing = {"pipeline": "bench", "token": uuid.uuid4().hex, "interceptors": [INTERCEPTOR], "reach": reach}
-        return plain.model_copy(update=differing)
+        launch = launch_of(Definition.model_validate(self.definition(work)), spark, str(work.directory))
+        own = {"pipeline": "bench", "token": uuid.uuid4().hex, "interceptors": [INTERCEPTOR]}
+        return launch.model_copy(update=own)
 
     def _keeper(self, run_dir: Path) -> list[str]:
         if not self.without:

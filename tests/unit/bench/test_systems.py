@@ -19,5 +19,5 @@ def test_an_agent_may_write_where_its_work_lies(tmp_path: Path, monkeypatch: pyt
     work = Work("127.0.0.1:9092", "in", "run", tmp_path / "work")
     system = headgate.Headgate(graph=lambda work: {"sinks": {"out": sinks.parquet(work)}})
     assert system.refusal(work) is None
-    launch = system.launch(work, work.directory / "state")
+    launch = system.launch(work)
     assert on_this_host(Definition.model_validate(launch.definition), launch.reach) == []

@@ -29,6 +29,14 @@ def session(tmp_path_factory: pytest.TempPathFactory, spark_settings: SparkSetti
     process.stop(10)
 
 
+@pytest.fixture(params=[True, False])
+def compiled(request: pytest.FixtureRequest, session: SparkSession) -> Iterator[bool]:
+    """Whether Spark generates code for what runs in the test."""
+    spark.generate_code(session, request.param)
+    yield request.param
+    spark.generate_code(session, True)
+
+
 @pytest.fixture
 def topics(broker: str) -> Topics:
     return Topics(broker)

@@ -23,7 +23,6 @@ from workers.agent.graph.batch import Batch
 from workers.agent.graph.kept import Events
 from workers.agent.kafka import records
 from workers.agent.postgres import rows
-from workers.agent.spark.session import generate_code
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "reference" / "components" / "examples"
 IN_PYTHON = {"python"}
@@ -102,10 +101,8 @@ def test_what_is_interpreted_is_noticed() -> None:
     assert interpreted("CollectMetrics\n+- Project [a]\n   +- *(1) Filter b") == ["Project [a]"]
 
 
-@pytest.mark.parametrize("compiled", [True, False])
-def test_text_for_copy_is_what_a_replacement_for_each_character_would_give(
-    session: SparkSession, compiled: bool
-) -> None:
+@pytest.mark.usefixtures("compiled")
+def test_text_for_copy_is_what_a_replacement_for_each_character_would_give(session: SparkSession) -> None:
     texts = [
         "",
         "plain",
@@ -117,12 +114,8 @@ def test_text_for_copy_is_what_a_replacement_for_each_character_would_give(
         "\x07\x08\x0b\x0c\x0e",
         "x" * 999 + "\r",
     ]
-    generate_code(session, compiled)
-    try:
-        frame = session.createDataFrame([(text,) for text in [*texts, None]], "text string").repartition(1)
-        found = [row["escaped"] for row in frame.select(rows._escaped(f.col("text")).alias("escaped")).collect()]
-    finally:
-        generate_code(session, True)
+    frame = session.createDataFrame([(text,) for text in [*texts, None]], "text string").repartition(1)
+    found = [row["escaped"] for row in frame.select(rows._escaped(f.col("text")).alias("escaped")).collect()]
     wanted = list(texts)
     for character, escape in {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}.items():
         wanted = [text.replace(character, escape) for text in wanted]

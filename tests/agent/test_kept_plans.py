@@ -29,7 +29,6 @@ from workers.agent.graph.batch import Attempt, Batch, Classifier
 from workers.agent.graph.component import Place
 from workers.agent.graph.kept import Events, KeptPlans
 from workers.agent.positions.held import Bits, Copies, Held
-from workers.agent.spark.session import generate_code
 
 FILTER = "sources.shop.interceptors[0]"
 NOW = "string(unix_micros(current_timestamp()))"
@@ -90,23 +89,17 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     return found
 
 
-@pytest.mark.parametrize("compiled", [True, False])
-def test_one_plan_delivers_and_counts_every_batch(
-    session: SparkSession, topics: Topics, made: list[bool], compiled: bool
-) -> None:
-    generate_code(session, compiled)
-    try:
-        query, sent = Query(session, topics), 0
-        for tasks in (1, 3, 2):
-            bodies = [b"%d" % (sent + n) for n in range(tasks * 7)]
-            attempt = query.write(*bodies, b"filtered", first=sent, tasks=tasks)
-            sent += len(bodies)
-            assert (attempt.counts.read, attempt.counts.delivered) == (len(bodies) + 1, len(bodies))
-            assert attempt.counts.parts == {FILTER: {"filtered": 1}}
-            assert attempt.counts.bytes_out == sum(map(len, bodies))
-            assert attempt.written == len(bodies)
-    finally:
-        generate_code(session, True)
+@pytest.mark.usefixtures("compiled")
+def test_one_plan_delivers_and_counts_every_batch(session: SparkSession, topics: Topics, made: list[bool]) -> None:
+    query, sent = Query(session, topics), 0
+    for tasks in (1, 3, 2):
+        bodies = [b"%d" % (sent + n) for n in range(tasks * 7)]
+        attempt = query.write(*bodies, b"filtered", first=sent, tasks=tasks)
+        sent += len(bodies)
+        assert (attempt.counts.read, attempt.counts.delivered) == (len(bodies) + 1, len(bodies))
+        assert attempt.counts.parts == {FILTER: {"filtered": 1}}
+        assert attempt.counts.bytes_out == sum(map(len, bodies))
+        assert attempt.written == len(bodies)
     assert query.written() == Counter(b"%d" % n for n in range(sent))
     assert made == [True]
 

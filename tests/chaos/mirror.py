@@ -12,22 +12,26 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
 
 from controlplane.devstack import topics
+from tests.chaos.installation import wait_for
 
 LAG_MAX = 100
 """Records of a partition between two syncs, as `offset.lag.max` has it by default."""
 SYNCS = "mm2-offset-syncs.there.internal"
+_PAIRED_WITHIN = 60.0
 _SETTINGS = {"retention.ms": "86400000"}
 
 
 @dataclass
 class Mirror(threading.Thread):
-    """Copies `topic` from one cluster to another, behind `junk` records of each partition that are there already."""
+    """Copies `topic` from one cluster to another, behind `junk` records of each partition that are there already.
+    `paired`: the partitions of which the offset syncs have a pair."""
 
     topic: str
     here: str
     there: str
     partitions: int
     failure: BaseException | None = None
+    paired: set[int] = field(default_factory=set)
     _synced: dict[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -94,7 +98,13 @@ class Mirror(threading.Thread):
         self._synced[partition] = downstream
         name = self.topic.encode()
         key = struct.pack(">h", len(name)) + name + struct.pack(">i", partition)
-        syncs.produce(SYNCS, struct.pack(">qq", upstream, downstream), key)
+
+        def written(error: Any, _: Message) -> None:
+            if error:
+                raise KafkaException(error)
+            self.paired.add(partition)
+
+        syncs.produce(SYNCS, struct.pack(">qq", upstream, downstream), key, on_delivery=written)
 
     def stop(self) -> None:
         """End, and say what went wrong."""
@@ -106,11 +116,12 @@ class Mirror(threading.Thread):
 
 @contextmanager
 def mirrored(topic: str, here: str, there: str, partitions: int) -> Iterator[Mirror]:
-    """Copy a topic for as long as the context lasts."""
+    """Copy a topic for as long as the context lasts; it begins when there is a pair of each partition."""
     mirror = Mirror(topic, here, there, partitions)
     mirror.prepare()
     mirror.start()
     try:
+        wait_for(lambda: mirror.failure or len(mirror.paired) == partitions, _PAIRED_WITHIN, "pairs of all partitions")
         yield mirror
     finally:
         mirror.stop()

@@ -18,6 +18,7 @@ CASES: dict[str, Callable[[Bench], list[Result]]] = {
     "idle": agent.idle,
     "density": density.density,
     "ledger": ledger.ledger,
+    "kafka_clients": throughput.kafka_clients,
     "failover_group": throughput.failover_group,
     "multiplexing_3": throughput.multiplexing_3,
     "python_interceptor": throughput.python_interceptor,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from bench.bench import Bench, Values, check, results
@@ -96,6 +97,31 @@ def sql_interceptor(bench: Bench) -> list[Result]:
     ]
     (count,) = bench.options.sizes(SMALL)
     return compare(bench, "sql_interceptor", bench.able("sql_interceptor", systems), count)
+
+
+def kafka_clients(bench: Bench) -> list[Result]:
+    """Settings of the Kafka clients, one changed at a time: how the producer fills its batches and compresses them, and
+    how much the consumer fetches at once."""
+    fetch = {"max.partition.fetch.bytes": 8 * 2**20, "fetch.max.bytes": 64 * 2**20}
+    systems = [
+        _clients("as_above"),
+        _clients("kafkas_batch_size", options={}),
+        _clients("no_linger", linger_ms=0),
+        _clients("long_linger", linger_ms=100),
+        _clients("zstd", compression="zstd"),
+        _clients("uncompressed", compression="none"),
+        _clients("large_fetches", source=fetch),
+        _clients("patient_fetches", source={"fetch.min.bytes": 2**20}),
+    ]
+    (count,) = bench.options.sizes(SMALL)
+    return compare(bench, "kafka_clients", bench.able("kafka_clients", systems), count)
+
+
+def _clients(variant: str, source: Mapping[str, int] = MappingProxyType({}), **sink: Any) -> Headgate:
+    return Headgate(
+        graph=lambda work: {"options": dict(source), "sinks": {"out": kafka_sink(work, work.sink) | sink}},
+        variant=variant,
+    )
 
 
 def _headgate(

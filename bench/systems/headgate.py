@@ -89,8 +89,8 @@ class Agent(Running):
 
 @dataclass
 class Headgate(System):
-    """An agent with one definition. `graph` gives what differs for a piece of work: interceptors and selector of the
-    source, channels, sinks, sink_groups. `delivery`: instead of what suits the mode. `without`: what it does
+    """An agent with one definition. `graph` gives what differs for a piece of work: interceptors, selector and options
+    of the source, channels, sinks, sink_groups. `delivery`: instead of what suits the mode. `without`: what it does
     not count, see `bench.without`. `variant`: what a report calls it where a case compares definitions. `launcher`:
     what its launcher has beside cores and memory.
     """
@@ -119,7 +119,7 @@ class Headgate(System):
             "start_from": "earliest",
             "interceptors": [{"type": "timestamp"}, {"type": "regex_filter", "regex": PATTERN}],
         }
-        source |= {key: graph.pop(key) for key in ("interceptors", "selector") if key in graph}
+        source |= {key: graph.pop(key) for key in ("interceptors", "selector", "options") if key in graph}
         memory = "512m" if work.hurry else HEAP
         plain = {
             "api_version": "headgate/v1",

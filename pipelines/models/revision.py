@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db import models
+from django.db.models.fields.json import KT
 
 from pipelines.domain.base.roles import Role
 
@@ -17,6 +18,12 @@ class Revision(models.Model):
         max_length=64, blank=True, default="", help_text="Its digest before an upgrade moved its cluster out of it."
     )
     definition = models.JSONField()
+    driver_memory = models.GeneratedField(
+        expression=KT("definition__placement__launcher__driver_memory"),
+        output_field=models.TextField(null=True),
+        db_persist=True,
+        help_text="The heap that it asks for. A choice of a host adds up those of a whole fleet.",
+    )
     required_role = models.PositiveSmallIntegerField(
         default=Role.OPERATOR.value, help_text="The lowest role that may publish and start it."
     )

@@ -8,16 +8,19 @@ from threading import Barrier
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from rest_framework.test import APIClient
 
 from pipelines.domain.base.states import DesiredState, OperationKind, OperationState, Phase, RunState
+from pipelines.domain.hosts.capacity import agent_bytes
 from pipelines.domain.lifecycle.operations import OnTimeout
 from pipelines.foundation.errors import Conflict
 from pipelines.models import AuditRow, Event, Host, Operation, Pipeline, Run
+from pipelines.selectors.hosts.capacity import rooms
 from pipelines.services.base.audit import Actor
-from pipelines.services.lifecycle import lifecycle, operations
+from pipelines.services.lifecycle import lifecycle, operations, placement
 from tests.factories import HostFactory, OperationFactory, PipelineFactory, RevisionFactory, RunFactory, definition_data
 
 pytestmark = pytest.mark.django_db
@@ -239,6 +242,29 @@ def test_a_pipeline_that_is_pinned_to_a_host_stays_there_even_while_that_is_sile
 
     assert pipeline.host_id == "silent"
     assert free.host_id == "idle"
+
+
+@pytest.mark.parametrize(("slots", "chosen"), [(4, "there"), (0, "idle")])
+def test_a_choice_locks_all_its_hosts_at_once(slots: int, chosen: str) -> None:
+    HostFactory.create(name="idle")
+    pipeline = PipelineFactory.create(host=HostFactory.create(name="there", slots=slots))
+
+    with transaction.atomic(), CaptureQueriesContext(connection) as captured:
+        assert placement.choose(pipeline) == chosen
+    (locked,) = [query["sql"] for query in captured if query["sql"].startswith('SELECT "pipelines_host"')]
+    assert 'ORDER BY "pipelines_host"."name" ASC' in locked, "another choice takes the same ones in the same order"
+
+
+@pytest.mark.parametrize("launcher", [{}, {"driver_memory": "3072m"}])
+def test_a_heap_counts_as_the_definition_has_it(launcher: dict[str, str]) -> None:
+    definition = definition_data(placement={"launcher": {"type": "local", **launcher}})
+    pipeline = PipelineFactory.create(host=HostFactory.create(name="there"))
+    pipeline.current_revision = RevisionFactory.create(pipeline=pipeline, number=2, definition=definition)
+    pipeline.save()
+    Pipeline.objects.update(desired_state=DesiredState.RUNNING)
+
+    (room,) = rooms(Host.objects.all())
+    assert (room.agents, room.taken) == (1, agent_bytes(launcher.get("driver_memory")))
 
 
 def test_without_any_worker_a_start_waits_and_a_stop_takes_it_back() -> None:

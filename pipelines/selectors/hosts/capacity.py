@@ -23,8 +23,6 @@ from pipelines.selectors.hosts.hosts import LOST_AFTER, expected, host_rows, hos
 from pipelines.selectors.hosts.schemas import GuestSchema, HostDetailSchema, HostMetricsSchema, HostSchema
 from pipelines.selectors.runs import runs as run_selectors
 
-_MEMORY = "definition__placement__launcher__driver_memory"
-_HEAP = f"current_revision__{_MEMORY}"
 CONNECTED = "HEALTHY"
 """The state of a broker connection that receives messages."""
 GOVERNED = "approvals or a freeze govern its changes; a migration moves it"
@@ -54,11 +52,12 @@ def is_to_be_moved(pipeline: Pipeline) -> bool:
 
 
 def promised() -> QuerySet[Pipeline]:
-    """Pipelines that have a place on their host: with a living run, or with one to come without a person."""
+    """Pipelines that have a place on their host: with one to come without a person, or with a living run, which is
+    looked for where that is not known without."""
     living = run_selectors.living_runs().filter(pipeline=OuterRef("pk"))
     waiting = Q(phase__in=[Phase.BLOCKED, Phase.FAILED], generation=F("observed_generation"))
     coming = ~Q(desired_state=DesiredState.STOPPED) & ~waiting
-    return Pipeline.objects.filter(archived_at=None, host__isnull=False).filter(Q(Exists(living)) | coming)
+    return Pipeline.objects.filter(archived_at=None, host__isnull=False).filter(coming | Q(Exists(living)))
 
 
 def hosts(access: Access) -> list[HostSchema]:
@@ -167,8 +166,8 @@ def rooms(
     )
     standbys = standbys.exclude(state=RunState.ENDED).exclude(pipeline=beside, warm=True)
     rows = [
-        *_counted(others, "host_id", _HEAP),
-        *_counted(standbys, "host_id", f"revision__{_MEMORY}"),
+        *_counted(others, "host_id", "current_revision__driver_memory"),
+        *_counted(standbys, "host_id", "revision__driver_memory"),
         *(_ahead(names, access) if ahead else ()),
     ]
     agents, taken = Counter[str](), Counter[str]()
@@ -200,4 +199,4 @@ def _ahead(names: Collection[str], access: Access) -> Iterable[tuple[str, str | 
     started = visible(Migration.objects.all(), access, "pipeline__team").filter(
         stage__in=_FORWARD, new_run=None, new_host__in=names
     )
-    return _counted(started, "new_host_id", f"new_revision__{_MEMORY}")
+    return _counted(started, "new_host_id", "new_revision__driver_memory")

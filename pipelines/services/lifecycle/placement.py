@@ -32,10 +32,10 @@ def choose(pipeline: Pipeline) -> str | None:
     named = wanted_host(pipeline)
     if named != ANY_HOST:
         return _on(_known(named), pipeline)
-    present = _present(pipeline)
-    if present is not None and tied(pipeline):
+    if pipeline.host_id is not None and tied(pipeline):
+        (present,) = _locked(Host.objects.filter(name=pipeline.host_id))
         return _on(present, pipeline)
-    return _anywhere(pipeline, present)
+    return _anywhere(pipeline)
 
 
 def room_for_standby(name: str, definition: dict[str, Any]) -> Host:
@@ -48,14 +48,16 @@ def room_for_standby(name: str, definition: dict[str, Any]) -> Host:
     return _with_room(host, need_by(definition), rooms([host], ahead=False))
 
 
-def _anywhere(pipeline: Pipeline, present: Host | None) -> str | None:
+def _anywhere(pipeline: Pipeline) -> str | None:
     """The present host if it takes agents, for its checkpoints are there, else the one with the most room."""
-    need, found = need_of(pipeline), rooms(_locked(takers(pipeline.host_id)), beside=pipeline)
-    if not found:
-        return present.name if present else None
-    here = [room for room in found if present is not None and room.host == present.name]
-    chosen = least_loaded(here, need) or least_loaded(found, need)
-    if chosen is None:
+    need, hosts = need_of(pipeline), _locked(takers(pipeline.host_id))
+    if not hosts:
+        return pipeline.host_id
+    here = [host for host in hosts if host.name == pipeline.host_id]
+    if chosen := least_loaded(rooms(here, beside=pipeline), need):
+        return chosen.host
+    found = rooms(hosts, beside=pipeline)
+    if (chosen := least_loaded(found, need)) is None:
         raise _no_room(found, need)
     return chosen.host
 
@@ -85,12 +87,9 @@ def _no_room(found: list[Room], need: int) -> Conflict:
 
 
 def _locked(hosts: Any) -> list[Host]:
-    """Two choices at a time would promise the same room twice."""
+    """Two choices at a time would promise the same room twice. Each choice locks all hosts that it needs by one call:
+    two that took them one after the other could wait for each other."""
     return list(hosts.select_for_update(no_key=True).order_by("name"))
-
-
-def _present(pipeline: Pipeline) -> Host | None:
-    return next(iter(_locked(Host.objects.filter(name=pipeline.host_id))), None)
 
 
 def _known(name: str) -> Host:

@@ -38,8 +38,7 @@ class _Client(Client):
 
     def description(self, group: str) -> Description:
         """Coordinator, state and members of a group."""
-        (future,) = self._admin.describe_consumer_groups([group], request_timeout=TIMEOUT).values()
-        reported = future.result(TIMEOUT + 1)
+        reported = self._described(group)
         node = reported.coordinator
         return Description(
             state=reported.state.name,

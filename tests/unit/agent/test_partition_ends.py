@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import OFFSET_INVALID, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as ClientPartition
 
-from pipelines.domain.base.positions import TopicPartition
+from pipelines.domain.base.positions import PartitionPosition, TopicPartition
 from workers.agent.kafka.admin import KafkaCluster
 
 KEY = TopicPartition("orders", 3)
@@ -68,7 +68,7 @@ def test_a_client_that_another_thread_forgets_lives_until_it_has_answered() -> N
         def _answer(self, wanted: dict[ClientPartition, Any], **how: Any) -> dict[ClientPartition, Future[Any]]:
             found = super()._answer(wanted, **how)
             client = weakref.ref(self._client)
-            self._forget_leaders()
+            self._give_up_client()
 
             class Watched(dict[ClientPartition, Future[Any]]):
                 def items(self) -> Any:
@@ -79,6 +79,18 @@ def test_a_client_that_another_thread_forgets_lives_until_it_has_answered() -> N
 
     assert Forgotten(42).latest([KEY]) == {KEY: 42}
     assert held == [True]
+
+
+def test_a_commit_that_was_given_up_cannot_arrive_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its request ends with its client, which nothing keeps alive: not even the error."""
+    monkeypatch.setattr("workers.agent.kafka.admin.TIMEOUT", 0.01)
+    cluster = Answers()
+    cluster._admin.alter_consumer_group_offsets = lambda *_, **__: {"orders": Future()}
+    client = weakref.ref(cluster._admin)
+    with pytest.raises(KafkaException) as error:
+        cluster.commit("orders", [PartitionPosition(topic="orders", partition=3, offset=7)])
+    assert error.value.args[0].code() == KafkaError._TIMED_OUT
+    assert client() is None
 
 
 def test_waiting_for_a_leader_has_an_end() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -19,7 +20,7 @@ from confluent_kafka import (
     TopicCollection,
 )
 from confluent_kafka import TopicPartition as ClientPartition
-from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec, ResourceType
+from confluent_kafka.admin import AdminClient, ConfigResource, ConsumerGroupDescription, OffsetSpec, ResourceType
 
 from pipelines.domain.access.reach import ReachPolicy
 from pipelines.domain.base.positions import PartitionPosition, TopicPartition
@@ -35,6 +36,8 @@ TIMEOUT = 10.0
 
 Result = TypeVar("Result")
 _RETRY = 0.2
+_UNENDING = 3600.0
+"""Seconds, the most that librdkafka takes."""
 NOT_COORDINATED = {
     KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
     KafkaError.COORDINATOR_NOT_AVAILABLE,
@@ -323,13 +326,14 @@ class KafkaCluster:
             try:
                 return self._ask(wanted, left, absent, how)
             except KafkaException:
-                self._forget_leaders()
+                # After a broker's restart librdkafka's admin client goes on asking with the old leader epoch, for ever.
+                self._give_up_client()
                 raise
 
         return _patiently(ask, _NOT_LED, timeout) if wanted else {}
 
-    def _forget_leaders(self) -> None:
-        """After a broker's restart librdkafka's admin client goes on asking with the old leader epoch, for ever."""
+    def _give_up_client(self) -> None:
+        """The next look-up begins with another one."""
         with self._client_lock:
             self._client = None
 
@@ -375,10 +379,33 @@ class KafkaCluster:
 
     def _commit(self, group: str, offsets: list[ClientPartition], timeout: float) -> None:
         request = ConsumerGroupTopicPartitions(group, offsets)
-        for future in self._admin.alter_consumer_group_offsets([request], request_timeout=timeout).values():
-            for answer in future.result(timeout + 1).topic_partitions:
-                if answer.error:
-                    raise KafkaException(answer.error)
+        answered = self._of_coordinator(
+            lambda admin: admin.alter_consumer_group_offsets([request], request_timeout=_UNENDING), timeout
+        )
+        for answer in answered.topic_partitions:
+            if answer.error:
+                raise KafkaException(answer.error)
+
+    def _described(self, group: str) -> ConsumerGroupDescription:
+        description: ConsumerGroupDescription = self._of_coordinator(
+            lambda admin: admin.describe_consumer_groups([group], request_timeout=_UNENDING), TIMEOUT
+        )
+        return description
+
+    def _of_coordinator(self, ask: Callable[[AdminClient], Mapping[str, Future[Result]]], timeout: float) -> Result:
+        """What the coordinator of one group answers within `timeout` seconds.
+
+        librdkafka ends the process when a broker comes back after a request of a coordinator has timed out (2.16:
+        `rd_kafka_coord_req_fail` calls with what the timeout has freed). Its requests have no end, therefore: a client
+        without an answer is given up, and they with it.
+        """
+        admin = self._admin
+        (future,) = ask(admin).values()
+        with suppress(TimeoutError):
+            return future.result(timeout)
+        self._give_up_client()
+        del admin  # which the error would keep alive: a commit must not arrive late
+        raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
 
     def commits(self, group: str, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Commit]:
         """What a group has committed. Kafka's -1 for "none" is no offset and never leaves this method.
@@ -442,8 +469,7 @@ class KafkaCluster:
 
     def find_coordinator(self, group: str) -> None:
         """Ask who coordinates a group; KafkaException as long as nobody does."""
-        (future,) = self._admin.describe_consumer_groups([group], request_timeout=TIMEOUT).values()
-        future.result(TIMEOUT + 1)
+        self._described(group)
 
     def topics(self) -> list[str]:
         """The names of all topics that we may see, but for Kafka's own."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,30 +38,30 @@ def prose(text: str) -> str:
 
 def machine(report: Report) -> str:
     """Machine, versions, and the commands that made the report."""
-    rows = [["", ""], ["---", "---"], *({**report["machine"], **report["versions"]}.items())]
+    rows = [["", ""], *([name, str(value)] for name, value in {**report["machine"], **report["versions"]}.items())]
     commands = "\n".join(report["commands"])
-    return "\n".join([*(_row(map(str, row)) for row in rows), "", "```", commands, "```"])
+    return "\n".join([grid(rows), "", "```", commands, "```"])
 
 
 def targets(wanted: Sequence[Target], results: Sequence[Result]) -> str:
     """Each target with what was measured."""
     medians: Lookup = {(found.case, found.system, found.metric): found.median for found in results}
-    rows = [["target", "wanted", "measured", "reached"], ["---"] * 4]
+    rows = [["target", "wanted", "measured", "reached"]]
     for target in wanted:
         verdict = target.verdict(medians)
         rows.append([target.words, verdict.wanted, verdict.measured, verdict.word])
-    return "\n".join(map(_row, rows))
+    return grid(rows)
 
 
 def table(results: Sequence[Result], systems: Mapping[str, str]) -> str:
     """One case: a row for each metric, a column for each system that has any. `systems`: titles by name."""
     shown = [name for name in systems if any(found.system == name for found in results)]
     by_place = {(found.metric, found.system): found for found in results}
-    rows = [["", *(systems[name] for name in shown)], ["---"] * (len(shown) + 1)]
+    rows = [["", *(systems[name] for name in shown)]]
     for metric, unit in dict.fromkeys((found.metric, found.unit) for found in results):
         cells = [_cell(by_place.get((metric, name))) for name in shown]
         rows.append([f"{metric.replace('_', ' ')}, {unit}", *cells])
-    return "\n".join(map(_row, rows))
+    return grid(rows)
 
 
 def _cell(found: Result | None) -> str:
@@ -70,5 +70,7 @@ def _cell(found: Result | None) -> str:
     return f"**{short(found.median)}** ({', '.join(short(value) for value in found.values)})"
 
 
-def _row(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+def grid(rows: Sequence[Sequence[str]]) -> str:
+    """A table of Markdown; the first row is its head."""
+    head, *others = rows
+    return "\n".join(f"| {' | '.join(row)} |" for row in [head, ["---"] * len(head), *others])

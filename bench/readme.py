@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bench import page
 from bench.cases.density import AGENTS
 from bench.targets import CONNECT, FLUME, MICRO, REAL_TIME, Lookup, short
 
@@ -53,9 +54,8 @@ def speed(report: Mapping[str, Any]) -> str:
     """The table, and how many agents a host has room for."""
     medians: Lookup = {(each["case"], each["system"], each["metric"]): each["median"] for each in report["results"]}
     head = ["", "Headgate", "Kafka Connect", "Flume", "of Connect", "of Flume"]
-    rows = [head, ["---"] * len(head), *(row.cells(medians) for row in ROWS)]
-    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
-    return "\n\n".join([table, *_room(medians)])
+    rows = [head, *(row.cells(medians) for row in ROWS)]
+    return "\n\n".join([page.grid(rows), *_room(medians)])
 
 
 def _room(medians: Lookup) -> list[str]:

@@ -8,16 +8,18 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psutil
+
 from tests.postgres import running_postgres
 
+CODE = "from controlplane.cli.app import main; main()"
 TIMEOUT = 300
 PROJECT = Path(__file__).resolve().parents[2]
 
 
 def simulate(directory: Path, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    code = "from controlplane.cli.app import main; main()"
     return subprocess.run(
-        [sys.executable, "-c", code, "simulate", *options],
+        [sys.executable, "-c", CODE, "simulate", *options],
         cwd=directory,
         env=os.environ | {"PYTHONPATH": str(PROJECT)} | environment,
         capture_output=True,
@@ -37,6 +39,24 @@ def test_a_small_fleet_is_simulated_and_reported_and_leaves_nothing_behind(tmp_p
     assert "| pipelines | 3 |" in page
     assert "loss: begins" in ended.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["simulation.md"]
+
+
+def test_a_simulation_that_is_ended_leaves_neither_processes_nor_files(tmp_path: Path) -> None:
+    started = subprocess.Popen(
+        [sys.executable, "-c", CODE, "simulate"],
+        env=os.environ | {"PYTHONPATH": str(PROJECT), "TMPDIR": str(tmp_path)},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with started:
+        assert started.stderr is not None
+        assert any("start: begins" in line for line in iter(started.stderr.readline, ""))
+        its = psutil.Process(started.pid).children(recursive=True)
+        assert {"simulation" in " ".join(process.cmdline()) for process in its} == {True, False}, "and its Redis"
+        started.terminate()
+        assert started.wait(TIMEOUT) != 0
+    _, alive = psutil.wait_procs(its, timeout=30)
+    assert (alive, list(tmp_path.iterdir())) == ([], [])
 
 
 def test_a_fleet_is_simulated_on_postgresql(tmp_path: Path) -> None:

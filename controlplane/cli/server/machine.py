@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import signal
 from typing import TYPE_CHECKING
 
 import typer
 
-from controlplane.cli.server.running import import_where_this_process_does
+from controlplane.cli.server.running import end_in_order_on_signals, import_where_this_process_does
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,8 +30,7 @@ def set_up(plan: Sequence[Step]) -> None:
     from controlplane.provision import steps
 
     import_where_this_process_does()
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.default_int_handler)
+    end_in_order_on_signals()
     typer.echo("Setting up this machine. The first time this takes a few minutes.")
     if code := steps.run(plan):
         raise typer.Exit(code)

@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from controlplane.cli.base.errors import CommandError, ExitCode
-from controlplane.cli.server.running import import_where_this_process_does
+from controlplane.cli.server.running import end_in_order_on_signals, import_where_this_process_does
 
 HOURS = 4
 
@@ -61,6 +61,7 @@ def _page(plan: dict[str, int], database_url: str) -> str:
     from controlplane.install.tools.errors import SetupError
 
     import_where_this_process_does()
+    end_in_order_on_signals()
     with tempfile.TemporaryDirectory(prefix="headgate-simulation-", ignore_cleanup_errors=True) as work:
         try:
             with running_redis(Path(work) / "redis") as redis_url:

@@ -125,7 +125,7 @@ TARGETS = [
     limit("p99 at 100 records/s within 500 ms, ms", _FEW, "target_latency", "latency_p99_ms", 500),
     limit("16 idle agents side by side, % of a core", "density", MICRO, "idle_cpu_percent", 35),
     limit("16 idle agents side by side, MB (PSS)", "density", MICRO, "idle_pss_mb", 4500),
-    limit("process start to first record, s", "start", MICRO, "start_to_first_record_seconds", 5),
+    limit("process start to first record, s", "start", MICRO, "start_to_first_record_seconds", 3.5),
     limit("recovery after a kill of the JVM, s", _RECOVERY, MICRO, "jvm_recovery_seconds", 3),
     limit("recovery after a kill of the driver, s", _RECOVERY, MICRO, "driver_recovery_seconds", 5),
     limit("recovery after a kill of the keeper, s", _RECOVERY, MICRO, "keeper_recovery_seconds", 5),

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaException, Message, Producer
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer
 from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import (
     AdminClient,
@@ -27,6 +27,7 @@ from tests.waiting import wait_for
 from workers.agent.kafka.admin import KafkaCluster
 
 _PARTITIONS = 4
+_READ_WITHIN = 120.0
 COMPACTED = {
     "cleanup.policy": "compact",
     "segment.ms": "100",
@@ -186,18 +187,25 @@ class Topics:
         return Counter(map(_number_in, self.messages(self.sink)))
 
     def messages(self, topic: str) -> Iterator[Message]:
-        """Every record that a topic holds now."""
-        consumer = Consumer({"bootstrap.servers": self.servers, "group.id": "read", "enable.auto.commit": False})
+        """Every record that a topic holds now; what ends transactions is none."""
+        settings = {"bootstrap.servers": self.servers, "group.id": "read", "enable.auto.commit": False}
+        consumer = Consumer(settings | {"enable.partition.eof": True})
         ends = self.ends(topic)
         starts = KafkaCluster.of(self.servers, {}, None).earliest(ends)
-        left = sum(ends.values()) - sum(starts.values())
         consumer.assign([ClientPartition(*key, start) for key, start in starts.items()])
-        while left > 0:
+        left = {key for key, end in ends.items() if starts[key] < end}
+        deadline = time.monotonic() + _READ_WITHIN
+        while left:
+            assert time.monotonic() < deadline, f"{topic} was not read to its end: {sorted(left)}"
             for message in consumer.consume(10_000, timeout=1):
-                if message.error():
-                    raise KafkaException(message.error())
-                left -= 1
-                yield message
+                at = TopicPartition(topic, int(message.partition() or 0))
+                error, offset = message.error(), int(message.offset() or 0)
+                if error and error.code() != KafkaError._PARTITION_EOF:
+                    raise KafkaException(error)
+                if error or offset + 1 >= ends[at]:
+                    left.discard(at)
+                if not error and offset < ends[at]:
+                    yield message
         consumer.close()
 
     def groups(self) -> set[str]:

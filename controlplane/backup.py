@@ -245,7 +245,7 @@ def _insert(rows: Sequence[Any]) -> int:
     """As they are: times that a row would be stamped with when it is saved stay what they were."""
     objects = [row.object for row in rows]
     model = type(objects[0])
-    fields = model._meta.concrete_fields
+    fields = [field for field in model._meta.concrete_fields if not field.generated]
     at_once = max(1, connection.ops.bulk_batch_size(fields, objects))
     for start in range(0, len(objects), at_once):
         part = objects[start : start + at_once]

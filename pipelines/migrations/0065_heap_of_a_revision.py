@@ -23,6 +23,7 @@ class Migration(migrations.Migration):
                 ),
                 help_text="The heap that it asks for. A choice of a host adds up those of a whole fleet.",
                 output_field=models.TextField(null=True),
+                serialize=False,
             ),
         ),
     ]

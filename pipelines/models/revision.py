@@ -22,6 +22,7 @@ class Revision(models.Model):
         expression=KT("definition__placement__launcher__driver_memory"),
         output_field=models.TextField(null=True),
         db_persist=True,
+        serialize=False,
         help_text="The heap that it asks for. A choice of a host adds up those of a whole fleet.",
     )
     required_role = models.PositiveSmallIntegerField(

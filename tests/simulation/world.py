@@ -210,6 +210,8 @@ class World:
         pipeline = self.pipeline
         if pipeline.phase == Phase.FAILED:
             return pipeline.restart_count >= QUICK["max_restarts"] and not self.agents.living
+        if (pipeline.phase, pipeline.phase_reason) == (Phase.BLOCKED, "init_timeout"):
+            return pipeline.generation == pipeline.observed_generation and not self.agents.living
         wanted = {
             DesiredState.RUNNING: Phase.RUNNING,
             DesiredState.PAUSED: Phase.PAUSED,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any
 
 from bench.bench import Bench, Values, check, results
@@ -117,9 +116,9 @@ def kafka_clients(bench: Bench) -> list[Result]:
     return compare(bench, "kafka_clients", bench.able("kafka_clients", systems), count)
 
 
-def _clients(variant: str, source: Mapping[str, int] = MappingProxyType({}), **sink: Any) -> Headgate:
+def _clients(variant: str, source: Mapping[str, int] | None = None, **sink: Any) -> Headgate:
     return Headgate(
-        graph=lambda work: {"options": dict(source), "sinks": {"out": kafka_sink(work, work.sink) | sink}},
+        graph=lambda work: {"options": dict(source or {}), "sinks": {"out": kafka_sink(work, work.sink) | sink}},
         variant=variant,
     )
 

@@ -380,7 +380,7 @@ class KafkaCluster:
     def _commit(self, group: str, offsets: list[ClientPartition], timeout: float) -> None:
         request = ConsumerGroupTopicPartitions(group, offsets)
         answered = self._of_coordinator(
-            lambda admin: admin.alter_consumer_group_offsets([request], request_timeout=_UNENDING), timeout
+            lambda admin, **how: admin.alter_consumer_group_offsets([request], **how), timeout
         )
         for answer in answered.topic_partitions:
             if answer.error:
@@ -388,11 +388,11 @@ class KafkaCluster:
 
     def _described(self, group: str) -> ConsumerGroupDescription:
         description: ConsumerGroupDescription = self._of_coordinator(
-            lambda admin: admin.describe_consumer_groups([group], request_timeout=_UNENDING), TIMEOUT
+            lambda admin, **how: admin.describe_consumer_groups([group], **how), TIMEOUT
         )
         return description
 
-    def _of_coordinator(self, ask: Callable[[AdminClient], Mapping[str, Future[Result]]], timeout: float) -> Result:
+    def _of_coordinator(self, ask: Callable[..., Mapping[str, Future[Result]]], timeout: float) -> Result:
         """What the coordinator of one group answers within `timeout` seconds.
 
         librdkafka ends the process when a broker comes back after a request of a coordinator has timed out (2.16:
@@ -400,7 +400,7 @@ class KafkaCluster:
         without an answer is given up, and they with it.
         """
         admin = self._admin
-        (future,) = ask(admin).values()
+        (future,) = ask(admin, request_timeout=_UNENDING).values()
         with suppress(TimeoutError):
             return future.result(timeout)
         self._give_up_client()

@@ -24,6 +24,7 @@ from bench.control import report
 from bench.control.child import RUNS, TICKS
 from bench.figures import Result, result
 from bench.machine import machine
+from controlplane.install.services.interrupt import end_in_order_on_signals
 from controlplane.install.services.redis import running_redis
 from controlplane.install.tools.paths import PROJECT
 
@@ -34,6 +35,7 @@ TIMEOUT = 1800.0
 def main(arguments: list[str]) -> int:
     """Run the cases that were asked for; 0 where none failed."""
     options = _parser().parse_args(arguments)
+    end_in_order_on_signals()
     failed = []
     for system in options.system or list(report.SYSTEMS):
         for case in options.case or list(report.TITLES):

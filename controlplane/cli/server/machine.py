@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from controlplane.cli.server.running import end_in_order_on_signals, import_where_this_process_does
+from controlplane.cli.server.running import import_where_this_process_does
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,6 +27,7 @@ def setup() -> None:
 
 def set_up(plan: Sequence[Step]) -> None:
     """Take these steps, and print each as it ends. Ends the process where one fails."""
+    from controlplane.install.services.interrupt import end_in_order_on_signals
     from controlplane.provision import steps
 
     import_where_this_process_does()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -47,12 +46,6 @@ def options(**given: object) -> list[str]:
     """Options for a command of `manage.py`: those that have a value."""
     named = [(f"--{name.replace('_', '-')}", value) for name, value in given.items() if value not in (None, False)]
     return [option if value is True else f"{option}={value}" for option, value in named]
-
-
-def end_in_order_on_signals() -> None:
-    """Let SIGTERM and SIGHUP end this command as Ctrl-C does: its children end with it, and its files go."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.default_int_handler)
 
 
 def import_where_this_process_does() -> None:

@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from controlplane.cli.base.errors import CommandError, ExitCode
-from controlplane.cli.server.running import end_in_order_on_signals, import_where_this_process_does
+from controlplane.cli.server.running import import_where_this_process_does
 
 HOURS = 4
 
@@ -57,6 +57,7 @@ def simulate(
 
 
 def _page(plan: dict[str, int], database_url: str) -> str:
+    from controlplane.install.services.interrupt import end_in_order_on_signals
     from controlplane.install.services.redis import running_redis
     from controlplane.install.tools.errors import SetupError
 

@@ -11,6 +11,12 @@ from typing import Any
 POLL = 0.05  # seconds between two looks at a condition
 
 
+def end_in_order_on_signals() -> None:
+    """Let SIGTERM and SIGHUP end this process as Ctrl-C does: its children end with it, and its files go."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)
+
+
 class Interrupted(Exception):
     """Somebody asked the stack to stop."""
 
